@@ -1,0 +1,501 @@
+#include "bufferpool/buffer_pool.h"
+
+#include <array>
+#include <utility>
+
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/reserved_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
+
+namespace latchkey {
+
+// Keeps a resize out while a miss moves frames about.
+class BufferPool::MissGate {
+ public:
+  explicit MissGate(BufferPool& pool) : gate_(pool.miss_gate_) {
+    Backoff backoff(pool.runtime_);
+    while (gate_.fetch_add(1, std::memory_order_acquire) & kGateClosed) {
+      gate_.fetch_sub(1, std::memory_order_relaxed);
+      while (gate_.load(std::memory_order_relaxed) & kGateClosed) backoff.Pause();
+    }
+  }
+  ~MissGate() { gate_.fetch_sub(1, std::memory_order_release); }
+  MissGate(const MissGate&) = delete;
+  MissGate& operator=(const MissGate&) = delete;
+
+ private:
+  std::atomic<uint32_t>& gate_;
+};
+
+absl::StatusOr<std::unique_ptr<BufferPool>> BufferPool::Create(Runtime& runtime, PageStore& store,
+                                                               std::unique_ptr<FixPolicy> policy,
+                                                               uint32_t frames,
+                                                               uint32_t max_frames) {
+  if (frames < kMinFrames || max_frames > PageState::kMaxFrames || frames > max_frames) {
+    return InvalidArgument(
+        "a pool of {} frames (at most {}) is outside {}..{}: change the cache size", frames,
+        max_frames, kMinFrames, PageState::kMaxFrames);
+  }
+  std::unique_ptr<BufferPool> pool(
+      new BufferPool(runtime, store, std::move(policy), frames, max_frames));
+  if (pool->frame_memory_ == nullptr || pool->meta_ == nullptr) {
+    return MakeStatus(absl::StatusCode::kResourceExhausted,
+                      "the system refused to reserve {} bytes of address space for the cache",
+                      size_t{max_frames} * store.page_size());
+  }
+  return pool;
+}
+
+BufferPool::BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPolicy> policy,
+                       uint32_t frames, uint32_t max_frames)
+    : runtime_(runtime),
+      store_(store),
+      policy_(std::move(policy)),
+      page_size_(store.page_size()),
+      max_frames_(max_frames),
+      frames_(frames),
+      resize_mutex_(runtime),
+      actors_(std::make_unique<std::atomic<PoolActor*>[]>(Runtime::kMaxActors)) {
+  const size_t slots = size_t{max_frames} + 1;
+  const bool huge = HugePagesPay(frames * size_t{page_size_});
+  frame_memory_ = static_cast<std::byte*>(
+      ReserveMemory(slots * page_size_, huge ? MemoryAdvice::kHugePages : MemoryAdvice::kNone));
+  meta_ = static_cast<FrameMeta*>(ReserveMemory(slots * sizeof(FrameMeta), MemoryAdvice::kNone));
+  if (meta_ == nullptr) return;
+  for (uint32_t f = 1; f <= frames; ++f) new (&meta_[f]) FrameMeta;
+}
+
+BufferPool::~BufferPool() {
+  const size_t slots = size_t{max_frames_} + 1;
+  if (meta_ != nullptr) {
+    for (uint32_t f = 1; f <= frames_; ++f) {
+      const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
+      if (page == kInvalidPageId) continue;
+      // A latch that is still held here is a leaked guard.
+      LATCHKEY_CHECK(PageState(table_.WordOf(page).load(std::memory_order_relaxed)).latch() == 0);
+    }
+  }
+  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) delete actors_[i].load();
+  ReleaseMemory(frame_memory_, slots * page_size_);
+  ReleaseMemory(meta_, slots * sizeof(FrameMeta));
+}
+
+PoolActor& BufferPool::Here() {
+  const uint32_t index = runtime_.ActorIndex();
+  PoolActor* actor = actors_[index].load(std::memory_order_acquire);
+  if (__builtin_expect(actor == nullptr, 0)) {
+    auto fresh = std::make_unique<PoolActor>();
+    fresh->index = index;
+    fresh->scratch = std::make_unique_for_overwrite<uint64_t[]>(page_size_ / sizeof(uint64_t));
+    actor = fresh.release();  // only this actor writes this entry
+    actors_[index].store(actor, std::memory_order_release);
+  }
+  return *actor;
+}
+
+// ---- Fixing
+
+template <typename Acquire>
+absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
+                                 uint64_t loaded_latch, Acquire acquire) {
+  Backoff backoff(runtime_);
+  for (;;) {
+    runtime_.SchedulePoint();
+    const PageState state(word.load(std::memory_order_acquire));
+    uint64_t expected = state.bits();
+    if (state.resident()) {
+      if (acquire(state)) {
+        CountHit(actor, state.frame(), page);
+        return absl::OkStatus();
+      }
+    } else if (state.latch() == 0 &&
+               word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
+                                            std::memory_order_acquire)) {
+      const absl::Status loaded =
+          CatchOutOfMemory([&] { return Load(actor, page, word, loaded_latch); });
+      if (!loaded.ok()) word.store(state.bits(), std::memory_order_release);
+      return loaded;
+    }
+    backoff.Pause();
+  }
+}
+
+absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
+                                           OptimisticGuard* guard) {
+  guard->word_ = nullptr;
+  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 0, [&](PageState state) {
+    if (state.exclusive()) return false;
+    *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+    return true;
+  }));
+  if (guard->word_ == nullptr) {  // loaded: free for all since, so look again, uncounted
+    const PageState state(word.load(std::memory_order_acquire));
+    // Evicted or latched again already: a guard that fails to validate makes the reader start over.
+    *guard = OptimisticGuard(&word, state.WithLatch(0).NextVersion(), frame_memory_, page);
+    if (state.resident() && !state.exclusive()) {
+      *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* guard) {
+  PageWord& word = table_.WordOf(page);
+  bool latched = false;
+  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 1, [&](PageState state) {
+    if (state.latch() >= PageState::kMaxShared) return false;
+    uint64_t expected = state.bits();
+    latched = word.compare_exchange_strong(expected, state.WithLatch(state.latch() + 1).bits(),
+                                           std::memory_order_acquire);
+    if (latched) *guard = SharedGuard(this, page, DataOf(state.frame()));
+    return latched;
+  }));
+  if (!latched) {
+    const PageState state(word.load(std::memory_order_relaxed));
+    *guard = SharedGuard(this, page, DataOf(state.frame()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
+  PageWord& word = table_.WordOf(page);
+  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kExclusive, [&](PageState state) {
+    if (state.latch() != 0) return false;
+    uint64_t expected = state.bits();
+    return word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
+                                        std::memory_order_acquire);
+  }));
+  *guard = ExclusiveGuard(this, page, PageState(word.load(std::memory_order_relaxed)).frame());
+  return absl::OkStatus();
+}
+
+bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
+  runtime_.SchedulePoint();
+  const PageState seen = guard.state().WithLatch(0);
+  uint64_t expected = seen.bits();
+  Backoff backoff(runtime_);
+  while (!guard.word_->compare_exchange_strong(
+      expected, seen.WithLatch(PageState::kExclusive).bits(), std::memory_order_acquire)) {
+    // Shared holders only delay us; anything else means the page has changed.
+    if (!seen.ValidatedBy(PageState(expected))) return false;
+    backoff.Pause();
+    expected = seen.bits();
+  }
+  *exclusive = ExclusiveGuard(this, guard.page(), seen.frame());
+  return true;
+}
+
+bool BufferPool::TryUpgrade(const OptimisticGuard& guard, SharedGuard* shared) {
+  runtime_.SchedulePoint();
+  uint64_t expected = guard.word_->load(std::memory_order_acquire);
+  for (;;) {
+    const PageState now(expected);
+    if (!guard.state().ValidatedBy(now) || now.latch() >= PageState::kMaxShared) return false;
+    if (guard.word_->compare_exchange_weak(expected, now.WithLatch(now.latch() + 1).bits(),
+                                           std::memory_order_acquire)) {
+      *shared = SharedGuard(this, guard.page(), guard.data());
+      return true;
+    }
+  }
+}
+
+void BufferPool::ReleaseShared(PageId page) {
+  table_.WordOf(page).fetch_sub(1, std::memory_order_release);
+  runtime_.SchedulePoint();
+}
+
+PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified) {
+  PageWord& word = table_.WordOf(page);
+  PageState state = PageState(word.load(std::memory_order_relaxed)).WithLatch(0);
+  if (modified) {
+    if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) MarkDirty(frame);
+    if (log_ != nullptr) NoteLoggedChange(frame);
+    state = state.NextVersion();
+  }
+  word.store(state.bits(), std::memory_order_release);
+  runtime_.SchedulePoint();
+  return state;
+}
+
+OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
+  guard.pool_ = nullptr;
+  const PageState left = ReleaseExclusive(guard.page_, guard.frame_, guard.modified_);
+  return OptimisticGuard(&table_.WordOf(guard.page_), left, DataOf(guard.frame_), guard.page_);
+}
+
+// ---- Loading
+
+absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
+  MissGate gate(*this);
+  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, ObtainFrame(actor, page, /*patient=*/true));
+  PageRead read{.id = page, .out = DataOf(frame), .status = {}};
+  ReadInto(std::span(&read, 1));  // no exception: the frame is ours alone
+  if (!read.status.ok()) {
+    policy_->ReturnFreeFrame(frame);
+    return read.status;
+  }
+  Publish(actor, page, word, frame, latch);
+  return absl::OkStatus();
+}
+
+// Whatever happens, each read gets its status.
+void BufferPool::ReadInto(std::span<PageRead> reads) {
+  const absl::Status done = CatchOutOfMemory([&] {
+    ReadUnchecked(reads);
+    return absl::OkStatus();
+  });
+  for (PageRead& read : reads) {
+    if (!done.ok()) read.status = done;
+    if (page_check_ == nullptr || !read.status.ok()) continue;
+    read.status = CatchOutOfMemory([&] { return page_check_(read.id, {read.out, page_size_}); });
+  }
+}
+
+void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
+  if constexpr (kThreadSanitizer) {
+    // Optimistic readers may still look at a frame's former page while the new one is read into it.
+    // They validate, so nothing is wrong; but the device's own stores are not the racy ones that
+    // ThreadSanitizer could tell, so they go to memory of their own first.
+    for (PageRead& read : reads) {
+      AlignedBuffer bounce(page_size_);
+      read.status = store_.ReadPage(read.id, bounce.data());
+      RacyCopyIn(read.out, bounce.data(), page_size_);
+    }
+  } else if (reads.size() == 1) {
+    reads[0].status = store_.ReadPage(reads[0].id, reads[0].out);
+  } else {
+    store_.ReadPages(reads);
+  }
+}
+
+void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
+                         uint64_t latch) {
+  FrameMeta& meta = meta_[Raw(frame)];
+  meta.page.store(Raw(page), std::memory_order_relaxed);
+  meta.rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
+  // The policy learns of the page while it is still latched: it may offer the frame as a victim
+  // from then on, and claiming it fails until the latch is free.
+  const PageState state = PageState(word.load(std::memory_order_relaxed)).WithFrame(frame);
+  word.store(state.bits(), std::memory_order_relaxed);
+  PoolActor::Add(actor.misses, 1);
+  policy_->OnLoad(frame, page, actor.index);
+  word.store(state.WithLatch(latch).bits(), std::memory_order_release);
+}
+
+absl::StatusOr<PageId> BufferPool::AllocatePage() {
+  absl::StatusOr<PageId> page = store_.AllocatePage();
+  if (!page.ok() && absl::IsResourceExhausted(page.status()) && freed_pages_ != nullptr &&
+      freed_pages_->ReturnAll()) {
+    page = store_.AllocatePage();
+  }
+  return page;
+}
+
+absl::Status BufferPool::NewPage(PoolActor& actor, ExclusiveGuard* guard) {
+  LATCHKEY_ASSIGN_OR_RETURN(const PageId page, AllocatePage());
+  if (Raw(page) >= kMaxPageIds) {
+    store_.FreePage(page);
+    return MakeStatus(absl::StatusCode::kResourceExhausted, "all {} page ids are in use",
+                      kMaxPageIds);
+  }
+  absl::Status fixed = CatchOutOfMemory([&] { return FixZeroed(actor, page, guard); });
+  if (!fixed.ok()) store_.FreePage(page);
+  return fixed;
+}
+
+absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
+  PageWord& word = table_.WordOf(page);
+  // Nobody else knows the id; only a cleaner's stale attempt can hold the word for a moment.
+  Backoff backoff(runtime_);
+  uint64_t expected = PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits();
+  while (!word.compare_exchange_strong(expected,
+                                       PageState(expected).WithLatch(PageState::kExclusive).bits(),
+                                       std::memory_order_acquire)) {
+    backoff.Pause();
+    expected = PageState(expected).WithLatch(0).bits();
+  }
+  LATCHKEY_CHECK(!PageState(expected).resident());
+  MissGate gate(*this);
+  const absl::StatusOr<FrameId> frame =
+      CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/true); });
+  if (!frame.ok()) {
+    word.store(expected, std::memory_order_release);
+    return frame.status();
+  }
+  RacyZero(DataOf(*frame), page_size_);
+  Publish(actor, page, word, *frame, PageState::kExclusive);
+  *guard = ExclusiveGuard(this, page, *frame);
+  guard->Mutable();
+  return absl::OkStatus();
+}
+
+absl::Status BufferPool::FixForRedo(PoolActor& actor, PageId page, bool is_replaced,
+                                    ExclusiveGuard* guard) {
+  if (Raw(page) >= kMaxPageIds) {
+    return MakeStatus(absl::StatusCode::kDataLoss, "page {}: page ids end at {}", Raw(page),
+                      kMaxPageIds);
+  }
+  if (Raw(page) < store_.page_id_limit() && store_.IsAllocated(page)) {
+    absl::Status fixed = FixExclusive(actor, page, guard);
+    if (!absl::IsNotFound(fixed) && !(is_replaced && absl::IsDataLoss(fixed))) return fixed;
+  }
+  LATCHKEY_RETURN_IF_ERROR(store_.AdoptPage(page));
+  return FixZeroed(actor, page, guard);
+}
+
+void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
+  const PageId page = guard.page();
+  const FrameId frame = guard.frame();
+  guard.pool_ = nullptr;
+  MissGate gate(*this);
+  MarkClean(frame);
+  policy_->OnRemove(frame, page, actor.index);
+  // The id goes back while its word is latched: a reader with a stale id would otherwise load the
+  // old page into a frame behind our back. With a log it may do so until ReturnPageId.
+  GiveUpId(page);
+  ReleaseEvicted(frame);
+  policy_->ReturnFreeFrame(frame);
+}
+
+void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release) {
+  PageWord& word = table_.WordOf(page);
+  Backoff backoff(runtime_);
+  for (;; backoff.Pause()) {
+    const PageState state(word.load(std::memory_order_acquire));
+    uint64_t expected = state.WithLatch(0).bits();
+    if (word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
+                                     std::memory_order_acquire)) {
+      break;
+    }
+  }
+  const PageState state(word.load(std::memory_order_relaxed));
+  if (!state.resident()) {
+    release();
+    word.store(state.WithLatch(0).bits(), std::memory_order_release);
+    return;
+  }
+  MissGate gate(*this);
+  MarkClean(state.frame());
+  policy_->OnRemove(state.frame(), page, actor.index);
+  release();
+  ReleaseEvicted(state.frame());
+  policy_->ReturnFreeFrame(state.frame());
+}
+
+absl::Status BufferPool::FreePageById(PoolActor& actor, PageId page) {
+  Discard(actor, page, [&] { GiveUpId(page); });
+  return absl::OkStatus();
+}
+
+void BufferPool::GiveUpId(PageId page) {
+  const bool at_once = freed_pages_ == nullptr || LATCHKEY_CANARY("freed-page-reused-at-once");
+  if (at_once || !freed_pages_->Defer(page)) store_.FreePage(page);
+}
+
+void BufferPool::ReturnPageId(PoolActor& actor, PageId page) {
+  Discard(actor, page, [&] { store_.FreePage(page); });
+}
+
+void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
+  constexpr size_t kBatch = 32;
+  std::array<PageRead, kBatch> reads;
+  std::array<FrameId, kBatch> frames;
+  size_t n = 0;
+  MissGate gate(*this);
+  const auto load_batch = [&] {
+    if (n == 0) return;
+    ReadInto(std::span(reads.data(), n));
+    for (size_t i = 0; i < n; ++i) {
+      PageWord& word = table_.WordOf(reads[i].id);
+      if (reads[i].status.ok()) {
+        Publish(actor, reads[i].id, word, frames[i], 0);
+      } else {
+        policy_->ReturnFreeFrame(frames[i]);
+        word.store(PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits(),
+                   std::memory_order_release);
+      }
+    }
+    n = 0;
+  };
+  for (const PageId page : pages) {
+    PageWord& word = table_.WordOf(page);
+    const PageState state(word.load(std::memory_order_relaxed));
+    if (state.resident() || state.latch() != 0) continue;
+    uint64_t expected = state.bits();
+    if (!word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
+                                      std::memory_order_acquire)) {
+      continue;
+    }
+    const absl::StatusOr<FrameId> frame =
+        CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/false); });
+    if (!frame.ok()) {
+      word.store(state.bits(), std::memory_order_release);
+      break;
+    }
+    frames[n] = *frame;
+    reads[n] = PageRead{.id = page, .out = DataOf(*frame), .status = {}};
+    if (++n == kBatch) load_batch();
+  }
+  load_batch();
+}
+
+// ---- Dirty frames
+
+void BufferPool::MarkDirty(FrameId frame) {
+  std::atomic<bool>& dirty = meta_[Raw(frame)].dirty;
+  if (dirty.load(std::memory_order_relaxed)) return;
+  dirty.store(true, std::memory_order_relaxed);
+  dirty_frames_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void BufferPool::MarkClean(FrameId frame) {
+  std::atomic<bool>& dirty = meta_[Raw(frame)].dirty;
+  if (!dirty.load(std::memory_order_relaxed)) return;
+  dirty.store(false, std::memory_order_relaxed);
+  meta_[Raw(frame)].rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
+  dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void BufferPool::NoteLoggedChange(FrameId frame) {
+  std::atomic<uint64_t>& rec_lsn = meta_[Raw(frame)].rec_lsn;
+  const uint64_t known = rec_lsn.load(std::memory_order_relaxed);
+  if ((known & kNothingLogged) == 0) return;
+  // Changes that are not logged leave the page's LSN as it is: they need no redo.
+  const uint64_t lsn = Raw(LsnOf(frame));
+  if (lsn > (known & ~kNothingLogged)) rec_lsn.store(lsn, std::memory_order_relaxed);
+}
+
+bool BufferPool::HoldsChangeBefore(FrameId frame, Lsn lsn) const {
+  if (!IsDirty(frame)) return false;
+  return lsn == Lsn{UINT64_MAX} ||
+         meta_[Raw(frame)].rec_lsn.load(std::memory_order_relaxed) < Raw(lsn);
+}
+
+// ---- Figures
+
+BufferPoolStats BufferPool::stats() const {
+  BufferPoolStats stats;
+  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) {
+    const PoolActor* actor = actors_[i].load(std::memory_order_acquire);
+    if (actor == nullptr) continue;
+    stats.hits += actor->hits.load(std::memory_order_relaxed);
+    stats.misses += actor->misses.load(std::memory_order_relaxed);
+    stats.sync_page_writes += actor->sync_writes.load(std::memory_order_relaxed);
+  }
+  stats.async_page_writes = async_writes_.load(std::memory_order_relaxed);
+  stats.frames = frames_.load(std::memory_order_relaxed);
+  stats.free_frames = policy_->free_frames();
+  stats.dirty_frames = dirty_frames_.load(std::memory_order_relaxed);
+  stats.policy = policy_->stats();
+  return stats;
+}
+
+uint64_t BufferPool::memory_bytes() const {
+  return uint64_t{frames_.load(std::memory_order_relaxed)} * (page_size_ + kFrameOverhead) +
+         table_.memory_bytes();
+}
+
+}  // namespace latchkey

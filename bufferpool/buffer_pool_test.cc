@@ -1,0 +1,466 @@
+#include "bufferpool/buffer_pool.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bufferpool/page_cleaner.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "storage/base/rng.h"
+#include "storage/testing/map_page_store.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kPageSize = 4096;
+constexpr size_t kValueAt = 64;  // where the tests keep a number in a page
+
+struct Fixture {
+  explicit Fixture(uint32_t frames, std::string replacement = "clock",
+                   std::string synchronization = "global", uint32_t max_frames = 4096)
+      : store(ThreadRuntime(), kPageSize) {
+    auto policy =
+        MakeFixPolicy(ThreadRuntime(), replacement, synchronization, frames, max_frames, 42);
+    REQUIRE(policy.ok());
+    auto made = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), frames, max_frames);
+    REQUIRE(made.ok());
+    pool = *std::move(made);
+  }
+
+  PageId NewPage(uint64_t value) {
+    ExclusiveGuard guard;
+    REQUIRE(pool->NewPage(pool->Here(), &guard).ok());
+    RacyStore<uint64_t>(guard.Mutable() + kValueAt, value);
+    return guard.page();
+  }
+  uint64_t ReadShared(PageId page) {
+    SharedGuard guard;
+    REQUIRE(pool->FixShared(pool->Here(), page, &guard).ok());
+    return RacyLoad<uint64_t>(guard.data() + kValueAt);
+  }
+  void Add(PageId page, uint64_t n) {
+    ExclusiveGuard guard;
+    REQUIRE(pool->FixExclusive(pool->Here(), page, &guard).ok());
+    std::byte* bytes = guard.Mutable();
+    RacyStore<uint64_t>(bytes + kValueAt, RacyLoad<uint64_t>(bytes + kValueAt) + n);
+  }
+
+  MapPageStore store;
+  std::unique_ptr<BufferPool> pool;
+};
+
+TEST_CASE("Pages keep their content when far more of them than frames are fixed in turn") {
+  Fixture f(32);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 500; ++i) pages.push_back(f.NewPage(i));
+  for (uint64_t i = 0; i < 500; ++i) CHECK(f.ReadShared(pages[i]) == i);
+  for (uint64_t i = 0; i < 500; ++i) f.Add(pages[i], 1000);
+  for (uint64_t i = 0; i < 500; ++i) CHECK(f.ReadShared(pages[i]) == 1000 + i);
+}
+
+TEST_CASE("Every fix is one hit or one miss") {
+  Fixture f(32);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 100; ++i) pages.push_back(f.NewPage(i));
+  const BufferPoolStats before = f.pool->stats();
+  Rng rng(1);
+  for (int i = 0; i < 1000; ++i) f.ReadShared(pages[rng.Below(pages.size())]);
+  const BufferPoolStats after = f.pool->stats();
+  CHECK(after.hits + after.misses - before.hits - before.misses == 1000);
+  CHECK(after.misses > before.misses);
+}
+
+TEST_CASE("An optimistic guard validates until its page is modified, and not after") {
+  Fixture f(32);
+  const PageId page = f.NewPage(7);
+  OptimisticGuard guard;
+  REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+  CHECK(guard.Load<uint64_t>(kValueAt) == 7);
+  CHECK(guard.Validate());
+  f.ReadShared(page);
+  CHECK(guard.Validate());
+  {
+    ExclusiveGuard exclusive;
+    REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &exclusive).ok());
+    CHECK_FALSE(guard.Validate());
+  }
+  CHECK(guard.Validate());  // latched exclusively, but not modified
+  f.Add(page, 1);
+  CHECK_FALSE(guard.Validate());
+}
+
+TEST_CASE("An optimistic guard does not survive the eviction of its page, also not its return") {
+  Fixture f(32);
+  const PageId page = f.NewPage(7);
+  OptimisticGuard guard;
+  REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+  for (uint64_t i = 0; i < 200; ++i) f.NewPage(i);
+  CHECK_FALSE(f.pool->IsResident(page));
+  CHECK(f.ReadShared(page) == 7);
+  CHECK_FALSE(guard.Validate());
+}
+
+TEST_CASE("Upgrading an optimistic guard fails when the page has changed meanwhile") {
+  Fixture f(32);
+  const PageId page = f.NewPage(7);
+  OptimisticGuard guard;
+  REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+  f.Add(page, 1);
+  ExclusiveGuard exclusive;
+  SharedGuard shared;
+  CHECK_FALSE(f.pool->TryUpgrade(guard, &exclusive));
+  CHECK_FALSE(f.pool->TryUpgrade(guard, &shared));
+  REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+  CHECK(f.pool->TryUpgrade(guard, &shared));
+  shared.Unfix();
+  CHECK(f.pool->TryUpgrade(guard, &exclusive));
+}
+
+TEST_CASE("A freed page's id and frame are used again, and its old content is not") {
+  Fixture f(32);
+  const PageId page = f.NewPage(7);
+  ExclusiveGuard guard;
+  REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &guard).ok());
+  f.pool->FreePage(f.pool->Here(), std::move(guard));
+  ExclusiveGuard again;
+  REQUIRE(f.pool->NewPage(f.pool->Here(), &again).ok());
+  CHECK(again.page() == page);
+  CHECK(RacyLoad<uint64_t>(again.data() + kValueAt) == 0);
+}
+
+TEST_CASE("Fixing a page that was never written is NotFound and leaves nothing latched") {
+  Fixture f(32);
+  SharedGuard guard;
+  for (int i = 0; i < 100; ++i) {
+    CHECK(absl::IsNotFound(f.pool->FixShared(f.pool->Here(), PageId{12345}, &guard)));
+  }
+  for (uint64_t i = 0; i < 100; ++i) f.NewPage(i);  // no frame was lost
+}
+
+TEST_CASE("When every frame is latched a fix fails with ResourceExhausted, and works again later") {
+  Fixture f(BufferPool::kMinFrames);
+  std::vector<ExclusiveGuard> held(BufferPool::kMinFrames);
+  const PageId other = f.NewPage(1);
+  for (ExclusiveGuard& guard : held) {
+    REQUIRE(f.pool->NewPage(f.pool->Here(), &guard).ok());
+  }
+  f.pool->Prefetch(f.pool->Here(), std::vector<PageId>{other});  // a hint gives up at once
+  CHECK_FALSE(f.pool->IsResident(other));
+  held.clear();
+  CHECK(f.ReadShared(other) == 1);
+}
+
+TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix names the cause") {
+  Fixture f(BufferPool::kMinFrames);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < BufferPool::kMinFrames; ++i) pages.push_back(f.NewPage(i));
+  f.store.fail_writes = true;
+  ExclusiveGuard guard;
+  CHECK(absl::IsUnavailable(f.pool->NewPage(f.pool->Here(), &guard)));
+  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
+  f.store.fail_writes = false;
+  f.NewPage(1);
+  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
+}
+
+TEST_CASE("Prefetched pages are resident, and fixing them is a hit") {
+  Fixture f(64);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 300; ++i) pages.push_back(f.NewPage(i));
+  const std::vector<PageId> wanted(pages.begin(), pages.begin() + 40);
+  f.pool->Prefetch(f.pool->Here(), wanted);
+  const uint64_t misses = f.pool->stats().misses;
+  for (uint64_t i = 0; i < wanted.size(); ++i) CHECK(f.ReadShared(wanted[i]) == i);
+  CHECK(f.pool->stats().misses == misses);
+}
+
+TEST_CASE("CopyIfClean gives clean resident pages only") {
+  Fixture f(32);
+  const PageId page = f.NewPage(7);
+  std::vector<std::byte> copy(kPageSize);
+  CHECK_FALSE(f.pool->CopyIfClean(page, copy.data()));
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  CHECK(f.pool->stats().dirty_frames == 0);
+  REQUIRE(f.pool->CopyIfClean(page, copy.data()));
+  CHECK(RacyLoad<uint64_t>(copy.data() + kValueAt) == 7);
+}
+
+TEST_CASE("The pool grows and shrinks while running and keeps every page", "[concurrency]") {
+  const std::string synchronization = GENERATE("global", "regions:4");
+  Fixture f(64, "clock", synchronization);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 400; ++i) pages.push_back(f.NewPage(i));
+  std::atomic<bool> stop{false};
+  std::atomic<bool> wrong{false};
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    actors.push_back(ThreadRuntime().Spawn("reader", [&, seed] {
+      Rng rng(seed);
+      while (!stop) {
+        const uint64_t i = rng.Below(pages.size());
+        SharedGuard guard;
+        if (!f.pool->FixShared(f.pool->Here(), pages[i], &guard).ok() ||
+            RacyLoad<uint64_t>(guard.data() + kValueAt) != i) {
+          wrong = true;
+        }
+      }
+    }));
+  }
+  for (const uint32_t frames : {512u, 48u, 200u, 32u, 64u}) {
+    const absl::Status resized = f.pool->Resize(frames);
+    INFO(resized.message());
+    CHECK(resized.ok());
+    CHECK(f.pool->stats().frames == frames);
+    ThreadRuntime().SleepFor(10 * kNanosPerMilli);
+  }
+  stop = true;
+  actors.clear();
+  CHECK_FALSE(wrong);
+  CHECK(absl::IsInvalidArgument(f.pool->Resize(1)));
+}
+
+TEST_CASE("Concurrent writers lose no update, under every policy, with page cleaners at work",
+          "[concurrency]") {
+  const std::string replacement = GENERATE("clock", "lru", "2q", "random", "gclock");
+  const std::string synchronization = GENERATE("global", "regions:4");
+  CAPTURE(replacement, synchronization);
+  Fixture f(64, replacement, synchronization);
+  auto controller = MakeCleaningController("self-tuning");
+  REQUIRE(controller.ok());
+  auto cleaners = PageCleaners::Start(*f.pool, *std::move(controller), 2, {});
+  REQUIRE(cleaners.ok());
+  constexpr uint64_t kPages = 200, kActors = 3, kAdds = 3000;
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < kPages; ++i) pages.push_back(f.NewPage(0));
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint64_t seed = 0; seed < kActors; ++seed) {
+    actors.push_back(ThreadRuntime().Spawn("writer", [&, seed] {
+      Rng rng(seed);
+      for (uint64_t i = 0; i < kAdds; ++i) {
+        const PageId page = pages[rng.Below(kPages)];
+        ExclusiveGuard guard;
+        if (rng.Below(2) == 0) {
+          if (!f.pool->FixExclusive(f.pool->Here(), page, &guard).ok()) std::abort();
+        } else {
+          OptimisticGuard seen;
+          do {
+            if (!f.pool->FixOptimistic(f.pool->Here(), page, &seen).ok()) std::abort();
+          } while (!f.pool->TryUpgrade(seen, &guard));
+        }
+        std::byte* bytes = guard.Mutable();
+        RacyStore<uint64_t>(bytes + kValueAt, RacyLoad<uint64_t>(bytes + kValueAt) + 1);
+      }
+    }));
+  }
+  actors.clear();
+  uint64_t sum = 0;
+  for (const PageId page : pages) sum += f.ReadShared(page);
+  CHECK(sum == kActors * kAdds);
+}
+
+// ---- With a write-ahead log
+
+class FakeLog final : public WriteAheadLog {
+ public:
+  Lsn durable() const override { return Lsn{durable_}; }
+  absl::Status EnsureDurable(Lsn lsn) override {
+    if (broken) return absl::UnavailableError("the test's log is broken");
+    ++waits;
+    durable_ = std::max({durable_, Raw(lsn) + 1, end});
+    return absl::OkStatus();
+  }
+  bool scarce() const override { return is_scarce; }
+  bool broken = false;
+  bool is_scarce = false;
+  uint64_t end = 0;  ///< a flush reaches at least so far
+  int waits = 0;
+
+ private:
+  uint64_t durable_ = 1;
+};
+
+struct KeptIds final : FreedPages {
+  explicit KeptIds(BufferPool& target) : pool(target) {}
+  bool Defer(PageId page) override {
+    ids.push_back(page);
+    return true;
+  }
+  bool ReturnAll() override {
+    const std::vector<PageId> now = std::exchange(ids, {});
+    for (const PageId page : now) pool.ReturnPageId(pool.Here(), page);
+    return !now.empty();
+  }
+  BufferPool& pool;
+  std::vector<PageId> ids;
+};
+
+// Changes a page as a record at `lsn` does.
+void Change(BufferPool& pool, PageId page, uint64_t lsn) {
+  ExclusiveGuard guard;
+  REQUIRE(pool.FixExclusive(pool.Here(), page, &guard).ok());
+  RacyStore<uint64_t>(guard.Mutable() + offsetof(PageHeader, lsn), lsn);
+}
+
+uint64_t StoredLsn(MapPageStore& store, PageId page) {
+  std::vector<std::byte> bytes(kPageSize);
+  if (!store.ReadPage(page, bytes.data()).ok()) return 0;
+  return RacyLoad<uint64_t>(bytes.data() + offsetof(PageHeader, lsn));
+}
+
+TEST_CASE("A page reaches the store only when the log is durable up to its LSN") {
+  Fixture f(16);
+  FakeLog log;
+  f.pool->SetWriteAheadLog(&log);
+  const PageId page = f.NewPage(1);
+  Change(*f.pool, page, 100);
+  auto writer = f.store.NewWriter(1);
+  REQUIRE(writer.ok());
+  for (uint32_t frame = 1; frame <= 16; ++frame) {
+    const absl::StatusOr<bool> cleaned = f.pool->TryClean(FrameId{frame}, **writer);
+    REQUIRE(cleaned.ok());
+    CHECK_FALSE(*cleaned);
+  }
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  CHECK(Raw(log.durable()) > 100);
+  CHECK(StoredLsn(f.store, page) == 100);
+
+  Change(*f.pool, page, 200);
+  log.broken = true;
+  CHECK(absl::IsUnavailable(f.pool->WriteAllDirty()));
+  CHECK(StoredLsn(f.store, page) == 100);
+}
+
+TEST_CASE("Eviction takes pages that may be written, and waits for the log only without any") {
+  Fixture f(16);
+  FakeLog log;
+  f.pool->SetWriteAheadLog(&log);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 12; ++i) pages.push_back(f.NewPage(i));
+  for (size_t i = 6; i < 12; ++i) Change(*f.pool, pages[i], 1000 + i);
+  for (uint64_t i = 0; i < 6; ++i) f.NewPage(100 + i);
+  CHECK(log.waits == 0);
+  for (size_t i = 6; i < 12; ++i) CHECK(StoredLsn(f.store, pages[i]) == 0);
+  for (uint64_t i = 0; i < 40; ++i) Change(*f.pool, f.NewPage(i), 2000 + i);
+  CHECK(log.waits > 0);
+  for (size_t i = 6; i < 12; ++i) CHECK(f.ReadShared(pages[i]) == i);
+}
+
+TEST_CASE("While the log is scarce one flush serves as many evictions as there are frames") {
+  for (const char* replacement : {"random", "lru", "clock", "gclock", "2q"}) {
+    CAPTURE(replacement);
+    constexpr uint32_t kFrames = 64, kChanges = 2000;
+    Fixture f(kFrames, replacement);
+    FakeLog log;
+    log.is_scarce = true;
+    f.pool->SetWriteAheadLog(&log);
+    std::vector<PageId> pages;
+    for (uint64_t i = 0; i < kChanges; ++i) {
+      pages.push_back(f.NewPage(i));
+      log.end = 1000 + i;
+      Change(*f.pool, pages.back(), log.end++);
+    }
+    CHECK(log.waits <= static_cast<int>(2 * kChanges / kFrames));
+    for (uint64_t i = 0; i < kChanges; ++i) REQUIRE(f.ReadShared(pages[i]) == i);
+  }
+}
+
+// Found by the model campaign: the cache was resized while a transaction had changed pages, and
+// nobody else made the log durable for them.
+TEST_CASE("A cache shrinks though the log is behind the pages of the frames that it gives up") {
+  Fixture f(64);
+  FakeLog log;
+  f.pool->SetWriteAheadLog(&log);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 48; ++i) {
+    pages.push_back(f.NewPage(i));
+    Change(*f.pool, pages.back(), 1000 + i);
+  }
+  const absl::Status shrunk = f.pool->Resize(16);
+  INFO(shrunk.ToString());
+  REQUIRE(shrunk.ok());
+  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
+  REQUIRE(f.pool->Resize(64).ok());
+  for (const PageId page : pages) Change(*f.pool, page, 6000);
+  log.broken = true;
+  CHECK(absl::IsUnavailable(f.pool->Resize(16)));
+}
+
+TEST_CASE("A cache that cannot shrink because a page cannot be written says why") {
+  Fixture f(64);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < 64; ++i) pages.push_back(f.NewPage(i));
+  f.store.fail_writes = true;
+  const absl::Status shrunk = f.pool->Resize(16);
+  CHECK(absl::IsUnavailable(shrunk));
+  CHECK(f.pool->stats().frames == 64);
+  f.store.fail_writes = false;
+  REQUIRE(f.pool->Resize(16).ok());
+  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
+}
+
+TEST_CASE("A checkpoint writes what changed before it, and nothing else") {
+  Fixture f(32);
+  FakeLog log;
+  f.pool->SetWriteAheadLog(&log);
+  const PageId old = f.NewPage(1), both = f.NewPage(2), fresh = f.NewPage(3);
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  Change(*f.pool, old, 100);
+  Change(*f.pool, both, 200);
+  Change(*f.pool, both, 700);
+  Change(*f.pool, fresh, 600);
+  f.Add(fresh, 1);
+  REQUIRE(f.pool->WriteDirtyBefore(Lsn{500}).ok());
+  CHECK(StoredLsn(f.store, old) == 100);
+  CHECK(StoredLsn(f.store, both) == 700);
+  CHECK(StoredLsn(f.store, fresh) == 0);
+  // A page whose change was not logged needs no redo, however old its LSN.
+  f.Add(old, 1);
+  const uint64_t writes = f.store.stats().user_page_writes;
+  REQUIRE(f.pool->WriteDirtyBefore(Lsn{500}).ok());
+  CHECK(f.store.stats().user_page_writes == writes);
+}
+
+TEST_CASE("Ids of freed pages wait until they are returned, or until the store is full") {
+  Fixture f(16);
+  KeptIds kept(*f.pool);
+  f.pool->SetFreedPages(&kept);
+  const PageId first = f.NewPage(1), second = f.NewPage(2);
+  {
+    ExclusiveGuard guard;
+    REQUIRE(f.pool->FixExclusive(f.pool->Here(), first, &guard).ok());
+    f.pool->FreePage(f.pool->Here(), std::move(guard));
+  }
+  REQUIRE(f.pool->FreePageById(f.pool->Here(), second).ok());
+  CHECK(kept.ids == std::vector<PageId>{first, second});
+  CHECK(f.store.IsAllocated(first));
+  CHECK_FALSE(f.pool->IsResident(first));
+  f.store.full = true;
+  ExclusiveGuard guard;
+  CHECK(absl::IsResourceExhausted(f.pool->NewPage(f.pool->Here(), &guard)));
+  CHECK(kept.ids.empty());
+  CHECK_FALSE(f.store.IsAllocated(first));
+}
+
+TEST_CASE("Redo gets pages that the store does not know, zeroed") {
+  Fixture f(16);
+  FakeLog log;
+  f.pool->SetWriteAheadLog(&log);
+  const PageId known = f.NewPage(7);
+  {
+    ExclusiveGuard guard;
+    REQUIRE(f.pool->FixForRedo(f.pool->Here(), PageId{900}, false, &guard).ok());
+    CHECK(guard.page() == PageId{900});
+    CHECK(RacyLoad<uint64_t>(guard.data() + kValueAt) == 0);
+    CHECK(RacyLoad<uint64_t>(guard.data() + offsetof(PageHeader, lsn)) == 0);
+  }
+  CHECK(f.store.IsAllocated(PageId{900}));
+  ExclusiveGuard guard;
+  REQUIRE(f.pool->FixForRedo(f.pool->Here(), known, false, &guard).ok());
+  CHECK(RacyLoad<uint64_t>(guard.data() + kValueAt) == 7);
+  CHECK(absl::IsDataLoss(f.pool->FixForRedo(f.pool->Here(), PageId{kMaxPageIds}, false, &guard)));
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,144 @@
+#include "bufferpool/cleaning_controller.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+namespace latchkey {
+namespace {
+
+std::unique_ptr<CleaningController> Make(std::string_view item) {
+  auto controller = MakeCleaningController(item);
+  REQUIRE(controller.ok());
+  return *std::move(controller);
+}
+
+// Feeds intervals of 1000 page I/Os of which `synchronous` are synchronous writes.
+class Feed {
+ public:
+  explicit Feed(CleaningController& controller) : controller_(controller) {}
+  uint32_t Interval(uint64_t synchronous) {
+    totals_.synchronous_writes += synchronous;
+    totals_.page_reads += (1000 - synchronous) / 2;
+    totals_.asynchronous_writes += 1000 - synchronous - (1000 - synchronous) / 2;
+    controller_.OnIntervalEnd(totals_);
+    return controller_.outstanding_writes();
+  }
+
+ private:
+  CleaningController& controller_;
+  CleaningCounters totals_;
+};
+
+TEST_CASE("Every cleaning controller starts with one outstanding write and can be read back") {
+  for (const CleaningControllerInfo& info : CleaningControllers()) {
+    const std::string name(info.description.name);
+    CHECK(Make(name)->outstanding_writes() == 1);
+    const auto canonical = CanonicalCleaningController(name);
+    REQUIRE(canonical.ok());
+    CHECK(*CanonicalCleaningController(*canonical) == *canonical);
+  }
+}
+
+TEST_CASE("The fixed cleaning controller never changes and asks for no intervals") {
+  const auto controller = Make("fixed:44");
+  CHECK(controller->interval_ms() == 0);
+  Feed feed(*controller);
+  CHECK(feed.Interval(900) == 44);
+  CHECK(feed.Interval(0) == 44);
+}
+
+TEST_CASE("The self-tuning controller follows equation 4.1 of the thesis") {
+  const auto controller = Make("self-tuning");
+  CHECK(controller->interval_ms() == 1000);
+  Feed feed(*controller);
+  double n = 1;
+  for (const uint64_t synchronous :
+       {400, 400, 300, 500, 120, 60, 50, 50, 40, 0, 0, 0, 700, 0, 10}) {
+    n = std::max(1.0, n + 7.5 * (static_cast<double>(synchronous) / 1000 - 0.05));
+    CHECK(feed.Interval(synchronous) == static_cast<uint32_t>(std::floor(n)));
+  }
+}
+
+TEST_CASE("The self-tuning controller steps down although each step is below one") {
+  const auto controller = Make("self-tuning");
+  Feed feed(*controller);
+  while (feed.Interval(500) < 10) {
+  }
+  uint32_t intervals = 0;
+  while (feed.Interval(0) > 1) ++intervals;
+  CHECK(intervals >= 20);  // 9 / (7.5 * 0.05) = 24 steps
+  CHECK(intervals <= 30);
+}
+
+TEST_CASE("The self-tuning controller stays between one and its cap") {
+  const auto controller = Make("self-tuning:gain=1000");
+  Feed feed(*controller);
+  CHECK(feed.Interval(1000) == kMaxOutstandingWrites);
+  CHECK(feed.Interval(1000) == kMaxOutstandingWrites);
+  for (int i = 0; i < 10; ++i) feed.Interval(0);
+  CHECK(controller->outstanding_writes() == 1);
+}
+
+TEST_CASE("An interval without page I/O leaves the self-tuning controller as it is") {
+  const auto controller = Make("self-tuning");
+  CleaningCounters totals{.page_reads = 100, .synchronous_writes = 900, .asynchronous_writes = 0};
+  controller->OnIntervalEnd(totals);
+  const uint32_t before = controller->outstanding_writes();
+  CHECK(before > 1);
+  for (int i = 0; i < 1000; ++i) controller->OnIntervalEnd(totals);
+  CHECK(controller->outstanding_writes() == before);
+}
+
+// A cache that dirties `needed` frames in the time of one cleaner write: cleaning at rate N leaves
+// the rest to synchronous writes, among twice as many reads.
+uint32_t Settle(CleaningController& controller, double needed, double& observed) {
+  double reads = 0, synchronous = 0, asynchronous = 0;
+  uint32_t n = controller.outstanding_writes();
+  for (int interval = 0; interval < 400; ++interval) {
+    const double cleaned = std::min<double>(n, needed) * 1000;
+    const double late = needed * 1000 - cleaned;
+    observed = late / (3 * needed * 1000);
+    reads += 2 * needed * 1000;
+    synchronous += late;
+    asynchronous += cleaned;
+    controller.OnIntervalEnd({.page_reads = static_cast<uint64_t>(reads),
+                              .synchronous_writes = static_cast<uint64_t>(synchronous),
+                              .asynchronous_writes = static_cast<uint64_t>(asynchronous)});
+    n = controller.outstanding_writes();
+  }
+  return n;
+}
+
+TEST_CASE("The self-tuning controller settles where the synchronous proportion meets its target") {
+  for (const char* item : {"self-tuning", "self-tuning:target=0.1", "self-tuning:gain=2"}) {
+    for (const double needed : {4.0, 20.0, 60.0}) {
+      const auto controller = Make(item);
+      double observed = 0;
+      const double target = std::string_view(item) == "self-tuning:target=0.1" ? 0.1 : 0.05;
+      const double ideal = needed * (1 - 3 * target);
+      CHECK(std::abs(Settle(*controller, needed, observed) - ideal) <= 1.5);
+    }
+  }
+}
+
+TEST_CASE("The self-tuning controller follows a load that changes") {
+  const auto controller = Make("self-tuning");
+  double observed = 0;
+  CHECK(std::abs(Settle(*controller, 50, observed) - 42.5) <= 1.5);
+  CHECK(std::abs(Settle(*controller, 10, observed) - 8.5) <= 1.5);
+  CHECK(std::abs(Settle(*controller, 80, observed) - 68.0) <= 1.5);
+}
+
+TEST_CASE("Cleaning controllers outside their limits are refused") {
+  for (const char* item : {"fixed:0", "fixed:257", "fixed:n=1.5", "self-tuning:target=1.5",
+                           "self-tuning:interval_ms=0", "self-tuning:speed=3", "adaptive", ""}) {
+    CHECK(absl::IsInvalidArgument(MakeCleaningController(item).status()));
+  }
+  CHECK_THAT(std::string(MakeCleaningController("adaptive").status().message()),
+             Catch::Contains("fixed, self-tuning"));
+}
+
+}  // namespace
+}  // namespace latchkey

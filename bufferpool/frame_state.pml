@@ -1,0 +1,410 @@
+/* The life of frames and page words: pin, modify, evict, load, clean, read optimistically.
+ *
+ * A model of bufferpool/buffer_pool*.cc and page_table.h for spin; tools/check_models runs it, and
+ * each of its MUTANTs, which must fail. Every statement is one atomic access of the code; "Same" and
+ * a change in one atomic block is a compare-and-swap of a page word.
+ *
+ *   model                     code
+ *   frame_of/latch/version    the three fields of a PageWord (page_table.h); frame 0 = not resident
+ *   page_in, dirty            FrameMeta::page, FrameMeta::dirty; page 0 = kInvalidPageId
+ *   free_frame, loaded        what the fix policy knows: free frames, frames it may offer as victims
+ *   Fix                       BufferPool::FixWith with the acquire of FixShared, FixExclusive
+ *   Load                      BufferPool::Load, ObtainFrame, Publish
+ *   TryClaim, Evict           BufferPool::TryClaim, EvictBatch, WriteVictims, ReleaseEvicted
+ *   Clean                     BufferPool::TryCleanIf
+ *   Optimistic                BufferPool::TryFixOptimistic, OptimisticGuard::Validate
+ *   giving up                 kMaxFrameWaits in ObtainFrame: ResourceExhausted
+ *   !Same(p)                  Backoff::Pause: waiting for the word to change
+ *
+ * data, disk and truth are what frames, the page store and the users hold to be a page's content;
+ * pins counts the users inside a frame. They exist only to be asserted on.
+ *
+ * Left out: resizing (MissGate), freeing pages, the log, prefetching; a page store that reorders.
+ */
+
+#ifndef ACTORS
+#define ACTORS 3
+#endif
+#ifndef FRAMES
+#define FRAMES 2
+#endif
+#ifndef PAGES
+#define PAGES 3
+#endif
+#ifndef OPERATIONS
+#define OPERATIONS 1
+#endif
+
+#define SHARED 1
+#define EXCLUSIVE 15
+#define GARBAGE 99
+
+#define NO 0
+#define YES 1
+#define UNDECIDED 2
+#define LOADING 3
+
+#define PINNED_IS_EVICTED 1
+#define CLEAN_AFTER_RELEASE 2
+#define DIRTY_AFTER_RELEASE 3
+#define EVICTION_KEEPS_VERSION 4
+#define WAITS_FOR_FRAMES_FOR_EVER 5
+#define LOADS_WITHOUT_LATCH 6
+#define EVICTS_WITHOUT_WRITING 7
+#ifndef MUTANT
+#define MUTANT 0
+#endif
+
+byte frame_of[PAGES + 1];
+byte latch[PAGES + 1];
+byte version[PAGES + 1];
+byte page_in[FRAMES + 1];
+bool dirty[FRAMES + 1];
+bool free_frame[FRAMES + 1];
+bool loaded[FRAMES + 1];
+
+byte data[FRAMES + 1];
+byte disk[PAGES + 1];
+byte truth[PAGES + 1];
+byte pins[FRAMES + 1];
+byte done;
+
+#define Same(p) (frame_of[p] == sf && latch[p] == sl && version[p] == sv)
+#define Claimable(f) (loaded[f] && frame_of[page_in[f]] == f && latch[page_in[f]] == 0)
+#if FRAMES == 1
+#define AnyFree (free_frame[1])
+#define AnyClaimable (Claimable(1))
+#else
+#define AnyFree (free_frame[1] || free_frame[2])
+#define AnyClaimable (Claimable(1) || Claimable(2))
+#endif
+
+inline ReadWord(p) {
+  d_step { sf = frame_of[p]; sl = latch[p]; sv = version[p] }
+}
+
+inline ChooseFrame(f) {
+  if
+  :: f = 1
+#if FRAMES > 1
+  :: f = 2
+#endif
+  fi
+}
+
+inline ChoosePage(p) {
+  if
+  :: p = 1
+  :: p = 2
+#if PAGES > 2
+  :: p = 3
+#endif
+  fi
+}
+
+/* The policy offers any frame that it knows as loaded; the claim decides. */
+inline TryClaim(c, q, claimed) {
+  claimed = NO;
+  q = page_in[c];
+  if
+  :: q != 0 ->
+     ReadWord(q);
+     if
+#if MUTANT == PINNED_IS_EVICTED
+     :: sf == c && sl != EXCLUSIVE ->
+#else
+     :: sf == c && sl == 0 ->
+#endif
+        atomic {
+          if
+          :: Same(q) && loaded[c] -> latch[q] = EXCLUSIVE; loaded[c] = false; claimed = YES
+          :: else
+          fi
+        }
+     :: else
+     fi
+  :: else
+  fi
+}
+
+inline Evict(c, q, claimed) {
+  TryClaim(c, q, claimed);
+  if
+  :: claimed && dirty[c] ->
+     if
+#if MUTANT != EVICTS_WITHOUT_WRITING
+     :: disk[q] = data[c]; dirty[c] = false
+#else
+     :: dirty[c] = false
+#endif
+     :: loaded[c] = true; latch[q] = 0; claimed = NO   /* the write failed: reinstated, dirty */
+     fi
+  :: else
+  fi;
+  if
+  :: claimed ->
+     page_in[c] = 0;
+     d_step {
+       frame_of[q] = 0;
+       latch[q] = 0;
+#if MUTANT != EVICTION_KEEPS_VERSION
+       version[q]++
+#endif
+     }
+  :: else
+  fi
+}
+
+/* The word of p is latched exclusively and not resident. */
+inline Load(p, want, ok, f) {
+  f = 0;
+  do
+  :: f != 0 || ok == NO -> break
+  :: f == 0 && ok == LOADING ->
+     if
+     :: atomic { free_frame[1] -> free_frame[1] = false; f = 1 }
+#if FRAMES > 1
+     :: atomic { free_frame[2] -> free_frame[2] = false; f = 2 }
+#endif
+     :: !AnyFree && AnyClaimable ->
+        ChooseFrame(c);
+        Evict(c, q, claimed);
+        if
+        :: claimed -> f = c
+        :: else
+        fi
+#if MUTANT != WAITS_FOR_FRAMES_FOR_EVER
+     :: !AnyFree && !AnyClaimable -> latch[p] = 0; ok = NO   /* gives up */
+#endif
+     fi
+  od;
+  if
+  :: ok == LOADING ->
+     d_step {
+       assert(pins[f] == 0);   /* no frame is reused while somebody is in it */
+       i = 1;
+       do
+       :: i <= PAGES -> assert(frame_of[i] != f); i++
+       :: i > PAGES -> break
+       od;
+       i = 0
+     }
+     data[f] = GARBAGE;
+     data[f] = disk[p];
+     assert(data[f] == truth[p]);   /* nothing was lost with its dirty mark */
+     page_in[f] = p;
+     frame_of[p] = f;
+     loaded[f] = true;
+     d_step {
+       i = 1;
+       do
+       :: i <= FRAMES -> assert(i == f || page_in[i] != p); i++   /* one frame for one page */
+       :: i > FRAMES -> break
+       od;
+       i = 0;
+       latch[p] = want;
+       pins[f]++;
+       ok = YES
+     }
+  :: else
+  fi
+}
+
+inline Fix(p, want, ok, f) {
+  ok = UNDECIDED;
+  do
+  :: ok != UNDECIDED -> break
+  :: ok == UNDECIDED ->
+     ReadWord(p);
+     if
+     :: sf != 0 && want == SHARED && sl < EXCLUSIVE - 1 ->
+        atomic {
+          if
+          :: Same(p) -> latch[p] = sl + 1; f = sf; pins[f]++; ok = YES
+          :: else
+          fi
+        }
+     :: sf != 0 && want == EXCLUSIVE && sl == 0 ->
+        atomic {
+          if
+          :: Same(p) -> latch[p] = EXCLUSIVE; f = sf; pins[f]++; ok = YES
+          :: else
+          fi
+        }
+     :: sf == 0 && sl == 0 ->
+        atomic {
+          if
+#if MUTANT == LOADS_WITHOUT_LATCH
+          :: Same(p) -> ok = LOADING
+#else
+          :: Same(p) -> latch[p] = EXCLUSIVE; ok = LOADING
+#endif
+          :: else
+          fi
+        }
+        if
+        :: ok == LOADING -> Load(p, want, ok, f)
+        :: else
+        fi
+     :: else -> !Same(p)
+     fi
+  od
+}
+
+/* What a holder relies on, however long it holds. */
+inline CheckHeld(p, f) {
+  d_step { assert(frame_of[p] == f); assert(page_in[f] == p); assert(data[f] == truth[p]) }
+}
+
+inline ReleaseShared(p, f) {
+  d_step { pins[f]--; latch[p]-- }
+}
+
+inline Modify(p, f) {
+  data[f] = GARBAGE;
+  d_step { truth[p]++; data[f] = truth[p] }
+}
+
+inline ReleaseModified(p, f) {
+#if MUTANT == DIRTY_AFTER_RELEASE
+  d_step { pins[f]--; version[p]++; latch[p] = 0 }
+  dirty[f] = true
+#else
+  dirty[f] = true;
+  d_step { pins[f]--; version[p]++; latch[p] = 0 }
+#endif
+}
+
+inline Clean(c, q) {
+  if
+  :: dirty[c] ->
+     q = page_in[c];
+     if
+     :: q != 0 ->
+        ReadWord(q);
+        if
+        :: sf == c && sl == 0 ->
+           atomic {
+             if
+             :: Same(q) -> latch[q] = EXCLUSIVE; claimed = YES
+             :: else -> claimed = NO
+             fi
+           }
+           if
+           :: claimed && dirty[c] ->
+              disk[q] = data[c];
+#if MUTANT == CLEAN_AFTER_RELEASE
+              latch[q] = 0;
+              dirty[c] = false
+#else
+              dirty[c] = false;
+              latch[q] = 0
+#endif
+           :: claimed && !dirty[c] -> latch[q] = 0
+           :: else
+           fi
+        :: else
+        fi
+     :: else
+     fi
+  :: else
+  fi
+}
+
+inline Optimistic(p) {
+  ReadWord(p);
+  if
+  :: sf != 0 && sl != EXCLUSIVE ->
+     seen = data[sf];
+     d_step {
+       if
+       :: frame_of[p] == sf && version[p] == sv && latch[p] != EXCLUSIVE ->
+          assert(seen == truth[p])   /* what validates is the page as it is */
+       :: else
+       fi
+     }
+  :: else
+  fi
+}
+
+proctype User() {
+  byte sf, sl, sv;           /* a page word as read */
+  byte p, f, p2, f2, c, q;
+  byte ok, ok2, claimed, seen, i;
+  byte left = OPERATIONS;
+  do
+  :: left == 0 -> break
+  :: left > 0 ->
+     left--;
+     if
+     :: ChoosePage(p);          /* read; perhaps, while holding it, a later page as well */
+        Fix(p, SHARED, ok, f);
+        if
+        :: ok == YES ->
+           CheckHeld(p, f);
+           if
+           :: p < PAGES ->
+              p2 = p + 1;
+              Fix(p2, SHARED, ok2, f2);
+              if
+              :: ok2 == YES -> CheckHeld(p2, f2); ReleaseShared(p2, f2)
+              :: else
+              fi
+           :: skip
+           fi;
+           CheckHeld(p, f);
+           ReleaseShared(p, f)
+        :: else
+        fi
+     :: ChoosePage(p);          /* modify */
+        Fix(p, EXCLUSIVE, ok, f);
+        if
+        :: ok == YES -> CheckHeld(p, f); Modify(p, f); CheckHeld(p, f); ReleaseModified(p, f)
+        :: else
+        fi
+     :: ChooseFrame(c); Clean(c, q)
+     :: ChoosePage(p); Optimistic(p)
+     fi;
+     /* Locals that mean nothing any more do not multiply states. */
+     d_step { sf = 0; sl = 0; sv = 0; p = 0; f = 0; p2 = 0; f2 = 0; c = 0; q = 0; ok = 0; ok2 = 0;
+              claimed = 0; seen = 0 }
+  od;
+  done++
+}
+
+init {
+  byte n;
+  atomic {
+    latch[0] = EXCLUSIVE;   /* page 0 is none: nobody claims it */
+    n = 1;
+    do
+    :: n <= FRAMES -> free_frame[n] = true; n++
+    :: n > FRAMES -> break
+    od;
+    n = 0;
+    do
+    :: n < ACTORS -> run User(); n++
+    :: n == ACTORS -> break
+    od
+  }
+  done == ACTORS;
+  /* At rest nothing is latched or lost: what is not resident, or resident and clean, is stored. */
+  d_step {
+    n = 1;
+    do
+    :: n <= PAGES ->
+       assert(latch[n] == 0);
+       if
+       :: frame_of[n] == 0 || !dirty[frame_of[n]] -> assert(disk[n] == truth[n])
+       :: else -> assert(data[frame_of[n]] == truth[n])
+       fi;
+       n++
+    :: n > PAGES -> break
+    od;
+    n = 1;
+    do
+    :: n <= FRAMES -> assert(pins[n] == 0 && (free_frame[n] != (page_in[n] != 0))); n++
+    :: n > FRAMES -> break
+    od
+  }
+}

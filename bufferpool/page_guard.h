@@ -1,0 +1,119 @@
+// Guards: holding one is the permission that its type names. Made only by the pool; shared and
+// exclusive guards unfix their page when they go away and convert only by moving.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "bufferpool/page_table.h"
+#include "storage/base/ids.h"
+#include "storage/base/racy_memory.h"
+
+namespace latchkey {
+
+class BufferPool;
+
+/// Permission to look at a page that may change or leave at any moment. Read only through the racy
+/// functions (storage/base/racy_memory.h) with every offset bounded, and act on nothing before
+/// Validate() has returned true.
+class OptimisticGuard {
+ public:
+  OptimisticGuard() = default;
+
+  explicit operator bool() const { return word_ != nullptr; }
+  const std::byte* data() const { return data_; }
+  PageId page() const { return page_; }
+  PageState state() const { return PageState(state_); }
+  /// Whether everything read through this guard so far was one unmodified version of the page.
+  bool Validate() const {
+    RacyReadFence();
+    return PageState(state_).ValidatedBy(PageState(word_->load(std::memory_order_acquire)));
+  }
+  template <typename T>
+  T Load(size_t offset) const {
+    return RacyLoad<T>(data_ + offset);
+  }
+  void Copy(size_t offset, void* to, size_t size) const { RacyCopyOut(to, data_ + offset, size); }
+
+ private:
+  friend class BufferPool;
+  OptimisticGuard(PageWord* word, PageState state, const std::byte* data, PageId page)
+      : word_(word), state_(state.bits()), data_(data), page_(page) {}
+
+  PageWord* word_ = nullptr;
+  uint64_t state_ = 0;
+  const std::byte* data_ = nullptr;
+  PageId page_ = kInvalidPageId;
+};
+
+/// Permission to read: nobody modifies the page, and it stays in its frame.
+class [[nodiscard]] SharedGuard {
+ public:
+  SharedGuard() = default;
+  SharedGuard(SharedGuard&& other) noexcept { *this = std::move(other); }
+  SharedGuard& operator=(SharedGuard&& other) noexcept {
+    if (this != &other) {
+      Unfix();
+      pool_ = std::exchange(other.pool_, nullptr);
+      data_ = other.data_;
+      page_ = other.page_;
+    }
+    return *this;
+  }
+  ~SharedGuard() { Unfix(); }
+
+  explicit operator bool() const { return pool_ != nullptr; }
+  const std::byte* data() const { return data_; }
+  PageId page() const { return page_; }
+  inline void Unfix();
+
+ private:
+  friend class BufferPool;
+  SharedGuard(BufferPool* pool, PageId page, const std::byte* data)
+      : pool_(pool), data_(data), page_(page) {}
+
+  BufferPool* pool_ = nullptr;
+  const std::byte* data_ = nullptr;
+  PageId page_ = kInvalidPageId;
+};
+
+/// Permission to modify. `Mutable()` marks the page modified; a guard that never asked for it
+/// leaves the page's version alone, so optimistic readers are not disturbed.
+class [[nodiscard]] ExclusiveGuard {
+ public:
+  ExclusiveGuard() = default;
+  ExclusiveGuard(ExclusiveGuard&& other) noexcept { *this = std::move(other); }
+  ExclusiveGuard& operator=(ExclusiveGuard&& other) noexcept {
+    if (this != &other) {
+      Unfix();
+      pool_ = std::exchange(other.pool_, nullptr);
+      page_ = other.page_;
+      frame_ = other.frame_;
+      modified_ = other.modified_;
+    }
+    return *this;
+  }
+  ~ExclusiveGuard() { Unfix(); }
+
+  explicit operator bool() const { return pool_ != nullptr; }
+  inline const std::byte* data() const;
+  /// The page, to be modified: write through racy_memory.h, optimistic readers are looking.
+  inline std::byte* Mutable();
+  PageId page() const { return page_; }
+  FrameId frame() const { return frame_; }
+  inline void Unfix();
+
+ private:
+  friend class BufferPool;
+  ExclusiveGuard(BufferPool* pool, PageId page, FrameId frame)
+      : pool_(pool), page_(page), frame_(frame) {}
+
+  BufferPool* pool_ = nullptr;
+  PageId page_ = kInvalidPageId;
+  FrameId frame_ = kNoFrame;
+  bool modified_ = false;
+};
+static_assert(sizeof(ExclusiveGuard) <= 24 && sizeof(SharedGuard) <= 24);
+
+}  // namespace latchkey

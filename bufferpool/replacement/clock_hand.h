@@ -1,0 +1,46 @@
+// What CLOCK and GCLOCK share: a hand that goes round the frames and counts each frame's reference
+// byte down until it meets one at zero.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "bufferpool/replacement/frame_list.h"
+#include "bufferpool/replacement_algorithm.h"
+
+namespace latchkey {
+
+/// `initial` is the byte of a freshly loaded page, `limit` what hits raise it to at most.
+class ClockHand : public ReplacementAlgorithm {
+ public:
+  ClockHand(const ReplacementConfig& config, uint8_t initial, uint8_t limit);
+
+  void OnHit(FrameId frame) override;
+  void OnLoad(FrameId frame, PageId page) override;
+  FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
+  void OnRemove(FrameId frame) override;
+  /// Looks at a stretch of frames ahead of the hand, those with the lowest bytes first: enough to
+  /// find as many as asked in practice, and bounded, because it runs under the scheme's lock.
+  size_t PeekColdest(std::span<FrameId> out) const override;
+  void Resize(size_t frames) override;
+  size_t size() const override { return size_; }
+  ReferenceBytes reference_bytes() override { return {.bytes = all_bytes_, .limit = limit_}; }
+
+ private:
+  std::atomic<uint8_t>& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
+  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
+  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
+  FrameSlot Advance();
+  void Forget(FrameSlot slot);
+
+  std::atomic<uint8_t>* const all_bytes_;
+  const uint32_t first_frame_;
+  const uint8_t initial_;
+  const uint8_t limit_;
+  FrameSlot hand_ = 0;
+  FrameSlot span_ = 0;  ///< the hand goes round slots [0, span_): all loaded ones are below it
+  size_t size_ = 0;
+  std::vector<bool> loaded_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,72 @@
+// Doubly linked lists of frames, threaded through one array: no allocation per element, eight bytes
+// a frame. Several lists may share one FrameLinks as long as a frame is on at most one of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "storage/base/check.h"
+
+namespace latchkey {
+
+/// Position of a frame within the range its algorithm instance owns, from 0.
+using FrameSlot = uint32_t;
+inline constexpr FrameSlot kNoSlot = UINT32_MAX;
+
+class FrameLinks {
+ public:
+  explicit FrameLinks(size_t slots) : links_(slots) {}
+  /// Makes room for `slots` slots; never gives room back, since frames above may still be linked.
+  void Grow(size_t slots) {
+    if (slots > links_.size()) links_.resize(slots);
+  }
+
+ private:
+  friend class FrameList;
+  struct Link {
+    FrameSlot newer = kNoSlot;
+    FrameSlot older = kNoSlot;
+  };
+  std::vector<Link> links_;
+};
+
+/// From newest() to oldest(). The caller passes the same FrameLinks to every call.
+class FrameList {
+ public:
+  void PushNewest(FrameLinks& links, FrameSlot slot) {
+    links.links_[slot] = {.newer = kNoSlot, .older = newest_};
+    if (newest_ == kNoSlot) {
+      oldest_ = slot;
+    } else {
+      links.links_[newest_].newer = slot;
+    }
+    newest_ = slot;
+    ++size_;
+  }
+  void Remove(FrameLinks& links, FrameSlot slot) {
+    LATCHKEY_DCHECK(size_ > 0);
+    const FrameLinks::Link link = links.links_[slot];
+    (link.newer == kNoSlot ? newest_ : links.links_[link.newer].older) = link.older;
+    (link.older == kNoSlot ? oldest_ : links.links_[link.older].newer) = link.newer;
+    --size_;
+  }
+  void MoveToNewest(FrameLinks& links, FrameSlot slot) {
+    if (slot == newest_) return;
+    Remove(links, slot);
+    PushNewest(links, slot);
+  }
+  FrameSlot oldest() const { return oldest_; }
+  FrameSlot newest() const { return newest_; }
+  FrameSlot NextNewer(const FrameLinks& links, FrameSlot slot) const {
+    return links.links_[slot].newer;
+  }
+  size_t size() const { return size_; }
+
+ private:
+  FrameSlot newest_ = kNoSlot;
+  FrameSlot oldest_ = kNoSlot;
+  size_t size_ = 0;
+};
+
+}  // namespace latchkey

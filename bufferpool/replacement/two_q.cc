@@ -1,0 +1,102 @@
+#include "bufferpool/replacement/two_q.h"
+
+#include <algorithm>
+
+namespace latchkey {
+
+TwoQReplacement::TwoQReplacement(const ReplacementConfig& config,
+                                 std::span<const double> parameters)
+    : first_frame_(config.first_frame),
+      kin_fraction_(parameters[0]),
+      kout_fraction_(parameters[1]),
+      links_(0),
+      a1out_(0) {
+  Resize(config.frame_capacity);
+}
+
+void TwoQReplacement::OnHit(FrameId frame) {
+  const FrameSlot slot = SlotOf(frame);
+  if (queue_of_[slot] == Queue::kAm) am_.MoveToNewest(links_, slot);
+}
+
+void TwoQReplacement::OnLoad(FrameId frame, PageId page) {
+  const FrameSlot slot = SlotOf(frame);
+  page_of_[slot] = page;
+  const bool returned = a1out_.Remove(page);
+  queue_of_[slot] = returned ? Queue::kAm : Queue::kA1in;
+  (returned ? am_ : a1in_).PushNewest(links_, slot);
+}
+
+FrameId TwoQReplacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) {
+  FrameList* const order[] = {A1inIsOverfull() ? &a1in_ : &am_, A1inIsOverfull() ? &am_ : &a1in_};
+  for (FrameList* list : order) {
+    const FrameSlot slot = FindEvictable(*list, evictable);
+    if (slot == kNoSlot) continue;
+    list->Remove(links_, slot);
+    if (list == &a1in_) Remember(page_of_[slot], incoming);
+    return FrameOf(slot);
+  }
+  return kNoFrame;
+}
+
+FrameSlot TwoQReplacement::FindEvictable(const FrameList& list,
+                                         absl::FunctionRef<bool(FrameId)> evictable) const {
+  for (FrameSlot s = list.oldest(); s != kNoSlot; s = list.NextNewer(links_, s)) {
+    if (evictable(FrameOf(s))) return s;
+  }
+  return kNoSlot;
+}
+
+// The paper takes `incoming` out of A1out before it makes room. OnLoad takes it out, which may be
+// much later and under other victims: until then it is kept as the newest, beyond the limit of the
+// others.
+void TwoQReplacement::Remember(PageId page, PageId incoming) {
+  if (kout_ == 0) return;
+  a1out_.PushNewest(page);
+  if (a1out_.Contains(incoming)) {
+    a1out_.PushNewest(incoming);
+    a1out_.TrimTo(kout_ + 1);
+  } else {
+    a1out_.TrimTo(kout_);
+  }
+}
+
+void TwoQReplacement::OnRemove(FrameId frame) {
+  const FrameSlot slot = SlotOf(frame);
+  (queue_of_[slot] == Queue::kAm ? am_ : a1in_).Remove(links_, slot);
+}
+
+size_t TwoQReplacement::PeekColdest(std::span<FrameId> out) const {
+  FrameSlot a1in = a1in_.oldest();
+  FrameSlot am = am_.oldest();
+  size_t count = 0;
+  const auto take = [&](FrameSlot& slot, const FrameList& list, size_t most) {
+    for (; most > 0 && slot != kNoSlot && count < out.size(); --most) {
+      out[count++] = FrameOf(slot);
+      slot = list.NextNewer(links_, slot);
+    }
+  };
+  if (A1inIsOverfull()) {
+    take(a1in, a1in_, a1in_.size() - kin_);
+  } else {
+    take(am, am_, kin_ - a1in_.size() + 1);
+  }
+  while (count < out.size() && (a1in != kNoSlot || am != kNoSlot)) {
+    take(a1in, a1in_, 1);
+    take(am, am_, 1);
+  }
+  return count;
+}
+
+void TwoQReplacement::Resize(size_t frames) {
+  const auto kout = static_cast<size_t>(kout_fraction_ * static_cast<double>(frames));
+  links_.Grow(frames);
+  if (frames > page_of_.size()) page_of_.resize(frames, kInvalidPageId);
+  if (frames > queue_of_.size()) queue_of_.resize(frames, Queue::kA1in);
+  // One more for the incoming page and one more because a ghost enters before the oldest leaves.
+  a1out_.SetCapacity(kout == 0 ? 0 : kout + 2);
+  kin_ = static_cast<size_t>(kin_fraction_ * static_cast<double>(frames));
+  kout_ = kout;
+}
+
+}  // namespace latchkey

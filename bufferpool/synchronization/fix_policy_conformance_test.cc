@@ -1,0 +1,442 @@
+// What fix_policy.h promises, for every synchronisation scheme with every replacement algorithm.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "storage/base/rng.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+namespace {
+
+struct Combination {
+  std::string replacement;
+  std::string synchronization;
+};
+
+// Every scheme at least once, those with a size at sizes that leave regions of one, few and many
+// frames.
+std::vector<Combination> AllCombinations() {
+  std::vector<std::string> schemes;
+  for (const SynchronizationInfo& info : SynchronizationSchemes()) {
+    if (info.description.name != "regions") schemes.emplace_back(info.description.name);
+  }
+  for (const char* item : {"regions:1", "regions:3", "regions:16"}) schemes.emplace_back(item);
+  std::vector<Combination> combinations;
+  for (const std::string& scheme : schemes) {
+    for (const ReplacementInfo& info : ReplacementAlgorithms()) {
+      combinations.push_back({std::string(info.description.name), scheme});
+    }
+  }
+  return combinations;
+}
+
+std::unique_ptr<FixPolicy> Make(const Combination& combination, size_t frames, size_t max_frames) {
+  auto policy = MakeFixPolicy(ThreadRuntime(), combination.replacement, combination.synchronization,
+                              frames, max_frames, 42);
+  REQUIRE(policy.ok());
+  return *std::move(policy);
+}
+
+constexpr auto kClaimAll = [](FrameId) { return true; };
+
+// A pool of one actor: which page is in which frame, and which frames it holds empty.
+class SmallPool {
+ public:
+  SmallPool(FixPolicy& policy, size_t frames) : policy_(policy), frames_(frames) {}
+
+  FrameId Fix(uint64_t page) {
+    for (const auto& [frame, held] : page_in_) {
+      if (held == page) {
+        policy_.OnHit(FrameId{frame}, PageId{page}, 0);
+        return FrameId{frame};
+      }
+    }
+    FrameId frame = policy_.TakeFreeFrame(PageId{page}, 0);
+    if (frame == kNoFrame) frame = EvictFor(page);
+    if (frame != kNoFrame) Load(frame, page);
+    return frame;
+  }
+  void Load(FrameId frame, uint64_t page) {
+    REQUIRE(Raw(frame) >= 1);
+    REQUIRE(Raw(frame) <= frames_);
+    REQUIRE(page_in_.emplace(Raw(frame), page).second);
+    policy_.OnLoad(frame, PageId{page}, 0);
+  }
+  // Evicts a batch, returns all but the first to the free frames.
+  FrameId EvictFor(uint64_t page) {
+    FrameId victims[8];
+    const size_t count = policy_.Evict(
+        PageId{page}, victims, [&](FrameId f) { return pinned.count(Raw(f)) == 0; }, 0);
+    for (size_t i = 0; i < count; ++i) {
+      REQUIRE(pinned.count(Raw(victims[i])) == 0);
+      REQUIRE(page_in_.erase(Raw(victims[i])) == 1);
+      if (i > 0) policy_.ReturnFreeFrame(victims[i]);
+    }
+    return count == 0 ? kNoFrame : victims[0];
+  }
+  void Free(FrameId frame) {
+    policy_.OnRemove(frame, PageId{page_in_.at(Raw(frame))}, 0);
+    page_in_.erase(Raw(frame));
+    policy_.ReturnFreeFrame(frame);
+  }
+  // As a pool does it: empties the frames above, then tells the policy.
+  void Resize(size_t frames) {
+    while (!page_in_.empty() && page_in_.rbegin()->first > frames) {
+      Free(FrameId{page_in_.rbegin()->first});
+    }
+    policy_.Resize(frames);
+    frames_ = frames;
+  }
+  void CheckNothingLost() { REQUIRE(policy_.free_frames() + page_in_.size() == frames_); }
+  void CheckPeek(size_t wanted) {
+    std::vector<FrameId> out(wanted);
+    const size_t count = policy_.PeekColdest(out);
+    REQUIRE(count <= wanted);
+    std::set<uint32_t> seen;
+    for (size_t i = 0; i < count; ++i) {
+      REQUIRE(page_in_.count(Raw(out[i])) == 1);
+      REQUIRE(seen.insert(Raw(out[i])).second);
+    }
+  }
+  const std::map<uint32_t, uint64_t>& page_in() const { return page_in_; }
+  std::set<uint32_t> pinned;
+
+ private:
+  FixPolicy& policy_;
+  size_t frames_;
+  std::map<uint32_t, uint64_t> page_in_;
+};
+
+TEST_CASE("Every fix policy hands out every frame once before it evicts") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 40, 100);
+    CHECK(policy->free_frames() == 40);
+    SmallPool pool(*policy, 40);
+    for (uint64_t page = 0; page < 400; ++page) {
+      CHECK(pool.Fix(page) != kNoFrame);
+      pool.CheckNothingLost();
+    }
+    // A region evicts while another still has free frames, but enough pages use all of them.
+    CHECK(policy->free_frames() < 10);
+  }
+}
+
+TEST_CASE("Every fix policy loses no frame and names no frame twice under random operations") {
+  for (const Combination& c : AllCombinations()) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      CAPTURE(c.replacement, c.synchronization, seed);
+      Rng rng(seed);
+      const auto policy = Make(c, 37, 37);
+      SmallPool pool(*policy, 37);
+      for (int step = 0; step < 2000; ++step) {
+        const uint64_t action = rng.Below(100);
+        if (action < 5 && !pool.page_in().empty()) {
+          pool.Free(FrameId{pool.page_in().begin()->first});
+        } else if (action < 8) {
+          pool.CheckPeek(rng.Below(50));
+        } else {
+          REQUIRE(pool.Fix(rng.Below(80)) != kNoFrame);
+        }
+        pool.CheckNothingLost();
+      }
+    }
+  }
+}
+
+TEST_CASE("Every fix policy evicts whatever is left when nearly everything is pinned") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 32, 32);
+    SmallPool pool(*policy, 32);
+    for (uint64_t page = 0; page < 1000; ++page) pool.Fix(page);
+    for (uint32_t f = 1; f <= 32; ++f) pool.pinned.insert(f);
+    CHECK(pool.EvictFor(2000) == kNoFrame);
+    pool.CheckNothingLost();
+    pool.pinned.erase(17);
+    const bool was_free = pool.page_in().count(17) == 0;
+    if (was_free) continue;
+    // Whatever the region of the page is, the one frame that is left is found.
+    for (uint64_t page = 3000; page < 3010; ++page) {
+      const FrameId frame = pool.EvictFor(page);
+      CHECK(frame == FrameId{17});
+      pool.Load(frame, page);
+    }
+  }
+}
+
+TEST_CASE("A page whose region is exhausted gets a free frame of another region") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 32, 32);
+    SmallPool pool(*policy, 32);
+    for (uint32_t f = 1; f <= 32; ++f) pool.pinned.insert(f);
+    // Everything that is loaded is pinned: the pool must be able to fill to the last frame.
+    uint64_t page = 0;
+    for (int tries = 0; tries < 200 && policy->free_frames() > 0; ++tries) {
+      if (pool.Fix(page) != kNoFrame) ++page;
+    }
+    CHECK(policy->free_frames() == 0);
+    CHECK(page == 32);
+  }
+}
+
+TEST_CASE("A hit on a page that has left changes nothing") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 16, 16);
+    for (uint32_t f = 1; f <= 16; ++f) policy->OnHit(FrameId{f}, PageId{f}, 0);
+    SmallPool pool(*policy, 16);
+    for (uint64_t page = 0; page < 200; ++page) {
+      pool.Fix(page);
+      for (uint32_t f = 1; f <= 16; ++f) policy->OnHit(FrameId{f}, PageId{page + 1000}, 0);
+      pool.CheckNothingLost();
+    }
+  }
+}
+
+TEST_CASE("A reinstated page is resident again and can be evicted") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 16, 16);
+    SmallPool pool(*policy, 16);
+    for (uint64_t page = 0; page < 100; ++page) pool.Fix(page);
+    const auto before = pool.page_in();
+    FrameId victims[2];
+    const size_t count = policy->Evict(PageId{7}, victims, kClaimAll, 0);
+    REQUIRE(count >= 1);
+    for (size_t i = 0; i < count; ++i) {
+      policy->Reinstate(victims[i], PageId{before.at(Raw(victims[i]))}, 0);
+    }
+    for (uint64_t page = 200; page < 300; ++page) REQUIRE(pool.Fix(page) != kNoFrame);
+    pool.CheckNothingLost();
+  }
+}
+
+TEST_CASE("Every fix policy grows and shrinks with its pages in place") {
+  for (const Combination& c : AllCombinations()) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      CAPTURE(c.replacement, c.synchronization, seed);
+      Rng rng(seed);
+      const auto policy = Make(c, 20, 3000);
+      SmallPool pool(*policy, 20);
+      for (int round = 0; round < 40; ++round) {
+        pool.Resize(round == 20 ? 3000 : 1 + rng.Below(60));  // also below the number of regions
+        pool.CheckNothingLost();
+        const auto resident = pool.page_in();
+        for (int step = 0; step < 150; ++step) {
+          REQUIRE(pool.Fix(rng.Below(100)) != kNoFrame);
+          pool.CheckNothingLost();
+        }
+        pool.CheckPeek(100);
+      }
+    }
+  }
+}
+
+TEST_CASE("Impossible fix policies are refused with the remedy") {
+  const auto error = [](std::string_view replacement, std::string_view synchronization,
+                        size_t frames, size_t max_frames) {
+    const auto policy =
+        MakeFixPolicy(ThreadRuntime(), replacement, synchronization, frames, max_frames, 1);
+    REQUIRE(absl::IsInvalidArgument(policy.status()));
+    return std::string(policy.status().message());
+  };
+  CHECK_THAT(error("lru", "regions:17", 16, 16),
+             Catch::Contains("17 regions") && Catch::Contains("at most 16"));
+  CHECK_THAT(error("lru", "regions:0", 16, 16), Catch::Contains("from 1 to"));
+  CHECK_THAT(error("lru", "striped", 16, 16), Catch::Contains("known: global, regions"));
+  CHECK_THAT(error("mru", "global", 16, 16), Catch::Contains("known: random"));
+  CHECK_THAT(error("lru", "global", 0, 16), Catch::Contains("0 frames"));
+  CHECK_THAT(error("lru", "global", 17, 16), Catch::Contains("17 frames"));
+  CHECK_THAT(error("lru", "global", 16, size_t{1} << 32), Catch::Contains("at most"));
+  CHECK(*CanonicalSynchronization("regions:8") == "regions:n=8");
+  CHECK(*CanonicalSynchronization("global") == "global");
+}
+
+TEST_CASE("A hit takes no lock where the algorithm publishes reference bytes, one elsewhere") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 16, 16);
+    SmallPool pool(*policy, 16);
+    pool.Fix(1);
+    const uint64_t before = policy->stats().lock_acquisitions;
+    for (int i = 0; i < 10; ++i) pool.Fix(1);
+    const bool locks = c.replacement == "lru" || c.replacement == "2q";
+    CHECK(policy->stats().lock_acquisitions - before == (locks ? 10 : 0));
+    CHECK(policy->stats().contentions == 0);
+  }
+}
+
+// ---- Many actors --------------------------------------------------------------------------------
+
+// A pool of many actors, reduced to what the policy sees: each frame is with nobody (free), with
+// one actor, or loaded and claimable.
+class SharedPool {
+ public:
+  SharedPool(FixPolicy& policy, size_t frames)
+      : policy_(policy), state_(frames + 1), page_(frames + 1) {}
+
+  void Run(uint32_t actor, uint64_t seed, int steps) {
+    Rng rng(seed);
+    for (int step = 0; step < steps; ++step) {
+      const uint64_t action = rng.Below(100);
+      const FrameId frame{1 + static_cast<uint32_t>(rng.Below(state_.size() - 1))};
+      if (action < 50) {
+        // As an optimistic visit does: the page may have left since it was read.
+        policy_.OnHit(frame, PageId{page_[Raw(frame)].load(std::memory_order_relaxed)}, actor);
+      } else if (action < 90) {
+        Miss(PageId{rng.Below(1'000'000)}, actor, rng);
+      } else if (action < 95) {
+        Remove(frame, actor);
+      } else {
+        FrameId out[10];
+        policy_.PeekColdest(out);
+        policy_.stats();
+      }
+    }
+  }
+  size_t loaded() const {
+    size_t count = 0;
+    for (const auto& state : state_) count += state.load() == kLoaded ? 1 : 0;
+    return count;
+  }
+  uint32_t violations() const { return violations_.load(); }
+
+ private:
+  enum State : uint8_t { kFree, kLoaded, kWithActor };
+
+  bool Claim(FrameId frame) {
+    uint8_t expected = kLoaded;
+    return state_[Raw(frame)].compare_exchange_strong(expected, kWithActor);
+  }
+  void Expect(FrameId frame, uint8_t from, uint8_t to) {
+    if (state_[Raw(frame)].exchange(to) != from) violations_.fetch_add(1);
+  }
+  void Load(FrameId frame, PageId page, uint32_t actor) {
+    page_[Raw(frame)].store(Raw(page), std::memory_order_relaxed);
+    policy_.OnLoad(frame, page, actor);
+    Expect(frame, kWithActor, kLoaded);
+  }
+  void Miss(PageId page, uint32_t actor, Rng& rng) {
+    FrameId frame = policy_.TakeFreeFrame(page, actor);
+    if (frame != kNoFrame) {
+      Expect(frame, kFree, kWithActor);
+      Load(frame, page, actor);
+      return;
+    }
+    FrameId victims[4];
+    const size_t count = policy_.Evict(
+        page, victims, [this](FrameId f) { return Claim(f); }, actor);
+    for (size_t i = 0; i < count; ++i) {
+      if (rng.Below(10) == 0) {
+        policy_.Reinstate(victims[i], PageId{page_[Raw(victims[i])].load()}, actor);
+        Expect(victims[i], kWithActor, kLoaded);
+      } else if (i == 0) {
+        Load(victims[i], page, actor);
+      } else {
+        Expect(victims[i], kWithActor, kFree);
+        policy_.ReturnFreeFrame(victims[i]);
+      }
+    }
+  }
+  void Remove(FrameId frame, uint32_t actor) {
+    if (!Claim(frame)) return;
+    policy_.OnRemove(frame, PageId{page_[Raw(frame)].load()}, actor);
+    Expect(frame, kWithActor, kFree);
+    policy_.ReturnFreeFrame(frame);
+  }
+
+  FixPolicy& policy_;
+  std::vector<std::atomic<uint8_t>> state_;
+  std::vector<std::atomic<uint64_t>> page_;
+  std::atomic<uint32_t> violations_{0};
+};
+
+void RunActors(uint32_t count, const std::function<void(uint32_t)>& body) {
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint32_t a = 0; a < count; ++a) {
+    actors.push_back(ThreadRuntime().Spawn("fix-" + std::to_string(a), [&body, a] { body(a); }));
+  }
+}
+
+TEST_CASE("No frame is lost or handed out twice among many actors") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 64, 64);
+    SharedPool pool(*policy, 64);
+    RunActors(4, [&](uint32_t actor) { pool.Run(actor, 100 + actor, 3000); });
+    CHECK(pool.violations() == 0);
+    CHECK(pool.loaded() + policy->free_frames() == 64);
+  }
+}
+
+// Holds three frames at a time, as an actor does that pins a path of a tree.
+void HoldThreeAtATime(FixPolicy& policy, std::vector<std::atomic<bool>>& claimable, uint32_t actor,
+                      std::atomic<uint32_t>& given_up) {
+  constexpr uint32_t kMostAttempts = 100'000;
+  Rng rng(actor);
+  for (uint64_t round = 0; round < 200; ++round) {
+    std::vector<FrameId> held;
+    Backoff backoff(ThreadRuntime());
+    while (held.size() < 3 && backoff.attempts() < kMostAttempts) {
+      const PageId page{rng.Below(1'000'000)};
+      FrameId frame = policy.TakeFreeFrame(page, actor);
+      const auto claim = [&](FrameId f) { return claimable[Raw(f)].exchange(false); };
+      if (frame != kNoFrame || policy.Evict(page, {&frame, 1}, claim, actor) == 1) {
+        policy.OnLoad(frame, page, actor);
+        held.push_back(frame);
+      } else {
+        backoff.Pause();
+      }
+    }
+    if (held.size() < 3) given_up.fetch_add(1);
+    for (const FrameId frame : held) claimable[Raw(frame)].store(true);
+  }
+}
+
+TEST_CASE("Actors that together pin fewer frames than there are all get theirs") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 16, 16);
+    std::vector<std::atomic<bool>> claimable(17);
+    std::atomic<uint32_t> given_up{0};
+    RunActors(4, [&](uint32_t a) { HoldThreeAtATime(*policy, claimable, a, given_up); });
+    CHECK(given_up.load() == 0);
+  }
+}
+
+TEST_CASE("Hits may be reported while a fix policy is resized") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 64, 256);
+    SmallPool pool(*policy, 64);
+    for (uint64_t page = 0; page < 500; ++page) pool.Fix(page);
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> hits{0};
+    std::unique_ptr<Actor> hitter = ThreadRuntime().Spawn("hitter", [&] {
+      Rng rng(9);
+      while (!stop.load()) {
+        policy->OnHit(FrameId{1 + static_cast<uint32_t>(rng.Below(64))}, PageId{rng.Below(500)}, 1);
+        hits.fetch_add(1);
+      }
+    });
+    while (hits.load() == 0) ThreadRuntime().BackOff(6);
+    for (const size_t frames : {256, 64, 100, 65, 256, 200, 80, 64}) {
+      pool.Resize(frames);
+      pool.CheckNothingLost();
+      for (uint64_t page = 500; page < 700; ++page) pool.Fix(page);
+    }
+    stop.store(true);
+    hitter->Join();
+    pool.CheckNothingLost();
+  }
+}
+
+}  // namespace
+}  // namespace latchkey

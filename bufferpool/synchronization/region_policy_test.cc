@@ -1,0 +1,158 @@
+#include "bufferpool/synchronization/region_policy.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "storage/base/rng.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+namespace {
+
+constexpr auto kClaimAll = [](FrameId) { return true; };
+
+RegionPolicy Make(const char* replacement, size_t regions, size_t frames, size_t max_frames) {
+  return RegionPolicy(ThreadRuntime(), *ReplacementChoice::Parse(replacement), regions, frames,
+                      max_frames, 42);
+}
+
+// Misses of a cache of one actor that runs `requests` through `policy`, one victim at a time.
+uint64_t Replay(FixPolicy& policy, std::span<const uint64_t> requests) {
+  std::map<uint64_t, FrameId> frame_of;
+  std::map<uint32_t, uint64_t> page_in;
+  uint64_t misses = 0;
+  for (const uint64_t page : requests) {
+    if (const auto it = frame_of.find(page); it != frame_of.end()) {
+      policy.OnHit(it->second, PageId{page}, 0);
+      continue;
+    }
+    ++misses;
+    FrameId frame = policy.TakeFreeFrame(PageId{page}, 0);
+    if (frame == kNoFrame) {
+      REQUIRE(policy.Evict(PageId{page}, {&frame, 1}, kClaimAll, 0) == 1);
+      frame_of.erase(page_in.at(Raw(frame)));
+    }
+    frame_of[page] = frame;
+    page_in[Raw(frame)] = page;
+    policy.OnLoad(frame, PageId{page}, 0);
+  }
+  return misses;
+}
+
+// Four in five requests go to one page in five.
+std::vector<uint64_t> SkewedRequests(size_t count, uint64_t pages) {
+  Rng rng(3);
+  std::vector<uint64_t> requests(count);
+  for (uint64_t& page : requests) {
+    page = rng.Below(5) < 4 ? 5 * rng.Below(pages / 5) : rng.Below(pages);
+  }
+  return requests;
+}
+
+TEST_CASE("One region is LRU over the whole pool") {
+  auto policy = Make("lru", 1, 3, 3);
+  const std::vector<uint64_t> requests = {1, 2, 3, 1, 4, 2, 1};  // 4 replaces 2, 2 replaces 3
+  CHECK(Replay(policy, requests) == 5);
+}
+
+TEST_CASE("Regions of a hundred frames miss about as often as one region does") {
+  const auto requests = SkewedRequests(200'000, 10'000);
+  for (const char* replacement : {"lru", "clock", "2q"}) {
+    CAPTURE(replacement);
+    auto whole = Make(replacement, 1, 2000, 2000);
+    auto divided = Make(replacement, 20, 2000, 2000);
+    const auto misses = static_cast<double>(Replay(whole, requests));
+    CHECK(static_cast<double>(Replay(divided, requests)) / misses == Approx(1.0).margin(0.03));
+  }
+}
+
+TEST_CASE("A batch of victims leaves most of a small region alone") {
+  auto policy = Make("lru", 1, 16, 16);
+  std::vector<uint64_t> requests;
+  for (uint64_t page = 0; page < 16; ++page) requests.push_back(page);
+  Replay(policy, requests);
+  FrameId victims[16];
+  CHECK(policy.Evict(PageId{100}, victims, kClaimAll, 0) == 2);
+}
+
+TEST_CASE("Pages are spread evenly over regions and stay in the range of theirs") {
+  constexpr size_t kRegions = 7, kFrames = 7000;
+  auto policy = Make("clock", kRegions, kFrames, kFrames);
+  std::map<uint64_t, std::vector<FrameId>> by_range;
+  for (uint64_t page = 0; page < 3500; ++page) {
+    const FrameId frame = policy.TakeFreeFrame(PageId{page}, 0);
+    REQUIRE(frame != kNoFrame);
+    by_range[(Raw(frame) - 1) / 1000].push_back(frame);
+  }
+  CHECK(by_range.size() == kRegions);
+  for (const auto& [range, frames] : by_range) CHECK(frames.size() == Approx(500).margin(100));
+}
+
+TEST_CASE("Cleaners see the coldest frames of all regions, the coldest first") {
+  auto policy = Make("lru", 4, 400, 400);
+  const auto requests = SkewedRequests(20'000, 2000);
+  Replay(policy, requests);
+  std::vector<FrameId> all(1000);
+  CHECK(policy.PeekColdest(all) == 400);
+  std::vector<FrameId> some(40);
+  REQUIRE(policy.PeekColdest(some) == 40);
+  std::map<uint32_t, int> per_region;
+  for (const FrameId frame : some) ++per_region[(Raw(frame) - 1) / 100];
+  for (const auto& [region, count] : per_region) CHECK(count == 10);
+  std::vector<FrameId> first_victims;
+  for (uint64_t page = 5000; first_victims.size() < 4; ++page) {
+    FrameId victim;
+    REQUIRE(policy.Evict(PageId{page}, {&victim, 1}, kClaimAll, 0) == 1);
+    const bool in_front = std::find(some.begin(), some.end(), victim) != some.end();
+    CHECK(in_front);
+    first_victims.push_back(victim);
+  }
+}
+
+TEST_CASE("A few frames at a time, the cleaners come round to every region") {
+  auto policy = Make("clock", 10, 100, 100);
+  const auto requests = SkewedRequests(5000, 500);
+  Replay(policy, requests);
+  std::map<uint32_t, int> seen;
+  for (int i = 0; i < 5; ++i) {
+    FrameId out[2];
+    REQUIRE(policy.PeekColdest(out) == 2);
+    for (const FrameId frame : out) ++seen[(Raw(frame) - 1) / 10];
+  }
+  CHECK(seen.size() == 10);
+}
+
+TEST_CASE("Resizing keeps the order of eviction") {
+  for (const size_t regions : {1, 4}) {
+    CAPTURE(regions);
+    auto policy = Make("lru", regions, 400, 4000);
+    // The pages of the first half are the older ones in every region.
+    std::map<uint32_t, uint64_t> page_in;
+    for (uint64_t page = 0; page < 4000 && policy.free_frames() > 0; ++page) {
+      const FrameId frame = policy.TakeFreeFrame(PageId{page}, 0);
+      if (frame == kNoFrame) continue;
+      policy.OnLoad(frame, PageId{page}, 0);
+      page_in[Raw(frame)] = page;
+    }
+    std::vector<FrameId> before(80), after(80);
+    REQUIRE(policy.PeekColdest(before) == 80);
+    policy.Resize(800);
+    CHECK(policy.free_frames() == 400);
+    CHECK(policy.PeekColdest(after) >= 40);
+    size_t kept = 0;
+    for (const FrameId frame : after) {
+      kept += static_cast<size_t>(std::count(before.begin(), before.end(), frame));
+    }
+    CHECK(kept >= 40);
+  }
+}
+
+TEST_CASE("The table of a pool that may grow far costs memory only for the frames in use") {
+  // 20 million frames would be half a GB if every entry were touched.
+  auto policy = Make("clock", 4, 100, 20'000'000);
+  CHECK(policy.free_frames() == 100);
+}
+
+}  // namespace
+}  // namespace latchkey

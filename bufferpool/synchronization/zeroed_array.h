@@ -1,0 +1,39 @@
+// A large array that starts as zeros and takes memory only where it is touched: for tables with an
+// entry per frame of the largest size a pool may grow to. Straight from the system: calloc clears
+// what it has used before, all of it, which is most of the time that opening a small database
+// takes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "storage/base/check.h"
+#include "storage/base/reserved_memory.h"
+
+namespace latchkey {
+
+/// REQUIRES: all bytes zero are a valid T (integers, atomics of integers, plain structs of those).
+template <typename T>
+class ZeroedArray {
+ public:
+  static_assert(std::is_trivially_destructible_v<T>);
+
+  explicit ZeroedArray(size_t count)
+      : data_(static_cast<T*>(ReserveMemory(count * sizeof(T), MemoryAdvice::kNone)),
+              Release{count * sizeof(T)}) {
+    if (data_ == nullptr) throw std::bad_alloc();
+  }
+  T& operator[](size_t i) { return data_.get()[i]; }
+  const T& operator[](size_t i) const { return data_.get()[i]; }
+  T* data() { return data_.get(); }
+
+ private:
+  struct Release {
+    size_t bytes = 0;
+    void operator()(T* data) const { ReleaseMemory(data, bytes); }
+  };
+  std::unique_ptr<T, Release> data_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,40 @@
+# Tests of the house as a whole: its rules, its scripts, its example, its package.
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME "house: the self-check finds what it forbids"
+         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_house_test.py)
+add_test(NAME "house: the scripts do what their first lines say"
+         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/scripts_test.py)
+set_tests_properties("house: the self-check finds what it forbids"
+                     "house: the scripts do what their first lines say" PROPERTIES LABELS house)
+
+# A tree in which a folder explains nothing yet is still being laid out.
+if(EXISTS ${PROJECT_SOURCE_DIR}/engine/README.md)
+  add_test(NAME "house: the tree keeps its own rules"
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_house ${PROJECT_SOURCE_DIR})
+  set_tests_properties("house: the tree keeps its own rules" PROPERTIES LABELS house)
+endif()
+
+# The README's program, as an embedder builds it: once in this build directory, once as a stranger.
+add_executable(latchkey_example ${PROJECT_SOURCE_DIR}/engine/example_main.cc)
+target_link_libraries(latchkey_example PRIVATE Latchkey::latchkey latchkey_compile)
+
+set(consumer_flags "")
+if(LATCHKEY_SANITIZE)
+  set(consumer_flags "-fsanitize=${LATCHKEY_SANITIZE}")
+endif()
+set(package_test "house: a project that finds the installed package builds and runs the example")
+add_test(NAME ${package_test}
+         COMMAND ${CMAKE_COMMAND} -D BUILD_DIR=${PROJECT_BINARY_DIR}
+                 -D WORK_DIR=${PROJECT_BINARY_DIR}/install_test -D SOURCE_DIR=${PROJECT_SOURCE_DIR}
+                 -D BUILD_TYPE=${CMAKE_BUILD_TYPE} -D CXX_FLAGS=${consumer_flags}
+                 -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
+set_tests_properties(${package_test} PROPERTIES LABELS house)
+
+# The models beside the code; sanitizers have nothing to say about them.
+find_program(LATCHKEY_SPIN spin)
+if(LATCHKEY_SPIN AND NOT LATCHKEY_SANITIZE)
+  add_test(NAME "house: the models hold, and their mutants do not"
+           COMMAND ${PROJECT_SOURCE_DIR}/tools/check_models)
+  set_tests_properties("house: the models hold, and their mutants do not" PROPERTIES LABELS house)
+endif()

@@ -1,0 +1,45 @@
+# cmake --install: the engine as a package that find_package(Latchkey) finds.
+#
+#   include/latchkey/latchkey.h          the one public header
+#   lib/liblatchkey_*.a                  a static library per layer
+#   lib/cmake/Latchkey/                  the package: target Latchkey::latchkey
+#   bin/latchkey                         the command line, when it was built
+#
+# Component "development" is all but the command line.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(layers storage bufferpool layout engine)
+foreach(layer ${layers})
+  set_target_properties(latchkey_${layer} PROPERTIES EXPORT_NAME ${layer})
+endforeach()
+# The engine brings the layers below with it: it is what embedders link.
+set_target_properties(latchkey_engine PROPERTIES EXPORT_NAME latchkey)
+add_library(Latchkey::latchkey ALIAS latchkey_engine)
+
+# Embedders include <latchkey/latchkey.h>; so do the example and its test inside this tree.
+set(public_include ${PROJECT_BINARY_DIR}/include)
+configure_file(engine/latchkey.h ${public_include}/latchkey/latchkey.h COPYONLY)
+target_include_directories(latchkey_engine INTERFACE $<BUILD_INTERFACE:${public_include}>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+list(TRANSFORM layers PREPEND latchkey_ OUTPUT_VARIABLE layer_targets)
+install(TARGETS ${layer_targets} EXPORT LatchkeyTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(FILES engine/latchkey.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
+        COMPONENT development)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Latchkey)
+install(EXPORT LatchkeyTargets NAMESPACE Latchkey:: DESTINATION ${package_dir}
+        COMPONENT development)
+configure_package_config_file(cmake/LatchkeyConfig.cmake.in LatchkeyConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(LatchkeyConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/LatchkeyConfig.cmake
+              ${PROJECT_BINARY_DIR}/LatchkeyConfigVersion.cmake cmake/FindLibaio.cmake
+        DESTINATION ${package_dir} COMPONENT development)
+
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+if(TARGET latchkey_cli)
+  install(TARGETS latchkey_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+endif()

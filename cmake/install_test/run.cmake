@@ -1,0 +1,36 @@
+# cmake -D BUILD_DIR=... -D WORK_DIR=... -D SOURCE_DIR=... [-D CXX_FLAGS=...] [-D BUILD_TYPE=...] -P run.cmake
+#
+# Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
+# must not remember where it was installed), builds the consumer project against it and runs it twice:
+# the second run opens what the first one closed.
+cmake_minimum_required(VERSION 3.22)
+
+set(expected "alice has 90\nbob has 10\n")
+
+function(run_or_die what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
+                  WORKING_DIRECTORY ${WORK_DIR})
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+file(MAKE_DIRECTORY ${WORK_DIR})
+run_or_die("install" ${CMAKE_COMMAND} --install ${BUILD_DIR} --component development
+           --prefix ${WORK_DIR}/staging)
+file(RENAME ${WORK_DIR}/staging ${WORK_DIR}/prefix)
+
+run_or_die("configuring the consumer" ${CMAKE_COMMAND} -G Ninja
+           -S ${SOURCE_DIR}/cmake/install_test -B ${WORK_DIR}/build
+           -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+           -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DEXAMPLE_SOURCE=${SOURCE_DIR}/engine/example_main.cc)
+run_or_die("building the consumer" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+
+foreach(round 1 2)
+  execute_process(COMMAND ${WORK_DIR}/build/consumer WORKING_DIRECTORY ${WORK_DIR}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
+    message(FATAL_ERROR "run ${round}: exit ${result}, printed:\n${output}${errors}\nexpected:\n${expected}")
+  endif()
+endforeach()

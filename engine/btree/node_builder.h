@@ -1,0 +1,37 @@
+// Builds a page aside, so that it can be made from the page it replaces.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "engine/btree/node.h"
+
+namespace latchkey {
+
+/// Records are added in key order, and must fit. Install copies the result over a page.
+class NodeEditor::Builder {
+ public:
+  /// Of the page's prefix, the fences imply `fence_prefix_length` bytes. Last writer and flags of
+  /// the page come from `origin`. `scratch`: memory of a page, if the caller has some.
+  Builder(const NodeView& origin, std::string_view prefix, uint32_t fence_prefix_length,
+          uint64_t* scratch = nullptr);
+
+  /// Adds records [begin, end) of `page`, whose keys all begin with the new prefix.
+  void AddRecords(const LatchedNodeView& page, uint32_t begin, uint32_t end);
+  /// Adds one separator of an inner page.
+  void AddSeparator(std::string_view separator, PageId child);
+  void SetRightmost(PageId child) { node_.SetRightmost(child); }
+  void SetWriterAndFlags(TxnId last_writer, uint8_t page_flags);
+  /// Overwrites all of `page` but what its PageHeader holds beside the type.
+  void Install(NodeEditor* page) const;
+
+ private:
+  void AddVerbatim(const LatchedNodeView& page, uint32_t slot);
+  void AddReencoded(const LatchedNodeView& page, uint32_t slot);
+
+  std::unique_ptr<uint64_t[]> buffer_;  // nullptr: in the caller's memory
+  NodeEditor node_;
+  uint32_t prefix_length_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,222 @@
+// Splits and merges: contents and order survive, halves have room, runs leave full pages behind.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/btree/node.h"
+#include "engine/btree/node_test_util.h"
+
+namespace latchkey {
+namespace {
+
+using namespace node_testing;  // NOLINT(build/namespaces)
+
+/// One level of a tree: pages in key order, each with its fences. The smallest caller of the page.
+class Level {
+ public:
+  Level(uint32_t page_size, uint32_t level) : page_size_(page_size), level_(level) {
+    pages_.push_back({.buffer = PageBuffer(page_size), .lower = ""});
+    pages_[0].buffer.editor().Init(level, {});
+    if (level > 0) pages_[0].buffer.editor().SetRightmost(PageId{0});
+  }
+
+  Fences FencesOf(size_t i) const {
+    Fences fences = {.lower = pages_[i].lower};
+    if (i + 1 < pages_.size()) fences.upper = pages_[i + 1].lower;
+    return fences;
+  }
+  NodeEditor Page(size_t i) { return pages_[i].buffer.editor(); }
+  size_t size() const { return pages_.size(); }
+
+  size_t PageFor(const std::string& key) const {
+    size_t i = pages_.size() - 1;
+    while (i > 0 && key < pages_[i].lower) --i;
+    return i;
+  }
+
+  /// Splits page i for a record that did not fit.
+  void Split(size_t i, const NodeEditor::Incoming& incoming) {
+    Entry right = {.buffer = PageBuffer(page_size_), .lower = ""};
+    Page(i).SplitInto(right.buffer.editor(), FencesOf(i), incoming, &right.lower);
+    REQUIRE(right.buffer.editor().last_writer() == Page(i).last_writer());
+    REQUIRE(right.buffer.editor().page_flags() == Page(i).page_flags());
+    pages_.insert(pages_.begin() + static_cast<ptrdiff_t>(i) + 1, std::move(right));
+    RequireValid(Page(i), FencesOf(i));
+    RequireValid(Page(i + 1), FencesOf(i + 1));
+  }
+
+  void Put(const std::string& key, const std::string& value) {
+    if (TryPut(key, value)) return;
+    Split(PageFor(key), {.key = key, .value_size = value.size()});
+    REQUIRE(TryPut(key, value));
+  }
+
+  /// Merges pages i and i + 1 when they fit.
+  bool Merge(size_t i) {
+    const std::string separator = pages_[i + 1].lower;
+    Fences fences = {.lower = pages_[i].lower, .upper = FencesOf(i + 1).upper};
+    const bool fits = Page(i).CanMergeWith(Page(i + 1), separator, fences);
+    REQUIRE(Page(i).MergeFrom(Page(i + 1), separator, fences) == fits);
+    if (fits) pages_.erase(pages_.begin() + static_cast<ptrdiff_t>(i) + 1);
+    RequireValid(Page(i), FencesOf(i));
+    return fits;
+  }
+
+  Leaf Contents() {
+    Leaf all;
+    for (size_t i = 0; i < size(); ++i) all.merge(node_testing::Contents(Page(i)));
+    return all;
+  }
+  double Fill(size_t i) {
+    return static_cast<double>(Page(i).UsedBytes()) / node_format::Capacity(page_size_);
+  }
+  double AverageFill() {
+    double sum = 0;
+    for (size_t i = 0; i < size(); ++i) sum += Fill(i);
+    return sum / static_cast<double>(size());
+  }
+
+ private:
+  struct Entry {
+    PageBuffer buffer;
+    std::string lower;
+  };
+
+  bool TryPut(const std::string& key, const std::string& value) {
+    NodeEditor node = Page(PageFor(key));
+    const SlotPosition position = node.LowerBound(key);
+    return position.exact ? node.ReplaceValue(position.slot, value, 0)
+                          : node.Insert(position.slot, key, value, 0);
+  }
+
+  uint32_t page_size_;
+  uint32_t level_;
+  std::vector<Entry> pages_;
+};
+
+TEST_CASE("leaves that split and merge keep every record, for every shape of keys and page size") {
+  for (uint32_t page_size = kMinPageSize; page_size <= kMaxPageSize; page_size *= 4) {
+    for (const KeyShape shape : AllKeyShapes()) {
+      CAPTURE(page_size, static_cast<int>(shape));
+      Rng rng(page_size * 31 + static_cast<uint64_t>(shape));
+      Level level(page_size, 0);
+      Leaf model;
+      for (uint64_t i = 0; i < 700 + page_size / 12; ++i) {
+        const std::string key = MakeKey(shape, i, rng);
+        const std::string value = MakeValue(rng, page_size, key.size());
+        level.Put(key, value);
+        model[key] = {value, 0};
+        if (i % 64 == 0 && level.size() > 1) level.Merge(rng.Below(level.size() - 1));
+      }
+      CHECK(level.size() > 2);
+      CHECK(level.Contents() == model);
+      for (size_t i = 0; i + 1 < level.size();) {
+        if (!level.Merge(i)) ++i;
+      }
+      CHECK(level.Contents() == model);
+    }
+  }
+}
+
+TEST_CASE("both halves of a split have room for the incoming record, whatever the sizes") {
+  Rng rng(7);
+  for (int round = 0; round < 300; ++round) {
+    Level level(kMinPageSize, 0);
+    Leaf model;
+    while (level.size() == 1) {
+      const std::string key = MakeKey(AllKeyShapes()[rng.Below(7)], rng.Below(1000), rng);
+      const size_t largest = MaxInlineValue(kMinPageSize, key.size());
+      const std::string value(rng.Below(2) == 0 ? largest : rng.Below(largest + 1), 'v');
+      level.Put(key, value);
+      model[key] = {value, 0};
+    }
+    REQUIRE(level.Contents() == model);
+  }
+}
+
+TEST_CASE("ascending inserts leave full leaves behind") {
+  Level level(kMinPageSize, 0);
+  for (uint64_t i = 0; i < 3000; ++i) level.Put(BigEndian(i), std::string(100, 'v'));
+  for (size_t i = 0; i + 1 < level.size(); ++i) CHECK(level.Fill(i) > .94);
+}
+
+TEST_CASE("descending inserts leave full leaves behind") {
+  Level level(kMinPageSize, 0);
+  for (uint64_t i = 0; i < 3000; ++i) level.Put(BigEndian(100'000 - i), std::string(100, 'v'));
+  for (size_t i = 1; i < level.size(); ++i) CHECK(level.Fill(i) > .94);
+}
+
+TEST_CASE("keys that ascend within several ranges in turn leave nearly full leaves behind") {
+  Level level(kMinPageSize, 0);
+  Rng rng(3);
+  std::vector<uint64_t> next(10, 0);
+  for (int order = 0; order < 3000; ++order) {
+    const uint64_t district = rng.Below(10);
+    const uint64_t lines = 5 + rng.Below(11);
+    for (uint64_t line = 0; line < lines; ++line) {
+      level.Put(BigEndian(district) + BigEndian(next[district]) + BigEndian(line),
+                std::string(46, 'v'));
+    }
+    ++next[district];
+  }
+  CHECK(level.AverageFill() > .85);
+}
+
+TEST_CASE("a random insert splits in the middle") {
+  Rng rng(11);
+  Level level(kMinPageSize, 0);
+  for (int i = 0; i < 5000; ++i) level.Put(BigEndian(rng.Next()), std::string(60, 'v'));
+  CHECK(level.AverageFill() > .62);
+  CHECK(level.AverageFill() < .78);
+}
+
+TEST_CASE("a leaf's separator is as short as it can be") {
+  Level level(kMinPageSize, 0);
+  for (char c = 'a'; c <= 'z'; ++c) level.Put(std::string(40, c), std::string(200, 'v'));
+  for (size_t i = 1; i < level.size(); ++i) CHECK(level.FencesOf(i).lower.size() == 1);
+}
+
+TEST_CASE("a value that grows in a full leaf finds room after a split") {
+  Rng rng(5);
+  Level level(kMinPageSize, 0);
+  Leaf model;
+  for (uint64_t i = 0; i < 120; ++i) {
+    level.Put(BigEndian(i), "v");
+    model[BigEndian(i)] = {"v", 0};
+  }
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = BigEndian(rng.Below(120));
+    const std::string value(rng.Below(MaxInlineValue(kMinPageSize, 8) + 1), 'w');
+    level.Put(key, value);
+    model[key] = {value, 0};
+  }
+  CHECK(level.Contents() == model);
+}
+
+TEST_CASE("a split copies writer and flags to both halves and a merge unites them") {
+  PageBuffer left(kMinPageSize);
+  PageBuffer right(kMinPageSize);
+  NodeEditor a = left.editor();
+  NodeEditor b = right.editor();
+  a.Init(0, {});
+  for (uint32_t i = 0; i < 30; ++i)
+    REQUIRE(a.Insert(i, BigEndian(i), std::string(80, 'v'), kGhost));
+  a.set_last_writer(TxnId{9});
+  a.set_page_flags(1);
+  std::string separator;
+  a.SplitInto(b, {}, {.key = BigEndian(12), .value_size = 500}, &separator);
+  CHECK(b.last_writer() == TxnId{9});
+  CHECK(b.page_flags() == 1);
+  CHECK(b.is_ghost(0));
+  b.set_last_writer(TxnId{12});
+  b.set_page_flags(2);
+  REQUIRE(a.MergeFrom(b, separator, {}));
+  CHECK(a.last_writer() == TxnId{12});
+  CHECK(a.page_flags() == 3);
+  CHECK(a.count() == 30);
+  CHECK(a.is_ghost(29));
+  RequireValid(a, {});
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,459 @@
+#include "engine/btree/tree.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Deeper than any sound tree of 2^32 pages: only a damaged one reaches it.
+constexpr uint32_t kMaxHeight = 40;
+
+absl::Status TooDeep(PageId root) {
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "the tree rooted at page {} is deeper than {} levels: it is damaged", Raw(root),
+                    kMaxHeight);
+}
+
+absl::Status NoTreePage(PageId root, PageId page) {
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "the tree rooted at page {} leads to page {}, which is none of a tree",
+                    Raw(root), Raw(page));
+}
+
+bool IsTreePage(const NodeView& node) {
+  return node.type() == (node.is_leaf() ? PageType::kTreeLeaf : PageType::kTreeInner);
+}
+
+uint32_t ChildSlot(const NodeView& node, const LeafTarget& target) {
+  switch (target.kind) {
+    case LeafTarget::Kind::kCovering:
+      return node.ChildSlotFor(target.key);
+    case LeafTarget::Kind::kBelow:
+      return node.LowerBound(target.key)
+          .slot;  // a key equal to a separator has its lesser ones left
+    case LeafTarget::Kind::kLast:
+      break;
+  }
+  return node.count();
+}
+
+// Narrows `fences` to child `slot` of `node`. Garbage when `node` changes: validate afterwards.
+void Narrow(const NodeView& node, uint32_t slot, OwnedFences* fences) {
+  if (slot > 0) {
+    fences->lower.clear();
+    node.AppendKey(slot - 1, &fences->lower);
+    fences->has_lower = true;
+  }
+  if (slot < node.count()) {
+    fences->upper.clear();
+    node.AppendKey(slot, &fences->upper);
+    fences->has_upper = true;
+  }
+}
+
+void ResetFences(OwnedFences* fences) {
+  fences->has_lower = fences->has_upper = false;
+  fences->lower.clear();
+  fences->upper.clear();
+}
+
+}  // namespace
+
+// Where a descent for a structure change ended: a page and its parent, both still optimistic.
+struct BTree::Path {
+  OptimisticGuard node;
+  OptimisticGuard parent;
+  bool has_parent = false;
+  uint32_t child_slot = 0;    // of the node in the parent
+  uint32_t parent_count = 0;  // separators of the parent
+  OwnedFences fences;         // of the node
+  OwnedFences parent_fences;
+};
+
+absl::Status BTree::CreateRoot(BufferPool& pool, ExclusiveGuard* root) {
+  LATCHKEY_RETURN_IF_ERROR(pool.NewPage(pool.Here(), root));
+  NodeEditor(root->Mutable(), pool.page_size()).Init(0, Fences{});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PageId> BTree::Create(BufferPool& pool, TreeLog* log) {
+  LogSpace space;
+  if (log != nullptr) LATCHKEY_RETURN_IF_ERROR(log->Reserve(1, /*must_not_fail=*/false, &space));
+  ExclusiveGuard root;
+  LATCHKEY_RETURN_IF_ERROR(CreateRoot(pool, &root));
+  if (log != nullptr) log->LogImages(space, {{&root}}, {});
+  return root.page();
+}
+
+// ---- Descent
+
+absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const {
+  Backoff backoff(pool_.runtime());
+  for (;; backoff.Pause()) {
+    OptimisticGuard node;
+    LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
+    NodeView view = ViewOf(node);
+    uint32_t height = 0;
+    bool restart = false;
+    while (!view.is_leaf()) {
+      const PageId child = view.Child(view.ChildSlotFor(key));
+      OptimisticGuard next;
+      if ((restart = !node.Validate())) break;
+      if (Raw(child) >= kMaxPageIds || ++height > kMaxHeight) return TooDeep(root_);
+      const absl::Status fixed = pool_.FixOptimistic(actor, child, &next);
+      NodeView::Prefetch(next.data());
+      if ((restart = !node.Validate())) break;  // the child may have been another one's by then
+      if (!fixed.ok()) return fixed;
+      node = next;
+      view = ViewOf(node);
+    }
+    if (restart) continue;
+    if (!IsTreePage(view)) {
+      if (!node.Validate()) continue;
+      return NoTreePage(root_, node.page());
+    }
+    *leaf = node;
+    return absl::OkStatus();
+  }
+}
+
+absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf) const {
+  Backoff backoff(pool_.runtime());
+  for (;; backoff.Pause()) {
+    OptimisticGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(FindLeaf(actor, key, &guard));
+    if (pool_.TryUpgrade(guard, leaf)) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarget& target,
+                                               uint32_t read_ahead, std::byte* page,
+                                               OwnedFences* fences, OptimisticGuard* leaf) const {
+  ResetFences(fences);
+  OptimisticGuard node;
+  LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
+  NodeView view = ViewOf(node);
+  for (uint32_t height = 0; !view.is_leaf(); ++height) {
+    const uint32_t slot = ChildSlot(view, target);
+    const PageId child = view.Child(slot);
+    Narrow(view, slot, fences);
+    std::vector<PageId> ahead;
+    if (read_ahead > 0 && view.level() == 1) {
+      const bool upwards = target.kind == LeafTarget::Kind::kCovering;
+      const uint32_t room = upwards ? view.count() - std::min(slot, view.count()) : slot;
+      for (uint32_t i = 0; i <= std::min(read_ahead, room); ++i) {
+        ahead.push_back(view.Child(upwards ? slot + i : slot - i));
+      }
+    }
+    if (!node.Validate()) return Step::kRestart;
+    if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
+    if (!ahead.empty()) {
+      std::erase_if(ahead, [](PageId id) { return Raw(id) >= kMaxPageIds; });
+      pool_.Prefetch(actor, ahead);
+    }
+    OptimisticGuard next;
+    const absl::Status fixed = pool_.FixOptimistic(actor, child, &next);
+    if (!node.Validate()) return Step::kRestart;
+    if (!fixed.ok()) return fixed;
+    node = next;
+    view = ViewOf(node);
+  }
+  node.Copy(0, page, page_size_);
+  if (!node.Validate()) return Step::kRestart;
+  *leaf = node;
+  return Step::kDone;
+}
+
+absl::Status BTree::CopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
+                             std::byte* page, OwnedFences* fences, OptimisticGuard* leaf) const {
+  Backoff backoff(pool_.runtime());
+  for (;; backoff.Pause()) {
+    LATCHKEY_ASSIGN_OR_RETURN(const Step step,
+                              TryCopyLeaf(actor, target, read_ahead, page, fences, leaf));
+    if (step == Step::kDone) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_view key,
+                                               uint32_t level, Path* path) const {
+  path->has_parent = false;
+  ResetFences(&path->fences);
+  ResetFences(&path->parent_fences);
+  LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &path->node));
+  for (uint32_t height = 0;; ++height) {
+    const NodeView view = ViewOf(path->node);
+    const uint32_t at = view.level();
+    const bool is_tree_page = IsTreePage(view);
+    if (!path->node.Validate()) return Step::kRestart;
+    if (!is_tree_page) return NoTreePage(root_, path->node.page());
+    if (at <= level) return Step::kDone;
+    path->child_slot = view.ChildSlotFor(key);
+    path->parent_count = view.count();
+    const PageId child = view.Child(path->child_slot);
+    path->parent_fences = path->fences;
+    Narrow(view, path->child_slot, &path->fences);
+    path->parent = path->node;
+    path->has_parent = true;
+    if (!path->parent.Validate()) return Step::kRestart;
+    if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
+    const absl::Status fixed = pool_.FixOptimistic(actor, child, &path->node);
+    if (!path->parent.Validate()) return Step::kRestart;
+    if (!fixed.ok()) return fixed;
+  }
+}
+
+// ---- Splits
+
+absl::Status BTree::Split(PoolActor& actor, const NodeEditor::Incoming& incoming,
+                          bool must_not_fail) {
+  return SplitAt(actor, incoming, 0, must_not_fail);
+}
+
+absl::Status BTree::SplitAt(PoolActor& actor, const NodeEditor::Incoming& incoming, uint32_t level,
+                            bool must_not_fail) {
+  Backoff backoff(pool_.runtime());
+  for (;; backoff.Pause()) {
+    bool parent_full = false;
+    {
+      LogSpace space;
+      LATCHKEY_RETURN_IF_ERROR(ReserveLog(3, must_not_fail, &space));
+      LATCHKEY_ASSIGN_OR_RETURN(const Step step,
+                                TrySplitAt(actor, incoming, level, space, &parent_full));
+      if (step == Step::kDone) return absl::OkStatus();
+    }
+    if (parent_full) {
+      LATCHKEY_RETURN_IF_ERROR(SplitAt(actor, incoming, level + 1, must_not_fail));
+    }
+  }
+}
+
+absl::StatusOr<BTree::Step> BTree::TrySplitAt(PoolActor& actor,
+                                              const NodeEditor::Incoming& incoming, uint32_t level,
+                                              LogSpace& space, bool* parent_full) {
+  Path path;
+  LATCHKEY_ASSIGN_OR_RETURN(const Step found, TryFindPath(actor, incoming.key, level, &path));
+  if (found == Step::kRestart) return Step::kRestart;
+  ExclusiveGuard parent, node;
+  if (path.has_parent && !pool_.TryUpgrade(path.parent, &parent)) return Step::kRestart;
+  if (!pool_.TryUpgrade(path.node, &node)) return Step::kRestart;
+
+  const LatchedNodeView view(node.data(), page_size_);
+  if (view.level() != level) return Step::kDone;  // the root lost levels meanwhile: nothing is full
+  const bool fits = level == 0 ? !view.LowerBound(incoming.key).exact &&
+                                     view.HasRoomFor(incoming.key, incoming.value_size)
+                               : view.HasRoomForAnySeparator();
+  if (fits || view.count() == 0) return Step::kDone;  // somebody else was here first
+  if (!path.has_parent) {
+    LATCHKEY_RETURN_IF_ERROR(SplitRoot(actor, node, incoming, space));
+    return Step::kDone;
+  }
+  if (!LatchedNodeView(parent.data(), page_size_).HasRoomForAnySeparator()) {
+    *parent_full = true;
+    return Step::kRestart;
+  }
+  ExclusiveGuard right;
+  LATCHKEY_RETURN_IF_ERROR(pool_.NewPage(actor, &right));
+  std::string separator;
+  {
+    const OnException give_back([&] { pool_.FreePage(actor, std::move(right)); });
+    EditorOf(node).SplitInto(EditorOf(right), path.fences.view(), incoming, &separator);
+  }
+  const bool inserted =
+      EditorOf(parent).InsertSeparator(path.child_slot, separator, node.page(), right.page());
+  LATCHKEY_CHECK(inserted);
+  if (log_ != nullptr) log_->LogImages(space, {{&parent, &node, &right}}, {});
+  return Step::kDone;
+}
+
+absl::Status BTree::SplitRoot(PoolActor& actor, ExclusiveGuard& root,
+                              const NodeEditor::Incoming& incoming, LogSpace& space) {
+  ExclusiveGuard left, right;
+  LATCHKEY_RETURN_IF_ERROR(pool_.NewPage(actor, &left));
+  const OnException give_back([&] {
+    pool_.FreePage(actor, std::move(left));
+    if (right) pool_.FreePage(actor, std::move(right));
+  });
+  if (absl::Status made = pool_.NewPage(actor, &right); !made.ok()) {
+    pool_.FreePage(actor, std::move(left));
+    return made;
+  }
+  // The root keeps its page id: its content moves to `left`, which is then split.
+  RacyCopyIn(left.Mutable() + kPageHeaderSize, root.data() + kPageHeaderSize,
+             page_size_ - kPageHeaderSize);
+  RacyStore<uint8_t>(left.Mutable() + offsetof(PageHeader, page_type),
+                     static_cast<uint8_t>(root.data()[offsetof(PageHeader, page_type)]));
+  const uint32_t level = LatchedNodeView(root.data(), page_size_).level();
+  std::string separator;
+  EditorOf(left).SplitInto(EditorOf(right), Fences{}, incoming, &separator);
+  NodeEditor top = EditorOf(root);
+  top.Init(level + 1, Fences{});
+  top.SetRightmost(left.page());
+  const bool inserted = top.InsertSeparator(0, separator, left.page(), right.page());
+  LATCHKEY_CHECK(inserted);
+  if (log_ != nullptr) log_->LogImages(space, {{&root, &left, &right}}, {});
+  return absl::OkStatus();
+}
+
+// ---- Merges
+
+bool BTree::IsUnderfull(const NodeView& leaf) {
+  return leaf.UsedBytes() < node_format::Capacity(leaf.page_size()) / 4;
+}
+
+void BTree::TryMerge(PoolActor& actor, std::string_view key) {
+  constexpr uint32_t kAttempts = 3;
+  for (uint32_t level = 0; level < kMaxHeight; ++level) {
+    bool merged = false;
+    for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+      if (TryMergeAt(actor, key, level, &merged) == Step::kDone) break;
+    }
+    if (!merged) return;
+  }
+}
+
+BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level,
+                              bool* merged) {
+  Path path;
+  const absl::StatusOr<Step> found = TryFindPath(actor, key, level, &path);
+  if (!found.ok()) return Step::kDone;
+  if (*found == Step::kRestart) return Step::kRestart;
+  if (!path.has_parent || path.parent_count == 0) return Step::kDone;
+  if (ViewOf(path.node).level() != level || !IsUnderfull(ViewOf(path.node))) return Step::kDone;
+
+  LogSpace space;  // outlives the guards: freed pages leave the pool before it ends
+  if (!ReserveLog(2, /*must_not_fail=*/false, &space).ok()) return Step::kDone;
+  ExclusiveGuard parent, node;
+  if (!pool_.TryUpgrade(path.parent, &parent) || !pool_.TryUpgrade(path.node, &node)) {
+    return Step::kRestart;
+  }
+  const uint32_t separators = LatchedNodeView(parent.data(), page_size_).count();
+  if (path.child_slot < separators) {
+    *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot, node,
+                       /*node_is_left=*/true, space);
+  }
+  if (!*merged && path.child_slot > 0) {
+    *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot - 1, node,
+                       /*node_is_left=*/false, space);
+  }
+  if (!*merged) return Step::kDone;
+  const bool root_has_one_child =
+      parent.page() == root_ && LatchedNodeView(parent.data(), page_size_).count() == 0;
+  parent.Unfix();
+  node.Unfix();
+  if (root_has_one_child) CollapseRoot(actor);
+  return Step::kDone;
+}
+
+bool BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
+                     uint32_t left_slot, ExclusiveGuard& node, bool node_is_left, LogSpace& space) {
+  const LatchedNodeView parent_view(parent.data(), page_size_);
+  OptimisticGuard seen;
+  ExclusiveGuard sibling;
+  if (!pool_
+           .FixOptimistic(actor, parent_view.Child(node_is_left ? left_slot + 1 : left_slot), &seen)
+           .ok() ||
+      !pool_.TryUpgrade(seen, &sibling)) {
+    return false;
+  }
+  std::string separator;
+  parent_view.AppendKey(left_slot, &separator);
+  OwnedFences united = parent_fences, right_part = parent_fences;
+  Narrow(parent_view, left_slot, &united);
+  Narrow(parent_view, left_slot + 1, &right_part);
+  united.upper = right_part.upper;
+  united.has_upper = right_part.has_upper;
+
+  ExclusiveGuard& left = node_is_left ? node : sibling;
+  ExclusiveGuard& right = node_is_left ? sibling : node;
+  const LatchedNodeView right_view(right.data(), page_size_);
+  if (!LatchedNodeView(left.data(), page_size_)
+           .CanMergeWith(right_view, separator, united.view())) {
+    return false;
+  }
+  const bool done = EditorOf(left).MergeFrom(right_view, separator, united.view());
+  LATCHKEY_CHECK(done);
+  EditorOf(parent).RemoveSeparator(left_slot);
+  if (log_ != nullptr) log_->LogImages(space, {{&left, &parent}}, {{right.page()}});
+  pool_.FreePage(actor, std::move(right));
+  return true;
+}
+
+void BTree::CollapseRoot(PoolActor& actor) {
+  LogSpace space;
+  if (!ReserveLog(1, /*must_not_fail=*/false, &space).ok()) return;
+  ExclusiveGuard root, child;
+  if (!pool_.FixExclusive(actor, root_, &root).ok()) return;
+  const LatchedNodeView view(root.data(), page_size_);
+  if (view.is_leaf() || view.count() != 0) return;
+  OptimisticGuard child_seen;
+  if (!pool_.FixOptimistic(actor, view.Child(0), &child_seen).ok() ||
+      !pool_.TryUpgrade(child_seen, &child)) {
+    return;  // an inner root without separators is sound; the next merge tries again
+  }
+  RacyCopyIn(root.Mutable() + kPageHeaderSize, child.data() + kPageHeaderSize,
+             page_size_ - kPageHeaderSize);
+  RacyStore<uint8_t>(root.Mutable() + offsetof(PageHeader, page_type),
+                     static_cast<uint8_t>(child.data()[offsetof(PageHeader, page_type)]));
+  if (log_ != nullptr) log_->LogImages(space, {{&root}}, {{child.page()}});
+  pool_.FreePage(actor, std::move(child));
+}
+
+// ---- Batches
+
+void BTree::FindMissing(PoolActor& actor, std::string_view key,
+                        std::vector<PageId>* missing) const {
+  OptimisticGuard node;
+  PageId next = root_;
+  for (uint32_t height = 0; height <= kMaxHeight; ++height) {
+    OptimisticGuard guard;
+    if (!pool_.TryFixOptimistic(actor, next, &guard)) {
+      if (!pool_.IsResident(next)) missing->push_back(next);
+      return;
+    }
+    if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
+    node = guard;
+    const NodeView view = ViewOf(node);
+    if (view.is_leaf()) return;
+    next = view.Child(view.ChildSlotFor(key));
+    if (!node.Validate() || Raw(next) >= kMaxPageIds) return;
+  }
+}
+
+PageId BTree::PeekLeaf(PoolActor& actor, std::string_view key) const {
+  OptimisticGuard node;
+  PageId next = root_;
+  for (uint32_t height = 0; height <= kMaxHeight; ++height) {
+    OptimisticGuard guard;
+    if (!pool_.TryFixOptimistic(actor, next, &guard)) return kInvalidPageId;
+    if (height > 0 && !node.Validate()) return kInvalidPageId;
+    node = guard;
+    const NodeView view = ViewOf(node);
+    const uint32_t level = view.level();
+    if (level == 0) return next;
+    const PageId child = view.Child(view.ChildSlotFor(key));
+    if (!node.Validate() || Raw(child) >= kMaxPageIds) return kInvalidPageId;
+    if (level == 1) return child;
+    next = child;
+  }
+  return kInvalidPageId;
+}
+
+size_t BTree::Prefetch(PoolActor& actor, std::span<const std::string_view> keys) const {
+  size_t total = 0;
+  std::vector<PageId> missing;
+  for (uint32_t round = 0; round <= kMaxHeight; ++round) {
+    missing.clear();
+    for (const std::string_view key : keys) FindMissing(actor, key, &missing);
+    if (missing.empty()) break;
+    total += missing.size();
+    pool_.Prefetch(actor, missing);
+  }
+  return total;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,248 @@
+#include "engine/btree/tree.h"
+
+#include <absl/status/status.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/transaction_impl.h"
+#include "storage/base/rng.h"
+#include "storage/testing/map_page_store.h"
+
+namespace latchkey {
+namespace {
+
+struct Fixture {
+  explicit Fixture(uint32_t frames, uint32_t page_size = 4096) : store(ThreadRuntime(), page_size) {
+    auto policy = MakeFixPolicy(ThreadRuntime(), "clock", "global", frames, frames, 42);
+    REQUIRE(policy.ok());
+    auto made = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), frames, frames);
+    REQUIRE(made.ok());
+    pool = *std::move(made);
+    auto root = BTree::Create(*pool);
+    REQUIRE(root.ok());
+    tree = std::make_unique<BTree>(*pool, *root);
+  }
+
+  void Put(std::string_view key, std::string_view value) {
+    const absl::Status done =
+        ChangeRecord(*tree, key, value.size(), [&](NodeEditor& leaf, SlotPosition position) {
+          const bool fits = position.exact ? leaf.ReplaceValue(position.slot, value, 0)
+                                           : leaf.Insert(position.slot, key, value, 0);
+          return fits ? absl::OkStatus() : absl::InternalError("no room");
+        });
+    if (!done.ok()) FAIL(done.message());
+  }
+  bool Delete(std::string_view key) {
+    bool found = false, underfull = false;
+    REQUIRE(ChangeRecord(*tree, key, 0, [&](NodeEditor& leaf, SlotPosition position) {
+              found = position.exact;
+              if (found) leaf.Remove(position.slot);
+              underfull = BTree::IsUnderfull(leaf);
+              return absl::OkStatus();
+            }).ok());
+    if (underfull) tree->TryMerge(pool->Here(), key);
+    return found;
+  }
+  std::optional<std::string> Get(std::string_view key) {
+    for (;;) {
+      OptimisticGuard guard;
+      REQUIRE(tree->FindLeaf(pool->Here(), key, &guard).ok());
+      const NodeView leaf(guard.data(), tree->page_size());
+      const SlotPosition position = leaf.LowerBound(key);
+      std::string value;
+      if (position.exact) leaf.CopyValue(position.slot, &value);
+      if (!guard.Validate()) continue;
+      return position.exact ? std::optional<std::string>(value) : std::nullopt;
+    }
+  }
+  std::map<std::string, std::string> Scan() {
+    std::map<std::string, std::string> all;
+    std::vector<std::byte> page(tree->page_size());
+    OwnedFences fences;
+    OptimisticGuard guard;
+    std::string from;
+    for (;;) {
+      REQUIRE(tree->CopyLeaf(pool->Here(), {.kind = LeafTarget::Kind::kCovering, .key = from}, 4,
+                             page.data(), &fences, &guard)
+                  .ok());
+      const LatchedNodeView leaf(page.data(), tree->page_size());
+      for (uint32_t slot = 0; slot < leaf.count(); ++slot) {
+        std::string key;
+        leaf.AppendKey(slot, &key);
+        all.emplace(key, leaf.Value(slot));
+      }
+      if (!fences.has_upper) return all;
+      from = fences.upper;
+    }
+  }
+  uint64_t CheckedPages() {
+    uint64_t pages = 0;
+    const absl::Status checked = tree->Check(
+        [&](PageId) {
+          ++pages;
+          return absl::OkStatus();
+        },
+        [](std::string_view) { return absl::OkStatus(); });
+    if (!checked.ok()) FAIL(checked.message());
+    return pages;
+  }
+
+  MapPageStore store;
+  std::unique_ptr<BufferPool> pool;
+  std::unique_ptr<BTree> tree;
+};
+
+std::string HostileKey(Rng& rng) {
+  switch (rng.Below(5)) {
+    case 0:
+      return std::to_string(rng.Below(100'000));
+    case 1:
+      return std::string(1024, 'p').replace(1016, 8, std::to_string(10'000'000 + rng.Below(3000)));
+    case 2: {
+      std::string key(1 + rng.Below(1024), static_cast<char>('a' + rng.Below(4)));
+      return key;
+    }
+    case 3:
+      return std::string(rng.Below(12), '\0');
+    default: {
+      std::string key(rng.Below(30), ' ');
+      for (char& c : key) c = static_cast<char>(rng.Below(256));
+      return key;
+    }
+  }
+}
+
+TEST_CASE("The tree agrees with an ordered map under random changes of hostile keys") {
+  const uint32_t page_size = GENERATE(4096u, 16384u, 65536u);
+  Fixture f(100, page_size);
+  std::map<std::string, std::string> model;
+  Rng rng(page_size);
+  for (int i = 0; i < 15'000; ++i) {
+    std::string key = HostileKey(rng);
+    if (rng.Below(4) == 0 && !model.empty()) {
+      auto it = model.lower_bound(key);
+      if (it != model.end()) key = it->first;
+      CHECK(f.Delete(key) == (model.erase(key) > 0));
+    } else {
+      const size_t limit = MaxInlineValue(page_size, key.size());
+      std::string value(rng.Below(10) == 0 ? limit : rng.Below(std::min<size_t>(limit, 60) + 1),
+                        'v');
+      f.Put(key, value);
+      model[key] = value;
+    }
+    if (i % 10 == 0) {
+      const std::string probe = HostileKey(rng);
+      const auto it = model.find(probe);
+      CHECK(f.Get(probe) ==
+            (it == model.end() ? std::nullopt : std::optional<std::string>(it->second)));
+    }
+  }
+  CHECK(f.Scan() == model);
+  const uint64_t pages = f.CheckedPages();
+  for (const auto& [key, value] : std::map(model)) {
+    CHECK(f.Delete(key));
+    model.erase(key);
+  }
+  CHECK(f.Scan().empty());
+  // Pages go back as keys go; a few stay whose siblings' long keys forbade the merge at its time.
+  CHECK(f.CheckedPages() <= std::max<uint64_t>(4, pages / 8));
+}
+
+TEST_CASE("Ascending inserts leave full pages behind") {
+  Fixture f(2000);
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    std::string key(8, '\0');
+    for (int b = 0; b < 8; ++b) key[b] = static_cast<char>(i >> (56 - 8 * b));
+    f.Put(key, std::string(100, 'x'));
+    bytes += 108;
+  }
+  const uint64_t pages = f.CheckedPages();
+  CHECK(static_cast<double>(bytes) / static_cast<double>(pages * 4096) > 0.88);
+}
+
+TEST_CASE("A dropped tree gives every page back") {
+  Fixture f(200);
+  for (uint64_t i = 0; i < 5'000; ++i) f.Put(std::to_string(i * 7919), std::string(50, 'x'));
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  CHECK(f.store.stats().live_pages > 50);
+  REQUIRE(f.tree->Drop([](std::string_view) { return absl::OkStatus(); }).ok());
+  CHECK(f.store.stats().live_pages == 0);
+}
+
+TEST_CASE("A split that finds no room in the store fails and leaves the tree sound") {
+  Fixture f(200);
+  uint64_t i = 0;
+  for (; i < 3'000; ++i) f.Put(std::to_string(i), std::string(50, 'x'));
+  f.store.full = true;
+  absl::Status failed;
+  while (failed.ok()) {
+    const std::string key = std::to_string(i++);
+    failed = ChangeRecord(*f.tree, key, 50, [&](NodeEditor& leaf, SlotPosition position) {
+      leaf.Insert(position.slot, key, std::string(50, 'x'), 0);
+      return absl::OkStatus();
+    });
+  }
+  CHECK(absl::IsResourceExhausted(failed));
+  f.CheckedPages();
+  f.store.full = false;
+  f.Put(std::to_string(i), "y");
+  CHECK(f.Scan().size() == i);
+}
+
+TEST_CASE("Keys are prefetched with all missing pages of a level at once") {
+  Fixture f(100);
+  for (uint64_t i = 0; i < 5'000; ++i) f.Put(std::to_string(i), std::string(50, 'x'));
+  std::vector<std::string> keys;
+  std::vector<std::string_view> views;
+  for (uint64_t i = 0; i < 20; ++i) keys.push_back(std::to_string(i * 251 % 5000));
+  for (const std::string& key : keys) views.push_back(key);
+  f.tree->Prefetch(f.pool->Here(), views);
+  const uint64_t misses = f.pool->stats().misses;
+  for (const std::string& key : keys) CHECK(f.Get(key).has_value());
+  CHECK(f.pool->stats().misses == misses);
+}
+
+TEST_CASE("Concurrent inserts, deletes and lookups keep the tree sound", "[concurrency]") {
+  const uint32_t frames = GENERATE(64u, 4000u);  // with and without eviction
+  Fixture f(frames);
+  constexpr uint64_t kActors = 3, kOperations = 4'000;
+  std::vector<std::map<std::string, std::string>> models(kActors);
+  std::atomic<bool> wrong{false};
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint64_t a = 0; a < kActors; ++a) {
+    actors.push_back(ThreadRuntime().Spawn("worker", [&, a] {
+      Rng rng(a);
+      auto& model = models[a];
+      for (uint64_t i = 0; i < kOperations; ++i) {
+        // Each actor owns the keys that end with its number: neighbours on every page differ.
+        const std::string key = std::to_string(rng.Below(3'000)) + "-" + std::to_string(a);
+        if (rng.Below(3) == 0) {
+          if (f.Delete(key) != (model.erase(key) > 0)) wrong = true;
+        } else {
+          const std::string value(rng.Below(200), static_cast<char>('a' + a));
+          f.Put(key, value);
+          model[key] = value;
+        }
+        const std::string probe = std::to_string(rng.Below(3'000)) + "-" + std::to_string(a);
+        const auto it = model.find(probe);
+        const auto got = f.Get(probe);
+        if (got.has_value() != (it != model.end()) || (got && *got != it->second)) wrong = true;
+      }
+    }));
+  }
+  actors.clear();
+  CHECK_FALSE(wrong);
+  std::map<std::string, std::string> all;
+  for (const auto& model : models) all.insert(model.begin(), model.end());
+  CHECK(f.Scan() == all);
+  f.CheckedPages();
+}
+
+}  // namespace
+}  // namespace latchkey

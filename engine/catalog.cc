@@ -1,0 +1,199 @@
+#include "engine/catalog.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/latchkey.h"
+#include "engine/transaction_impl.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+std::string EncodeTree(TreeId id, PageId root) {
+  std::string value(12, '\0');
+  const uint32_t id_bytes = Raw(id);
+  const uint64_t root_bytes = Raw(root);
+  std::memcpy(value.data(), &id_bytes, sizeof(id_bytes));
+  std::memcpy(value.data() + 4, &root_bytes, sizeof(root_bytes));
+  return value;
+}
+
+}  // namespace
+
+Catalog::Catalog(BufferPool& pool, PageId root, EngineLog* log)
+    : pool_(pool), log_(log), mutex_(pool.runtime()), btree_(pool, root, log) {}
+
+absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Create(BufferPool& pool, EngineLog* log) {
+  LATCHKEY_ASSIGN_OR_RETURN(const PageId root, BTree::Create(pool, log));
+  return std::unique_ptr<Catalog>(new Catalog(pool, root, log));
+}
+
+absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Load(BufferPool& pool, const ClientRoot& root,
+                                                       EngineLog* log) {
+  if (Raw(root.catalog_root) >= pool.store().page_id_limit()) {
+    return MakeStatus(absl::StatusCode::kDataLoss, "the catalogue's root page {} does not exist",
+                      Raw(root.catalog_root));
+  }
+  std::unique_ptr<Catalog> catalog(new Catalog(pool, root.catalog_root, log));
+  catalog->next_tree_id_ = root.next_tree_id;
+  LATCHKEY_RETURN_IF_ERROR(catalog->LoadTrees());
+  return catalog;
+}
+
+void Catalog::Describe(ClientRoot* root) const {
+  MutexLock lock(mutex_);
+  root->next_tree_id = next_tree_id_;
+  root->catalog_root = btree_.root();
+}
+
+absl::Status Catalog::LoadTrees() {
+  std::vector<std::byte> page(pool_.page_size());
+  OwnedFences fences;
+  OptimisticGuard guard;
+  std::string from, name;
+  for (;;) {
+    LATCHKEY_RETURN_IF_ERROR(btree_.CopyLeaf(pool_.Here(),
+                                             {.kind = LeafTarget::Kind::kCovering, .key = from}, 0,
+                                             page.data(), &fences, &guard));
+    const LatchedNodeView leaf(page.data(), pool_.page_size());
+    for (uint32_t slot = 0; slot < leaf.count(); ++slot) {
+      name.clear();
+      leaf.AppendKey(slot, &name);
+      const std::string_view value = leaf.Value(slot);
+      uint32_t id;
+      uint64_t root;
+      if (value.size() != sizeof(id) + sizeof(root)) {
+        return MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": damaged catalogue entry",
+                          name);
+      }
+      std::memcpy(&id, value.data(), sizeof(id));
+      std::memcpy(&root, value.data() + sizeof(id), sizeof(root));
+      if (root >= pool_.store().page_id_limit()) {
+        return MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": root page {} does not exist",
+                          name, root);
+      }
+      trees_.push_back(std::make_unique<TreeImpl>(TreeId{id}, name, pool_, PageId{root}, log_));
+      // Trees that were made after the root was written.
+      next_tree_id_ = std::max(next_tree_id_, id + 1);
+    }
+    if (!fences.has_upper) break;
+    if (fences.upper <= from) {
+      return absl::DataLossError("the catalogue's pages lead back: they are damaged");
+    }
+    from = fences.upper;
+  }
+  std::sort(trees_.begin(), trees_.end(),
+            [](const auto& a, const auto& b) { return Raw(a->id) < Raw(b->id); });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) {
+  if (name.empty() || name.size() > Database::kMaxTreeNameSize) {
+    return InvalidArgument("a tree name of {} bytes: names have 1 to {} bytes", name.size(),
+                           Database::kMaxTreeNameSize);
+  }
+  // Before the mutex: a full log waits for a checkpoint, which wants the mutex.
+  LogSpace space;
+  if (create && log_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/false, &space));
+  }
+  MutexLock lock(mutex_);
+  for (const auto& tree : trees_) {
+    if (tree->name == name) return tree.get();
+  }
+  if (!create) return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", name);
+  return CreateTree(name, space);
+}
+
+// The tree's empty root and its entry are one atomic change: no crash leaves one without the other.
+// A split of the catalogue takes what the log keeps back: waiting for room would be for ever.
+absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& space) {
+  ExclusiveGuard root;
+  LATCHKEY_RETURN_IF_ERROR(BTree::CreateRoot(pool_, &root));
+  const PageId root_page = root.page();
+  const TreeId id{next_tree_id_};
+  std::unique_ptr<TreeImpl> tree;
+  const absl::Status entered = CatchOutOfMemory([&] {
+    const std::string value = EncodeTree(id, root_page);
+    // Behind the record in the log nothing may fail.
+    tree = std::make_unique<TreeImpl>(id, std::string(name), pool_, root_page, log_);
+    trees_.reserve(trees_.size() + 1);
+    return ChangeLeaf(
+        btree_, name, value.size(), /*must_not_fail=*/true,
+        [&](ExclusiveGuard& guard, SlotPosition position) {
+          NodeEditor leaf(guard.Mutable(), pool_.page_size(), pool_.Here().scratch.get());
+          LATCHKEY_CHECK(!position.exact && leaf.Insert(position.slot, name, value, 0));
+          if (log_ != nullptr) log_->LogImages(nullptr, space, {{&root, &guard}}, {});
+          return absl::OkStatus();
+        });
+  });
+  if (!entered.ok()) {
+    pool_.FreePage(pool_.Here(), std::move(root));
+    return entered;
+  }
+  root.Unfix();
+  ++next_tree_id_;
+  trees_.push_back(std::move(tree));
+  return trees_.back().get();
+}
+
+absl::StatusOr<std::unique_ptr<TreeImpl>> Catalog::RemoveTree(std::string_view name) {
+  LogSpace space;
+  if (log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(log_->ReserveSystemChange(&space));
+  MutexLock lock(mutex_);
+  const auto it = std::find_if(trees_.begin(), trees_.end(),
+                               [name](const auto& tree) { return tree->name == name; });
+  if (it == trees_.end()) {
+    return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", name);
+  }
+  LATCHKEY_RETURN_IF_ERROR(ChangeLeaf(
+      btree_, name, 0, /*must_not_fail=*/false, [&](ExclusiveGuard& guard, SlotPosition position) {
+        LATCHKEY_CHECK(position.exact);
+        NodeEditor leaf(guard.Mutable(), pool_.page_size());
+        if (log_ != nullptr) {
+          log_->LogSystemChange(space,
+                                {.tree = kCatalogTree,
+                                 .page = guard.page(),
+                                 .key = name,
+                                 .now = RecordState::kAbsent,
+                                 .now_bytes = {},
+                                 .before = RecordState::kValue,
+                                 .before_bytes = leaf.Value(position.slot)},
+                                guard.Mutable());
+        }
+        leaf.Remove(position.slot);
+        return absl::OkStatus();
+      }));
+  std::unique_ptr<TreeImpl> tree = std::move(*it);
+  trees_.erase(it);
+  return tree;
+}
+
+TreeImpl* Catalog::FindTree(TreeId id) const {
+  MutexLock lock(mutex_);
+  const auto it =
+      std::lower_bound(trees_.begin(), trees_.end(), id,
+                       [](const auto& tree, TreeId wanted) { return Raw(tree->id) < Raw(wanted); });
+  return it != trees_.end() && (*it)->id == id ? it->get() : nullptr;
+}
+
+std::vector<std::string> Catalog::Names() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& tree : trees_) names.push_back(tree->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<const BTree*> Catalog::AllTrees() const {
+  MutexLock lock(mutex_);
+  std::vector<const BTree*> all{&btree_};
+  for (const auto& tree : trees_) all.push_back(&tree->btree);
+  return all;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,147 @@
+#include "engine/database_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "storage/base/status_macros.h"
+#include "storage/device/file_device.h"
+#include "storage/device/file_errors.h"
+
+namespace latchkey {
+namespace {
+
+constexpr char kDataFile[] = "data.lk", kStagedFile[] = "data.lk.new";
+constexpr char kLogFile[] = "log.lk", kJournalFile[] = "map.lk";
+
+bool Exists(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::exists(file, error);
+}
+
+}  // namespace
+
+std::string DatabaseFiles::File(const char* name) const {
+  return (std::filesystem::path(path_) / name).string();
+}
+
+DatabaseFiles::~DatabaseFiles() {
+  // The mark of an unfinished creation goes behind the other files, the directory last.
+  std::error_code error;
+  const auto remove = [&](const std::string& file) { std::filesystem::remove(file, error); };
+  for (const std::string& file : created_) {
+    if (file != path_ && file != File(kStagedFile)) remove(file);
+  }
+  for (const std::string& name : {File(kStagedFile), path_}) {
+    if (std::ranges::find(created_, name) != created_.end()) remove(name);
+  }
+}
+
+bool DatabaseFiles::has_log() const { return Exists(File(kLogFile)); }
+
+bool DatabaseFiles::has_journal() const { return Exists(File(kJournalFile)); }
+
+absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists) {
+  exists_ = Exists(File(kDataFile));
+  if (exists_ && error_if_exists) {
+    return MakeStatus(absl::StatusCode::kAlreadyExists, "there is a database at {} already", path_);
+  }
+  if (exists_) return RefuseTinyData();
+  if (!Exists(File(kStagedFile)) && (has_log() || has_journal())) {
+    return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                      "{} has {} but no {}: put the data file back, or remove the directory", path_,
+                      has_log() ? kLogFile : kJournalFile, kDataFile);
+  }
+  if (!create_if_missing) {
+    return MakeStatus(absl::StatusCode::kNotFound, "there is no database at {}", path_);
+  }
+  std::error_code error;
+  const bool is_there = std::filesystem::is_directory(path_, error);
+  if (!is_there && !std::filesystem::create_directory(path_, error)) {
+    return MakeStatus(absl::StatusCode::kInvalidArgument,
+                      "the database directory {} cannot be created: {}", path_,
+                      error ? error.message() : "a file of that name is in the way");
+  }
+  if (!is_there) created_.push_back(path_);
+  return RemoveLeftovers();
+}
+
+// Devices have whole blocks only: such a file would be taken for an empty one, and written over.
+absl::Status DatabaseFiles::RefuseTinyData() const {
+  constexpr uint64_t kLargestBlock = 4096;
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(File(kDataFile), error);
+  if (error || bytes == 0 || bytes >= kLargestBlock) return absl::OkStatus();  // the open tells
+  return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                    "{} has {} bytes and so is no data file, or what is left of one: name another "
+                    "database, or restore it from a backup",
+                    File(kDataFile), bytes);
+}
+
+absl::Status DatabaseFiles::RemoveLeftovers() {
+  const std::string staged = File(kStagedFile);
+  if (!Exists(staged)) return absl::OkStatus();
+  // Nobody may be creating it at this moment.
+  LATCHKEY_RETURN_IF_ERROR(OpenFile(staged, /*must_be_new=*/false).status());
+  for (const char* name : {kLogFile, kJournalFile, kStagedFile}) {  // the mark goes last
+    std::error_code error;
+    std::filesystem::remove(File(name), error);
+    if (error) {
+      return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                        "{} is left from a creation that was cut short and cannot be removed: {}",
+                        File(name), error.message());
+    }
+  }
+  return SyncDirectory();
+}
+
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenFile(const std::string& file,
+                                                                     bool must_be_new) {
+  auto device = FileDevice::Open(
+      runtime_, file,
+      {.creation = must_be_new ? FileCreation::kMustBeNew : FileCreation::kMustExist,
+       .log_sink = log_sink_});
+  if (must_be_new && device.ok()) created_.push_back(file);
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenData(bool staged) {
+  if (exists_ || !staged) return OpenFile(File(kDataFile), !exists_);
+  return OpenFile(File(kStagedFile), /*must_be_new=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenLog() {
+  return OpenFile(File(kLogFile), /*must_be_new=*/!has_log());
+}
+
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenJournal() {
+  return OpenFile(File(kJournalFile), /*must_be_new=*/!has_journal());
+}
+
+absl::Status DatabaseFiles::FinishOpening() {
+  const bool is_staged = std::ranges::find(created_, File(kStagedFile)) != created_.end();
+  created_.clear();
+  if (!is_staged) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::rename(File(kStagedFile), File(kDataFile), error);
+  if (error) {
+    return MakeStatus(absl::StatusCode::kUnavailable, "{} cannot be renamed to {}: {}",
+                      File(kStagedFile), kDataFile, error.message());
+  }
+  return SyncDirectory();
+}
+
+absl::Status DatabaseFiles::SyncDirectory() {
+  const int fd = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return FileError("open", path_, errno);
+  const int failed = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  return failed == 0 ? absl::OkStatus() : FileError("sync", path_, failed);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,613 @@
+#include "engine/database_impl.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+LogSink AdaptLogSink(std::function<void(LogSeverity, std::string_view)> sink) {
+  if (!sink) return {};
+  return [sink = std::move(sink)](LogLevel level, std::string_view message) {
+    sink(static_cast<LogSeverity>(level), message);
+  };
+}
+static_assert(static_cast<int>(LogLevel::kError) == static_cast<int>(LogSeverity::kError));
+
+/// Seconds from lap to lap.
+class StopWatch {
+ public:
+  explicit StopWatch(Runtime& runtime) : runtime_(runtime), since_(runtime.Now()) {}
+  double Lap() {
+    const Nanos before = std::exchange(since_, runtime_.Now());
+    return static_cast<double>(since_ - before) / kNanosPerSecond;
+  }
+
+ private:
+  Runtime& runtime_;
+  Nanos since_;
+};
+
+}  // namespace
+
+DatabaseImpl::DatabaseImpl(Runtime& runtime, Options options)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      log_sink_(AdaptLogSink(options_.log_sink)),
+      cache_bytes_(options_.cache_bytes) {
+  waiting_chains_.reserve(kWaitingChains);
+}
+
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtime,
+                                                                 const std::string& path,
+                                                                 const Options& options) {
+  LATCHKEY_RETURN_IF_ERROR(ValidateOptions(options));
+  const LogSink log_sink = AdaptLogSink(options.log_sink);
+  if (options.durability == Durability::kNone && !options.in_memory_device &&
+      !options.error_if_exists && HasLogFiles(path)) {
+    // What the log holds comes first; without a log nobody would look at it again.
+    Options recovering = options;
+    recovering.durability = Durability::kCommit;
+    LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(runtime, path, recovering, log_sink));
+    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
+                              OpenOver(runtime, std::move(opened), recovering));
+    LATCHKEY_RETURN_IF_ERROR(db->Close());
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(runtime, path, options, log_sink));
+  return OpenOver(runtime, std::move(opened), options);
+}
+
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOverDevices(
+    Runtime& runtime, DatabaseDevices devices, const Options& options) {
+  LATCHKEY_RETURN_IF_ERROR(ValidateOptions(options));
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStoreOver(runtime, std::move(devices), options,
+                                                              AdaptLogSink(options.log_sink)));
+  return OpenOver(runtime, std::move(opened), options);
+}
+
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOver(Runtime& runtime,
+                                                                     OpenedStore opened,
+                                                                     const Options& options) {
+  std::unique_ptr<DatabaseImpl> db(new DatabaseImpl(runtime, options));
+  // Whatever was taken is given back with `db`.
+  LATCHKEY_RETURN_IF_ERROR(CatchOutOfMemory([&] { return db->Open(std::move(opened)); }));
+  return db;
+}
+
+absl::Status DatabaseImpl::Open(OpenedStore opened) {
+  store_ = std::move(opened.store);
+  is_new_ = opened.client_root.empty();
+  if (!is_new_) {
+    LATCHKEY_ASSIGN_OR_RETURN(root_, DecodeClientRoot(opened.client_root));
+  }
+  if (opened.log_device != nullptr) LATCHKEY_RETURN_IF_ERROR(OpenLogFile(opened));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(options_.cache_bytes, store_->page_size(), store_->page_id_limit(),
+                 store_->memory_bytes() + log_buffer_bytes_, options_.version_store_bytes));
+  LATCHKEY_RETURN_IF_ERROR(OpenPool(plan));
+  std::optional<Recovery> recovery;
+  Statistics::Recovery times{.layout_s = opened.layout_s};
+  StopWatch watch(runtime_);
+  if (log_file_ != nullptr) {
+    if (root_.has_log) {
+      recovery.emplace(*log_file_, root_, log_sink_);
+      LATCHKEY_RETURN_IF_ERROR(recovery->Analyze());
+      times.log_read_s = watch.Lap();
+    }
+    LATCHKEY_RETURN_IF_ERROR(StartLogging());
+  }
+  LATCHKEY_RETURN_IF_ERROR(StartCleaners());
+  TxnId first_txn = root_.next_txn_id;
+  if (recovery) {
+    LATCHKEY_RETURN_IF_ERROR(recovery->Redo(*pool_));
+    times.redo_s = watch.Lap();
+    first_txn = std::max(first_txn, recovery->analysis().next_txn());
+    root_.next_tree_id = std::max(root_.next_tree_id, recovery->analysis().next_tree());
+  }
+  LATCHKEY_RETURN_IF_ERROR(OpenCatalog(first_txn));
+  versions_->SetBound(plan.version_bytes);
+  if (recovery) {
+    LATCHKEY_RETURN_IF_ERROR(recovery->Undo(*pool_, *engine_log_, *overflow_, *this));
+    times.undo_s = watch.Lap();
+  }
+  const bool changed = recovery ? recovery->is_needed() : log_file_ != nullptr;
+  LATCHKEY_RETURN_IF_ERROR(StartCheckpoints(/*at_once=*/changed));
+  if (recovery && recovery->is_needed()) {
+    times.checkpoint_s = watch.Lap();
+    recovery->Describe(&times);
+    recovery_ = times;
+  }
+  if (opened.finish_opening) LATCHKEY_RETURN_IF_ERROR(opened.finish_opening());
+  open_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
+  const Techniques& techniques = options_.techniques;
+  LATCHKEY_ASSIGN_OR_RETURN(
+      std::unique_ptr<FixPolicy> policy,
+      MakeFixPolicy(runtime_, techniques.replacement, techniques.synchronization, plan.frames,
+                    plan.max_frames, techniques.seed));
+  LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
+                                                      plan.frames, plan.max_frames));
+  pool_->SetPageCheck(&CheckPageShape);
+  store_->SetCopySource(
+      [pool = pool_.get()](PageId page, std::byte* out) { return pool->CopyIfClean(page, out); });
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
+  LogOptions log;
+  log.database_id = opened.database_id;
+  if (opened.sizing.log_segment_bytes != 0) log.segment_bytes = opened.sizing.log_segment_bytes;
+  if (opened.sizing.log_initial_bytes != 0) log.initial_bytes = opened.sizing.log_initial_bytes;
+  if (opened.sizing.log_max_bytes != 0) log.max_bytes = opened.sizing.log_max_bytes;
+  log_buffer_bytes_ =
+      LogBufferBytes(options_.cache_bytes, opened.log_device->geometry().logical_block);
+  log.buffer_bytes = static_cast<uint32_t>(log_buffer_bytes_);
+  log.group_space = GroupSpace::kShared;
+  log.log_sink = log_sink_;
+  if (root_.has_log) {
+    LATCHKEY_ASSIGN_OR_RETURN(log_file_, OpenLog(runtime_, std::move(opened.log_device), log));
+    return absl::OkStatus();
+  }
+  // What lies there is of an earlier attempt to begin logging: nothing in it was acknowledged.
+  LATCHKEY_RETURN_IF_ERROR(opened.log_device->Resize(0));
+  LATCHKEY_ASSIGN_OR_RETURN(log_file_, CreateLog(runtime_, std::move(opened.log_device), log));
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::StartLogging() {
+  LATCHKEY_RETURN_IF_ERROR(log_file_->StartWriting());
+  engine_log_ = EngineLog::Start(
+      runtime_, *log_file_,
+      [pool = pool_.get()](PageId page) { pool->ReturnPageId(pool->Here(), page); },
+      {.wait_for_commits = options_.durability == Durability::kCommit,
+       .group_delay = options_.group_commit_delay_ms * kNanosPerMilli,
+       .page_size = store_->page_size(),
+       .page_status = [store = store_.get()] { return store->WriteStatus(); }});
+  // No checkpoint may follow a log that has failed, not even one that is under way.
+  store_->SetCheckpointGate([log = engine_log_.get()] { return log->CheckWritable(); });
+  pool_->SetWriteAheadLog(engine_log_.get());
+  pool_->SetFreedPages(engine_log_.get());
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
+  overflow_ = std::make_unique<OverflowStore>(*pool_, engine_log_.get());
+  if (is_new_) {
+    LATCHKEY_ASSIGN_OR_RETURN(catalog_, Catalog::Create(*pool_, engine_log_.get()));
+  } else {
+    LATCHKEY_ASSIGN_OR_RETURN(catalog_, Catalog::Load(*pool_, root_, engine_log_.get()));
+  }
+  snapshots_ = std::make_unique<SnapshotManager>(runtime_, first_txn);
+  versions_ = std::make_unique<VersionStore>(runtime_, *snapshots_, *this);
+  context_.reset(
+      new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, engine_log_.get()});
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::StartCleaners() {
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<CleaningController> controller,
+                            MakeCleaningController(options_.techniques.cleaner));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      cleaners_,
+      PageCleaners::Start(*pool_, std::move(controller), options_.techniques.cleaners, log_sink_));
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::StartCheckpoints(bool at_once) {
+  checkpointer_ = std::make_unique<Checkpointer>(
+      *pool_, engine_log_.get(), [this] { return DescribeRoot(); }, root_, log_sink_);
+  if (at_once) LATCHKEY_RETURN_IF_ERROR(checkpointer_->Run(/*clean=*/false));
+  if (engine_log_ != nullptr) checkpointer_->Start(CheckpointLogBytes(options_));
+  return absl::OkStatus();
+}
+
+ClientRoot DatabaseImpl::DescribeRoot() const {
+  ClientRoot root;
+  catalog_->Describe(&root);
+  root.next_txn_id = snapshots_->next_txn_id();
+  return root;
+}
+
+DatabaseImpl::~DatabaseImpl() {
+  if (open_) {
+    CatchOutOfMemory([this] {
+      const absl::Status closed = Close();
+      if (!closed.ok()) {
+        LogTo(log_sink_, LogLevel::kError, "close: " + std::string(closed.message()));
+      }
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+  checkpointer_.reset();
+  cleaners_.reset();
+  versions_.reset();
+  if (store_ == nullptr) return;
+  store_->SetCheckpointGate(nullptr);
+  store_->SetCopySource(nullptr);
+}
+
+absl::Status DatabaseImpl::Close() {
+  if (!open_) return absl::OkStatus();
+  open_ = false;
+  absl::Status closed = CatchOutOfMemory([this] {
+    versions_->CollectAll();
+    FreeWaitingChains();
+    checkpointer_->Stop();
+    cleaners_.reset();
+    return checkpointer_->Run(/*clean=*/true);
+  });
+  open_ = IsOutOfMemory(closed);  // then closing can be tried again
+  return closed;
+}
+
+absl::Status DatabaseImpl::Checkpoint() { return checkpointer_->Run(/*clean=*/false); }
+
+absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
+  absl::StatusOr<TreeImpl*> tree = catalog_->OpenTree(name, /*create=*/false);
+  if (!create || !absl::IsNotFound(tree.status())) return tree;
+  tree = catalog_->OpenTree(name, /*create=*/true);
+  if (tree.ok()) LATCHKEY_RETURN_IF_ERROR(AcknowledgeTrees());
+  return tree;
+}
+
+absl::Status DatabaseImpl::DropTree(std::string_view name) {
+  if (engine_log_ != nullptr) return DropLoggedTree(name);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<TreeImpl> tree, catalog_->RemoveTree(name));
+  // Versions of the tree's keys may still name its overflow chains: they go with the collection.
+  versions_->CollectAll();
+  return tree->btree.Drop(
+      [this](std::string_view reference) { return overflow_->Free(reference); });
+}
+
+absl::Status DatabaseImpl::AcknowledgeTrees() {
+  if (engine_log_ == nullptr) return absl::OkStatus();
+  if (options_.durability == Durability::kCommit) return engine_log_->FlushAll();
+  engine_log_->PromiseDurable();
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
+  LATCHKEY_ASSIGN_OR_RETURN(const TreeImpl* named, catalog_->OpenTree(name, /*create=*/false));
+  Txn txn;  // for its id
+  LATCHKEY_RETURN_IF_ERROR(snapshots_->Begin(txn));
+  {
+    const OnException end([&] { snapshots_->End(txn); });
+    versions_->EnsureWriter(txn);
+  }
+  LogTxn drop;
+  drop.set_id(txn.id());
+  // The intent first: whatever a crash leaves of the tree, recovery takes away.
+  absl::Status status = CatchOutOfMemory(
+      [&] { return engine_log_->LogDropTree(drop, named->id, named->btree.root(), name); });
+  if (status.ok()) {
+    status = DropIntended(name, drop);
+  } else {
+    engine_log_->LogEnd(drop);
+  }
+  versions_->Commit(txn);
+  return status.ok() ? AcknowledgeTrees() : status;
+}
+
+// The tree stays if its entry does: then the intent ends with nothing done. Once the entry is gone
+// so is the tree, and what cannot be freed of it now goes at the next open.
+absl::Status DatabaseImpl::DropIntended(std::string_view name, LogTxn& drop) {
+  std::unique_ptr<TreeImpl> tree;
+  absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(tree, catalog_->RemoveTree(name));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    engine_log_->LogEnd(drop);
+    return status;
+  }
+  status = CatchOutOfMemory([&] {
+    versions_->CollectAll();
+    return FreeTree(tree->btree, drop, [](PageId) { return false; });
+  });
+  if (status.ok()) {
+    engine_log_->LogEnd(drop);
+    return status;
+  }
+  engine_log_->Abandon(drop);
+  if (IsOutOfMemory(status)) return status;
+  return MakeStatus(status.code(),
+                    "the tree \"{}\" is dropped, but not all of its pages could be freed: {}; the "
+                    "next open frees them",
+                    name, std::string(status.message()));
+}
+
+absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
+                                    absl::FunctionRef<bool(PageId)> is_free) {
+  return tree.Drop(
+      [&](std::string_view reference) {
+        if (is_free(ChainOf(reference).first_page)) return absl::OkStatus();
+        return overflow_->Free(reference);
+      },
+      [&](PageId page) -> absl::Status {
+        LogSpace space;  // until the page is on its way
+        LATCHKEY_RETURN_IF_ERROR(engine_log_->Reserve(1, /*must_not_fail=*/true, &space));
+        engine_log_->LogFree(&drop, space, kInvalidPageId, {&page, 1});
+        return pool_->FreePageById(pool_->Here(), page);
+      },
+      is_free);
+}
+
+absl::Status DatabaseImpl::FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) {
+  if (const TreeImpl* named = catalog_->FindTree(drop.tree); named != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(catalog_->RemoveTree(std::string(named->name)).status());
+  }
+  LogTxn txn;
+  engine_log_->Adopt(txn, drop.id, drop.first, drop.last);
+  BTree tree(*pool_, drop.root, engine_log_.get());
+  absl::Status status =
+      FreeTree(tree, txn, [&](PageId page) { return analysis.IsFreedAfter(page, drop.first); });
+  if (status.ok()) status = engine_log_->ReserveUndo(txn);  // for the end
+  if (status.ok()) {
+    engine_log_->LogEnd(txn);
+  } else {
+    engine_log_->Abandon(txn);
+  }
+  return status;
+}
+
+std::unique_ptr<TransactionImpl> DatabaseImpl::Begin(const BeginOptions& options) {
+  auto transaction = std::make_unique<TransactionImpl>(*context_);
+  // A transaction that could not begin answers FailedPrecondition to every call; with thousands
+  // running at once that is the caller's mistake.
+  transaction->Begin(Resolve(options)).IgnoreError();
+  return transaction;
+}
+
+absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string* value) {
+  LATCHKEY_RETURN_IF_ERROR(TransactionImpl::CheckKey(key));
+  // Outside any transaction, a leaf that everybody sees all of needs no snapshot: nothing is
+  // registered and nothing shared is written.
+  const TxnId all_visible_below = snapshots_->all_visible_below();
+  OptimisticGuard guard;
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(pool_->Here(), key, &guard));
+  const NodeView leaf(guard.data(), tree.btree.page_size());
+  if (leaf.last_writer() < all_visible_below) {
+    const SlotPosition position = leaf.LowerBound(key);
+    const RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
+    if (flags == 0) leaf.CopyValue(position.slot, value);
+    if (guard.Validate()) {
+      if (flags == 0) return absl::OkStatus();
+      if (flags & kGhost) return absl::NotFoundError("no such key");
+    }
+  } else {
+    snapshots_->RefreshBounds();
+  }
+  return RunTransaction(
+      [&](TransactionImpl& transaction) { return transaction.Get(tree, key, value); });
+}
+
+absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body) {
+  TransactionImpl transaction(*context_);
+  for (Backoff backoff(runtime_);; backoff.Pause()) {
+    LATCHKEY_RETURN_IF_ERROR(transaction.Begin(Resolve({})));
+    absl::Status done = body(transaction);
+    if (done.ok()) done = transaction.Commit();
+    if (done.ok()) return done;
+    LATCHKEY_RETURN_IF_ERROR(transaction.Rollback());
+    if (!absl::IsAborted(done)) return done;
+  }
+}
+
+absl::Status DatabaseImpl::SetCacheBytes(uint64_t cache_bytes) {
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(cache_bytes, store_->page_size(), store_->page_id_limit(),
+                 store_->memory_bytes() + log_buffer_bytes_, options_.version_store_bytes));
+  LATCHKEY_RETURN_IF_ERROR(pool_->Resize(std::min(plan.frames, pool_->max_frames())));
+  versions_->SetBound(plan.version_bytes);
+  cache_bytes_.store(cache_bytes, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+// ---- What the version store asks for
+
+void DatabaseImpl::PurgeGhost(TreeId tree_id, std::string_view key) {
+  CatchOutOfMemory([&] {
+    TryPurgeGhost(tree_id, key);
+    return absl::OkStatus();
+  }).IgnoreError();  // stays a ghost: harmless
+}
+
+void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
+  TreeImpl* tree = catalog_->FindTree(tree_id);
+  if (tree == nullptr) return;
+  PoolActor& actor = pool_->Here();
+  bool underfull = false;
+  {
+    LogSpace space;
+    if (engine_log_ != nullptr && !engine_log_->ReserveSystemChange(&space).ok()) return;
+    ExclusiveGuard guard;
+    if (!tree->btree.FixLeaf(actor, key, &guard).ok()) return;  // stays a ghost: harmless
+    const LatchedNodeView leaf(guard.data(), tree->btree.page_size());
+    const SlotPosition position = leaf.LowerBound(key);
+    if (!position.exact || !leaf.is_ghost(position.slot) || versions_->HasVersions(tree_id, key)) {
+      return;
+    }
+    if (engine_log_ != nullptr) {
+      engine_log_->LogSystemChange(space,
+                                   {.tree = tree_id,
+                                    .page = guard.page(),
+                                    .key = key,
+                                    .now = RecordState::kAbsent,
+                                    .now_bytes = {},
+                                    .before = RecordState::kGhost,
+                                    .before_bytes = {}},
+                                   guard.Mutable());
+    }
+    NodeEditor(guard.Mutable(), tree->btree.page_size()).Remove(position.slot);
+    underfull = BTree::IsUnderfull(leaf);
+  }
+  if (underfull) tree->btree.TryMerge(actor, key);
+}
+
+void DatabaseImpl::FreeOverflow(TreeId, std::string_view reference) {
+  FreeWaitingChains();
+  FreeChain(OverflowReference(reference));
+}
+
+void DatabaseImpl::FreeChain(const OverflowReference& chain) {
+  const absl::Status freed = CatchOutOfMemory([&] { return overflow_->Free(chain.view()); });
+  if (freed.ok()) return;
+  if (IsOutOfMemory(freed) && RememberChain(chain)) return;
+  CatchOutOfMemory([&] {
+    LogTo(log_sink_, LogLevel::kWarning,
+          "an overflow chain could not be freed: " + std::string(freed.message()));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+void DatabaseImpl::FreeWaitingChains() {
+  for (;;) {
+    OverflowReference chain;
+    {
+      SpinLatchGuard guard(waiting_chains_latch_, runtime_);
+      if (waiting_chains_.empty()) return;
+      chain = waiting_chains_.back();
+      waiting_chains_.pop_back();
+    }
+    const absl::Status freed = CatchOutOfMemory([&] { return overflow_->Free(chain.view()); });
+    if (IsOutOfMemory(freed)) {
+      RememberChain(chain);
+      return;
+    }
+  }
+}
+
+bool DatabaseImpl::RememberChain(const OverflowReference& chain) {
+  SpinLatchGuard guard(waiting_chains_latch_, runtime_);
+  if (waiting_chains_.size() == kWaitingChains) return false;
+  waiting_chains_.push_back(chain);  // its memory was taken at the open
+  return true;
+}
+
+// ---- Proof
+
+absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
+  *verified = {};
+  versions_->CollectAll();
+  FreeWaitingChains();
+  // Freed pages count as free once they have reached the layout.
+  if (engine_log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(engine_log_->FlushAll());
+  LATCHKEY_RETURN_IF_ERROR(pool_->WriteAllDirty());
+  std::vector<bool> seen(store_->page_id_limit());
+  const uint64_t reads_before = store_->stats().page_reads;
+  const auto visit = [&](PageId page) -> absl::Status {
+    if (Raw(page) >= seen.size() || seen[Raw(page)]) {
+      return MakeStatus(absl::StatusCode::kDataLoss, "page {} is used twice or does not exist",
+                        Raw(page));
+    }
+    seen[Raw(page)] = true;
+    return absl::OkStatus();
+  };
+  const auto visit_overflow = [&](PageId page) {
+    ++verified->overflow;
+    return visit(page);
+  };
+  for (const BTree* tree : catalog_->AllTrees()) {
+    TreeCounts counts;
+    const absl::Status sound = tree->Check(
+        visit,
+        [&](std::string_view reference) {
+          return overflow_->VisitPages(reference, visit_overflow);
+        },
+        &counts);
+    ++verified->trees;
+    verified->inner += counts.inner;
+    verified->leaves += counts.leaves;
+    verified->records += counts.records;
+    verified->page_reads = store_->stats().page_reads - reads_before;
+    LATCHKEY_RETURN_IF_ERROR(sound);
+  }
+  const uint64_t live = store_->stats().live_pages, pages = verified->pages();
+  verified->free_ids = seen.size() - std::min<uint64_t>(live, seen.size());
+  if (pages != live) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the trees use {} pages, the layout holds {}: pages have leaked", pages,
+                      live);
+  }
+  return absl::OkStatus();
+}
+
+// ---- Figures
+
+Statistics DatabaseImpl::GetStatistics() const {
+  Statistics s;
+  const BufferPoolStats pool = pool_->stats();
+  s.fixes = pool.hits + pool.misses;
+  s.hits = pool.hits;
+  s.misses = pool.misses;
+  s.sync_page_writes = pool.sync_page_writes;
+  s.async_page_writes = pool.async_page_writes;
+  s.frames = pool.frames;
+  s.free_frames = pool.free_frames;
+  s.dirty_frames = pool.dirty_frames;
+  s.cleaner_outstanding = cleaners_ != nullptr ? cleaners_->outstanding_writes() : 0;
+  s.policy_lock_contentions = pool.policy.contentions;
+
+  const VersionStoreStats versions = versions_->stats();
+  s.commits = versions.commits;
+  s.rollbacks = versions.rollbacks;
+  s.conflicts = versions.conflicts;
+  s.deadlocks = versions.deadlocks;
+  s.serialization_failures = versions.serializable_refused;
+  s.snapshots_too_old = versions.snapshots_expired;
+  s.versions = versions.versions;
+  s.version_bytes = versions.version_bytes;
+  s.version_bytes_bound = versions.bound_bytes;
+  s.oldest_snapshot_age = versions.oldest_snapshot_age;
+
+  const PageStoreStats store = store_->stats();
+  s.page_reads = store.page_reads;
+  s.user_page_writes = store.user_page_writes;
+  s.in_place_page_writes = store.in_place_page_writes;
+  s.appended_page_writes = store.appended_page_writes;
+  s.cleaner_page_writes = store.cleaner_page_writes;
+  s.cleaned_segments = store.cleaned_segments;
+  s.plugged_segments = store.plugged_segments;
+  s.live_bytes = store.live_pages * store_->page_size();
+  s.file_bytes = store.file_bytes;
+  s.space_utilization = store.space_utilization;
+  s.min_space_utilization = store.min_space_utilization;
+  s.max_space_utilization = store.max_space_utilization;
+  s.capacities_written = store.capacities_written;
+  s.write_cost = store.write_cost;
+  s.segment_io_efficiency = store.segment_io_efficiency;
+  s.cleaning_utilization = store.cleaning_utilization;
+  s.hot_page_proportion = store.hot_page_proportion;
+  s.write_amplification = store.write_amplification;
+
+  const DeviceStats device = store_->device().stats();
+  for (size_t c = 0; c < kIoClasses; ++c) {
+    const IoClassStats& by = device.by_class[c];
+    const auto io_class = static_cast<IoClass>(c);
+    const bool is_read = io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead;
+    (is_read ? s.reads : s.writes) += by.requests;
+    (is_read ? s.bytes_read : s.bytes_written) += by.bytes;
+  }
+  s.syncs = device.syncs;
+  s.device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
+  s.mean_reads_in_flight = device.mean_depth;
+
+  s.cache_bytes = cache_bytes_.load(std::memory_order_relaxed);
+  s.memory_bytes =
+      pool_->memory_bytes() + versions_->bytes() + store_->memory_bytes() + log_buffer_bytes_;
+  s.recovery = recovery_;
+  return s;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,127 @@
+#include "engine/log/checkpointer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// The log's usual size in checkpoint intervals: one since the last checkpoint, one that is written
+// while the next is under way, and some for what running transactions have reserved.
+constexpr uint64_t kUsualIntervals = 3;
+// After a checkpoint that failed: the reason (a full disk, a lost device) seldom passes quickly.
+constexpr Nanos kRetryInterval = kNanosPerSecond;
+
+}  // namespace
+
+Checkpointer::Checkpointer(BufferPool& pool, EngineLog* log, DescribeRoot describe,
+                           const ClientRoot& last, LogSink log_sink)
+    : pool_(pool),
+      log_(log),
+      describe_(std::move(describe)),
+      log_sink_(std::move(log_sink)),
+      mutex_(pool.runtime()),
+      last_(last),
+      redo_lsn_(Raw(last.redo)) {}
+
+absl::Status Checkpointer::Run(bool clean) {
+  MutexLock lock(mutex_);
+  if (log_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(RunLogged(clean));
+  } else {
+    LATCHKEY_RETURN_IF_ERROR(pool_.WriteAllDirty());
+    ClientRoot root = describe_();
+    // A log that exists is left as it is: a later open with it goes on behind its end.
+    root.has_log = last_.has_log;
+    root.redo = last_.redo;
+    root.first_needed = last_.first_needed;
+    root.scan_from = last_.scan_from;
+    root.end = last_.end;
+    root.clean = clean;
+    LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
+  }
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status Checkpointer::RunLogged(bool clean) {
+  Log& log = log_->log();
+  LATCHKEY_ASSIGN_OR_RETURN(const CheckpointSnapshot snapshot,
+                            log_->LogCheckpoint([this] { return describe_().next_txn_id; }));
+  if (!LATCHKEY_CANARY("page-before-its-log")) {
+    LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());  // in one go for all pages below
+  }
+  if (!LATCHKEY_CANARY("log-reclaimed-before-data-flush")) {
+    LATCHKEY_RETURN_IF_ERROR(clean ? pool_.WriteAllDirty()
+                                   : pool_.WriteDirtyBefore(snapshot.as_of));
+  }
+  // Frees before the instant have reached the store's queue by now: their pages were latched.
+  LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());
+  ClientRoot root = describe_();
+  root.has_log = true;
+  root.clean = clean;
+  root.redo = snapshot.redo_from;
+  root.first_needed = snapshot.redo_from;
+  for (const ActiveTransaction& txn : snapshot.transactions) {
+    if (LATCHKEY_CANARY("checkpoint-forgets-running-transactions")) break;
+    root.first_needed = std::min(root.first_needed, txn.first);
+  }
+  root.scan_from = log.group_start(root.first_needed);
+  root.end = log.durable();
+  LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
+  log.Truncate(root.first_needed);
+  last_ = root;
+  redo_lsn_.store(Raw(root.redo), std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+void Checkpointer::Start(uint64_t log_bytes) {
+  LATCHKEY_CHECK(log_ != nullptr && actor_ == nullptr);
+  log_->log().space_watch().Begin(kUsualIntervals * log_bytes);
+  actor_ = pool_.runtime().Spawn("checkpointer", [this, log_bytes] { Watch(log_bytes); });
+}
+
+void Checkpointer::Stop() {
+  if (actor_ == nullptr) return;
+  SpaceWatch& watch = log_->log().space_watch();
+  stop_.store(1, std::memory_order_release);
+  pool_.runtime().Wake(stop_, UINT32_MAX);
+  watch.Interrupt();
+  actor_->Join();
+  actor_.reset();
+  watch.End();
+}
+
+void Checkpointer::Watch(uint64_t log_bytes) {
+  SpaceWatch& watch = log_->log().space_watch();
+  while (stop_.load(std::memory_order_acquire) == 0) {
+    const uint64_t due = redo_lsn_.load(std::memory_order_relaxed) + log_bytes;
+    // Another checkpoint may have been taken meanwhile: then there is nothing to do yet.
+    if (watch.asked() || Raw(log_->log().durable()) >= due) {
+      RunRound();
+    } else {
+      watch.Await(Lsn{due});
+    }
+  }
+}
+
+void Checkpointer::RunRound() {
+  SpaceWatch& watch = log_->log().space_watch();
+  watch.StartRound();
+  const absl::Status done = CatchOutOfMemory([this] { return Run(/*clean=*/false); });
+  watch.EndRound();
+  if (done.ok()) return;
+  CatchOutOfMemory([&] {
+    LogTo(log_sink_, LogLevel::kError, "checkpoint: " + std::string(done.message()));
+    return absl::OkStatus();
+  }).IgnoreError();
+  pool_.runtime().WaitOnWord(stop_, 0, kRetryInterval);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,76 @@
+#include "engine/log/client_root.h"
+
+#include <cstring>
+
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kFormatVersion = 2, kOldestVersion = 1;
+constexpr uint32_t kHasLog = 1, kClean = 2;
+
+struct Bytes {
+  uint32_t format_version;
+  uint32_t next_tree_id;
+  uint64_t catalog_root;
+  uint64_t next_txn_id;
+  uint32_t flags;
+  uint32_t zero;
+  uint64_t redo, first_needed, scan_from, end;
+};
+static_assert(sizeof(Bytes) == 64);
+constexpr size_t kVersion1Size = 24;
+
+}  // namespace
+
+std::vector<std::byte> EncodeClientRoot(const ClientRoot& root) {
+  const Bytes bytes{.format_version = kFormatVersion,
+                    .next_tree_id = root.next_tree_id,
+                    .catalog_root = Raw(root.catalog_root),
+                    .next_txn_id = Raw(root.next_txn_id),
+                    .flags = (root.has_log ? kHasLog : 0) | (root.clean ? kClean : 0),
+                    .zero = 0,
+                    .redo = Raw(root.redo),
+                    .first_needed = Raw(root.first_needed),
+                    .scan_from = Raw(root.scan_from),
+                    .end = Raw(root.end)};
+  std::vector<std::byte> encoded(sizeof(bytes));
+  std::memcpy(encoded.data(), &bytes, sizeof(bytes));
+  return encoded;
+}
+
+absl::StatusOr<ClientRoot> DecodeClientRoot(std::span<const std::byte> encoded) {
+  Bytes bytes{};
+  if (encoded.size() != kVersion1Size && encoded.size() != sizeof(bytes)) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the client root has {} bytes instead of {} or {}", encoded.size(),
+                      kVersion1Size, sizeof(bytes));
+  }
+  std::memcpy(&bytes, encoded.data(), encoded.size());
+  if (bytes.format_version < kOldestVersion || bytes.format_version > kFormatVersion) {
+    return MakeStatus(
+        absl::StatusCode::kFailedPrecondition,
+        "the catalogue has format {}, this program reads formats {} to {}: use a newer program",
+        bytes.format_version, kOldestVersion, kFormatVersion);
+  }
+  const bool has_log = (bytes.flags & kHasLog) != 0;
+  if (has_log && (bytes.redo == 0 || bytes.scan_from > bytes.first_needed ||
+                  bytes.first_needed > bytes.redo || bytes.redo > bytes.end)) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the client root's log positions contradict each other: scan from {}, first "
+                      "needed {}, redo {}, end {}",
+                      bytes.scan_from, bytes.first_needed, bytes.redo, bytes.end);
+  }
+  return ClientRoot{.next_tree_id = bytes.next_tree_id,
+                    .catalog_root = PageId{bytes.catalog_root},
+                    .next_txn_id = TxnId{bytes.next_txn_id},
+                    .has_log = has_log,
+                    .clean = (bytes.flags & kClean) != 0,
+                    .redo = Lsn{bytes.redo},
+                    .first_needed = Lsn{bytes.first_needed},
+                    .scan_from = Lsn{bytes.scan_from},
+                    .end = Lsn{bytes.end}};
+}
+
+}  // namespace latchkey

@@ -1,0 +1,118 @@
+#include "engine/log/log_analysis.h"
+
+#include <algorithm>
+
+namespace latchkey {
+
+void LogAnalysis::NoteUse(PageId page) {
+  if (const auto it = freed_.find(Raw(page)); it != freed_.end()) it->second.used_since = true;
+}
+
+void LogAnalysis::AddChange(Lsn lsn, const LogRecord& record) {
+  const RecordChange& change = record.change;
+  if (change.tree != kCatalogTree) next_tree_ = std::max(next_tree_, Raw(change.tree) + 1);
+  if (change.now == RecordState::kGhost) ghosts_.push_back(lsn);
+  if (record.header.txn == TxnId{0}) return;
+  std::vector<Replaced>& replaced = active_[Raw(record.header.txn)].replaced;
+  if (record.header.type == LogRecordType::kCompensation && change.now == RecordState::kOverflow) {
+    const PageId restored = ChainOf(change.now_bytes).first_page;
+    std::erase_if(replaced, [&](const Replaced& r) { return r.chain.first_page == restored; });
+  }
+  if (change.before == RecordState::kOverflow) {
+    replaced.push_back({ChainOf(change.before_bytes), lsn});
+  }
+}
+
+void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
+  ++records_;
+  const uint64_t txn = Raw(record.header.txn);
+  next_txn_ = std::max(next_txn_, txn + 1);
+  if (txn != 0) {
+    Active& active = active_[txn];
+    if (active.first == Lsn{0}) active.first = lsn;
+    active.last = lsn;
+  }
+  for (const PageImage& image : record.images) NoteUse(image.page);
+  switch (record.header.type) {
+    case LogRecordType::kChange:
+    case LogRecordType::kCompensation:
+      AddChange(lsn, record);
+      break;
+    case LogRecordType::kAllocation:
+      for (const PageId page : record.pages) NoteUse(page);
+      break;
+    case LogRecordType::kImages:
+    case LogRecordType::kFree:
+      for (const PageId page : record.pages) freed_[Raw(page)] = {.lsn = lsn};
+      break;
+    case LogRecordType::kCommit: {
+      const std::vector<Replaced>& replaced = active_[txn].replaced;
+      replaced_.insert(replaced_.end(), replaced.begin(), replaced.end());
+      active_.erase(txn);
+      break;
+    }
+    case LogRecordType::kEnd:
+      active_.erase(txn);
+      break;
+    case LogRecordType::kCheckpoint:
+      next_txn_ = std::max(next_txn_, Raw(record.checkpoint.next_txn));
+      for (const OverflowChain& chain : record.chains) {
+        // Of before `as_of`: the record that begins there may be the one that frees it.
+        replaced_.push_back({chain, Lsn{Raw(record.checkpoint.as_of) - 1}});
+      }
+      break;
+    case LogRecordType::kDropTree:
+      next_tree_ = std::max(next_tree_, Raw(record.tree) + 1);
+      active_[txn].is_drop = true;
+      active_[txn].drop = {.id = record.header.txn, .tree = record.tree, .root = record.root};
+      break;
+  }
+}
+
+std::vector<LogAnalysis::Loser> LogAnalysis::Losers() const {
+  std::vector<Loser> losers;
+  for (const auto& [id, active] : active_) {
+    if (!active.is_drop) losers.push_back({TxnId{id}, active.first, active.last});
+  }
+  std::sort(losers.begin(), losers.end(),
+            [](const Loser& a, const Loser& b) { return Raw(a.last) > Raw(b.last); });
+  return losers;
+}
+
+std::vector<LogAnalysis::Drop> LogAnalysis::UnfinishedDrops() const {
+  std::vector<Drop> drops;
+  for (const auto& [id, active] : active_) {
+    if (!active.is_drop) continue;
+    drops.push_back(active.drop);
+    drops.back().first = active.first;
+    drops.back().last = active.last;
+  }
+  std::sort(drops.begin(), drops.end(),
+            [](const Drop& a, const Drop& b) { return Raw(a.first) < Raw(b.first); });
+  return drops;
+}
+
+std::vector<OverflowChain> LogAnalysis::UnneededChains() const {
+  std::vector<OverflowChain> chains;
+  for (const Replaced& replaced : replaced_) {
+    if (!IsFreedAfter(replaced.chain.first_page, replaced.since)) chains.push_back(replaced.chain);
+  }
+  const auto key = [](const OverflowChain& chain) { return Raw(chain.first_page); };
+  std::sort(chains.begin(), chains.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  chains.erase(std::unique(chains.begin(), chains.end(),
+                           [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+               chains.end());
+  return chains;
+}
+
+std::vector<PageId> LogAnalysis::FreePages() const {
+  std::vector<PageId> pages;
+  for (const auto& [page, freed] : freed_) {
+    if (!freed.used_since) pages.push_back(PageId{page});
+  }
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,457 @@
+#include "engine/log/log_record.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/btree/node.h"
+#include "storage/base/check.h"
+#include "storage/base/racy_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+namespace {
+
+constexpr size_t kImageEntrySize = 16;
+constexpr size_t kIdSize = 4;
+constexpr uint8_t kCondensed = 8;
+
+struct HeaderBytes {
+  uint8_t type;
+  uint8_t states;
+  uint16_t key_size;
+  uint32_t number;  // tree id, or how many of what the body lists
+  uint64_t txn;
+  uint64_t previous;
+};
+static_assert(sizeof(HeaderBytes) == kLogRecordHeaderSize);
+
+struct ChangeBytes {
+  uint32_t page;
+  uint16_t now_size;
+  uint16_t before_size;
+};
+struct CondensedBytes {
+  uint16_t front, back;
+};
+struct ImagesBytes {
+  uint32_t page_size;
+  uint32_t zero;
+};
+struct ImageBytes {
+  uint32_t page;
+  uint32_t hole_begin;
+  uint32_t hole_end;
+  uint8_t page_type;
+  uint8_t zero[3];
+};
+struct CheckpointBytes {
+  uint64_t as_of;
+  uint64_t next_txn;
+  uint32_t chains;
+  uint16_t part;
+  uint16_t parts;
+};
+struct TransactionBytes {
+  uint64_t id, first, last;
+};
+static_assert(sizeof(ChangeBytes) == 8 && sizeof(ImagesBytes) == 8 &&
+              sizeof(CheckpointBytes) == 24);
+static_assert(sizeof(ImageBytes) == kImageEntrySize && sizeof(TransactionBytes) == 24);
+
+// ---- Encoding
+
+class Writer {
+ public:
+  explicit Writer(std::byte* to) : to_(to) {}
+  template <typename T>
+  void Put(const T& value) {
+    std::memcpy(to_, &value, sizeof(value));
+    to_ += sizeof(value);
+  }
+  void Bytes(const void* from, size_t size) {
+    if (size == 0) return;
+    std::memcpy(to_, from, size);
+    to_ += size;
+  }
+  void Bytes(std::string_view bytes) { Bytes(bytes.data(), bytes.size()); }
+  void Header(const LogRecordHeader& header, uint8_t states, size_t key_size, uint32_t number) {
+    Put(HeaderBytes{.type = static_cast<uint8_t>(header.type),
+                    .states = states,
+                    .key_size = static_cast<uint16_t>(key_size),
+                    .number = number,
+                    .txn = Raw(header.txn),
+                    .previous = Raw(header.previous)});
+  }
+  void Ids(std::span<const PageId> pages) {
+    for (const PageId page : pages) Put(static_cast<uint32_t>(Raw(page)));
+  }
+
+ private:
+  std::byte* to_;
+};
+
+// ---- Decoding
+
+absl::Status Bad(std::string_view what) {
+  return MakeStatus(absl::StatusCode::kDataLoss, "not a log record of this database: {}", what);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <typename T>
+  [[nodiscard]] bool Get(T* value) {
+    if (rest_.size() < sizeof(T)) return false;
+    std::memcpy(value, rest_.data(), sizeof(T));
+    rest_ = rest_.subspan(sizeof(T));
+    return true;
+  }
+  [[nodiscard]] bool Text(size_t size, std::string_view* text) {
+    std::span<const std::byte> bytes;
+    if (!Span(size, &bytes)) return false;
+    *text = {reinterpret_cast<const char*>(bytes.data()), size};
+    return true;
+  }
+  [[nodiscard]] bool Span(size_t size, std::span<const std::byte>* bytes) {
+    if (rest_.size() < size) return false;
+    *bytes = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return true;
+  }
+  [[nodiscard]] bool Ids(size_t count, std::vector<PageId>* pages) {
+    if (rest_.size() / kIdSize < count) return false;
+    pages->reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t id = 0;
+      if (!Get(&id)) return false;
+      pages->push_back(PageId{id});
+    }
+    return true;
+  }
+  size_t left() const { return rest_.size(); }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+bool IsState(uint8_t state) { return state <= static_cast<uint8_t>(RecordState::kOverflow); }
+bool HasBytes(RecordState state) {
+  return state == RecordState::kValue || state == RecordState::kOverflow;
+}
+bool BytesFit(RecordState state, size_t size) {
+  if (state == RecordState::kOverflow) return size == kOverflowReferenceSize;
+  return HasBytes(state) || size == 0;
+}
+
+// Puts the whole of a condensed `now` together.
+absl::Status Restore(CondensedBytes same, LogRecord* record) {
+  RecordChange& change = record->change;
+  const std::string_view before = change.before_bytes;
+  const size_t size = size_t{same.front} + change.now_bytes.size() + same.back;
+  if (change.now != RecordState::kValue || change.before != RecordState::kValue ||
+      size_t{same.front} + same.back > before.size() || size > kMaxPageSize / 4) {
+    return Bad("a condensed change that does not fit its old value");
+  }
+  std::vector<char>& whole = record->now_buffer;
+  whole.assign(before.begin(), before.begin() + same.front);
+  whole.insert(whole.end(), change.now_bytes.begin(), change.now_bytes.end());
+  whole.insert(whole.end(), before.end() - same.back, before.end());
+  change.now_bytes = {whole.data(), whole.size()};
+  return absl::OkStatus();
+}
+
+absl::Status DecodeChange(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  RecordChange& change = record->change;
+  const uint8_t now = header.states & 7;
+  const uint8_t before = header.states >> 4;
+  ChangeBytes sizes;
+  if (!IsState(now) || !IsState(before) || header.key_size > kMaxNodeKeySize || !in.Get(&sizes)) {
+    return Bad("a change with impossible states or key");
+  }
+  change.tree = TreeId{header.number};
+  change.page = PageId{sizes.page};
+  change.now = static_cast<RecordState>(now);
+  change.before = static_cast<RecordState>(before);
+  if (!BytesFit(change.now, sizes.now_size) || !BytesFit(change.before, sizes.before_size)) {
+    return Bad("a change with bytes that its states have not");
+  }
+  if (sizes.now_size > kMaxPageSize / 4 || sizes.before_size > kMaxPageSize / 4) {
+    return Bad("a change with a value that no leaf holds");
+  }
+  const bool is_condensed = (header.states & kCondensed) != 0;
+  CondensedBytes same{};
+  if (!in.Text(header.key_size, &change.key) || (is_condensed && !in.Get(&same)) ||
+      !in.Text(sizes.now_size, &change.now_bytes) ||
+      !in.Text(sizes.before_size, &change.before_bytes)) {
+    return Bad("a change that is cut off");
+  }
+  return is_condensed ? Restore(same, record) : absl::OkStatus();
+}
+
+absl::Status DecodeImageEntries(size_t count, Reader& in, LogRecord* record) {
+  for (size_t i = 0; i < count; ++i) {
+    ImageBytes image;
+    if (!in.Get(&image)) return Bad("images that are cut off");
+    if (image.hole_begin < kPageHeaderSize || image.hole_begin > image.hole_end ||
+        image.hole_end > record->page_size) {
+      return Bad("an image with an impossible hole");
+    }
+    record->images.push_back({.page = PageId{image.page},
+                              .bytes = {},
+                              .hole_begin = image.hole_begin,
+                              .hole_end = image.hole_end,
+                              .page_type = image.page_type});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeImages(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  ImagesBytes body;
+  if (!in.Get(&body) || !IsValidPageSize(body.page_size)) {
+    return Bad("images of an impossible page size");
+  }
+  record->page_size = body.page_size;
+  LATCHKEY_RETURN_IF_ERROR(DecodeImageEntries(header.key_size, in, record));
+  if (!in.Ids(header.number, &record->pages)) return Bad("freed pages that are cut off");
+  for (PageImage& image : record->images) {
+    const size_t size = image.hole_begin - kPageHeaderSize + body.page_size - image.hole_end;
+    if (!in.Span(size, &image.bytes)) return Bad("an image that is cut off");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeFree(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  uint64_t chain = 0;
+  if (!in.Get(&chain) || !in.Ids(header.number, &record->pages)) {
+    return Bad("freed pages that are cut off");
+  }
+  if (chain >= kMaxPageIds && chain != Raw(kInvalidPageId)) return Bad("an impossible chain");
+  record->chain = PageId{chain};
+  return absl::OkStatus();
+}
+
+absl::Status DecodeCheckpoint(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  CheckpointBytes body;
+  if (!in.Get(&body) || body.part >= body.parts) return Bad("an impossible checkpoint");
+  record->checkpoint = {.as_of = Lsn{body.as_of},
+                        .next_txn = TxnId{body.next_txn},
+                        .part = body.part,
+                        .parts = body.parts};
+  for (uint32_t i = 0; i < header.number; ++i) {
+    TransactionBytes bytes;
+    if (!in.Get(&bytes)) return Bad("a checkpoint that is cut off");
+    record->transactions.push_back({TxnId{bytes.id}, Lsn{bytes.first}, Lsn{bytes.last}});
+  }
+  for (uint32_t i = 0; i < body.chains; ++i) {
+    OverflowChain chain;
+    if (!in.Get(&chain)) return Bad("a checkpoint that is cut off");
+    if (Raw(chain.first_page) >= kMaxPageIds) return Bad("an impossible chain");
+    record->chains.push_back(chain);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeDropTree(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  uint64_t root = 0;
+  if (!in.Get(&root) || root >= kMaxPageIds || !in.Text(header.key_size, &record->name)) {
+    return Bad("an impossible drop of a tree");
+  }
+  record->tree = TreeId{header.number};
+  record->root = PageId{root};
+  return absl::OkStatus();
+}
+
+absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  switch (record->header.type) {
+    case LogRecordType::kChange:
+    case LogRecordType::kCompensation:
+      return DecodeChange(header, in, record);
+    case LogRecordType::kImages:
+      return DecodeImages(header, in, record);
+    case LogRecordType::kAllocation:
+      return in.Ids(header.number, &record->pages) ? absl::OkStatus()
+                                                   : Bad("allocated pages that are cut off");
+    case LogRecordType::kFree:
+      return DecodeFree(header, in, record);
+    case LogRecordType::kCommit:
+    case LogRecordType::kEnd:
+      return absl::OkStatus();
+    case LogRecordType::kCheckpoint:
+      return DecodeCheckpoint(header, in, record);
+    case LogRecordType::kDropTree:
+      return DecodeDropTree(header, in, record);
+  }
+  return Bad("an unknown type");
+}
+
+}  // namespace
+
+OverflowChain ChainOf(std::string_view reference) {
+  OverflowChain chain;
+  if (reference.size() == sizeof(chain)) std::memcpy(&chain, reference.data(), sizeof(chain));
+  return chain;
+}
+
+absl::Status DecodeLogRecord(std::span<const std::byte> bytes, LogRecord* record) {
+  record->images.clear();
+  record->pages.clear();
+  record->transactions.clear();
+  record->chains.clear();
+  record->chain = kInvalidPageId;
+  Reader in(bytes);
+  HeaderBytes header;
+  if (!in.Get(&header)) return Bad("it is shorter than a header");
+  record->header = {.type = static_cast<LogRecordType>(header.type),
+                    .txn = TxnId{header.txn},
+                    .previous = Lsn{header.previous}};
+  LATCHKEY_RETURN_IF_ERROR(DecodeBody(header, in, record));
+  return in.left() == 0 ? absl::OkStatus() : Bad("bytes behind its end");
+}
+
+void ExpandImage(const PageImage& image, uint32_t page_size, Lsn lsn, std::byte* page) {
+  const size_t front = image.hole_begin - kPageHeaderSize;
+  LATCHKEY_CHECK(image.bytes.size() == front + page_size - image.hole_end);
+  RacyZero(page, kPageHeaderSize);
+  RacyStore<uint64_t>(page + offsetof(PageHeader, lsn), Raw(lsn));
+  RacyStore<uint8_t>(page + offsetof(PageHeader, page_type), image.page_type);
+  RacyCopyIn(page + kPageHeaderSize, image.bytes.data(), front);
+  RacyZero(page + image.hole_begin, image.hole_end - image.hole_begin);
+  RacyCopyIn(page + image.hole_end, image.bytes.data() + front, page_size - image.hole_end);
+}
+
+PageImage ImageOf(PageId id, std::span<const std::byte> page) {
+  const auto size = static_cast<uint32_t>(page.size());
+  PageImage image{.page = id, .bytes = page, .hole_begin = size, .hole_end = size};
+  image.page_type = static_cast<uint8_t>(page[offsetof(PageHeader, page_type)]);
+  const auto type = static_cast<PageType>(image.page_type);
+  if (type == PageType::kTreeLeaf || type == PageType::kTreeInner) {
+    const NodeView node(page.data(), size);
+    const uint32_t slots_end = node_format::kSlots + node.count() * node_format::kSlotSize;
+    const uint32_t heap_begin = size - RacyLoad<uint16_t>(page.data() + node_format::kHeapSize);
+    LATCHKEY_CHECK(slots_end <= heap_begin && heap_begin <= size);
+    image.hole_begin = slots_end;
+    image.hole_end = heap_begin;
+    return image;
+  }
+  // Another kind of page is filled from the front: zeros at its end need no mention.
+  while (image.hole_begin > kPageHeaderSize && page[image.hole_begin - 1] == std::byte{0}) {
+    --image.hole_begin;
+  }
+  return image;
+}
+
+void Condense(RecordChange* change) {
+  constexpr size_t kWorthwhile = 16;
+  const std::string_view now = change->now_bytes, before = change->before_bytes;
+  const size_t most = std::min(now.size(), before.size());
+  if (change->now != RecordState::kValue || change->before != RecordState::kValue ||
+      most < kWorthwhile) {
+    return;
+  }
+  const auto word = [](std::string_view bytes, size_t at) {
+    uint64_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof(value));
+    return value;
+  };
+  // Whole words only: what they miss costs less than looking at each byte.
+  constexpr size_t kWord = sizeof(uint64_t);
+  size_t front = 0, back = 0;
+  while (front + kWord <= most && word(now, front) == word(before, front)) front += kWord;
+  while (front + back + kWord <= most &&
+         word(now, now.size() - back - kWord) == word(before, before.size() - back - kWord)) {
+    back += kWord;
+  }
+  if (front + back < kWorthwhile) return;
+  change->same_front = static_cast<uint16_t>(front);
+  change->same_back = static_cast<uint16_t>(back);
+}
+
+void EncodeChange(const LogRecordHeader& header, const RecordChange& change, std::byte* to) {
+  Writer out(to);
+  const bool is_condensed = change.same_front + change.same_back > 0;
+  const std::string_view now = change.now_bytes.substr(
+      change.same_front, change.now_bytes.size() - change.same_front - change.same_back);
+  const auto states =
+      static_cast<uint8_t>(static_cast<uint8_t>(change.now) | (is_condensed ? kCondensed : 0) |
+                           static_cast<uint8_t>(change.before) << 4);
+  out.Header(header, states, change.key.size(), Raw(change.tree));
+  out.Put(ChangeBytes{.page = static_cast<uint32_t>(Raw(change.page)),
+                      .now_size = static_cast<uint16_t>(now.size()),
+                      .before_size = static_cast<uint16_t>(change.before_bytes.size())});
+  out.Bytes(change.key);
+  if (is_condensed) out.Put(CondensedBytes{change.same_front, change.same_back});
+  out.Bytes(now);
+  out.Bytes(change.before_bytes);
+}
+
+size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed) {
+  size_t size = kLogRecordHeaderSize + sizeof(ImagesBytes) + kIdSize * freed;
+  for (const PageImage& image : images) {
+    size +=
+        kImageEntrySize + image.hole_begin - kPageHeaderSize + image.bytes.size() - image.hole_end;
+  }
+  return size;
+}
+
+void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
+                  std::span<const PageId> freed, std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, images.size(), static_cast<uint32_t>(freed.size()));
+  const size_t page_size = images.empty() ? kMinPageSize : images.front().bytes.size();
+  out.Put(ImagesBytes{.page_size = static_cast<uint32_t>(page_size), .zero = 0});
+  for (const PageImage& image : images) {
+    out.Put(ImageBytes{.page = static_cast<uint32_t>(Raw(image.page)),
+                       .hole_begin = image.hole_begin,
+                       .hole_end = image.hole_end,
+                       .page_type = image.page_type,
+                       .zero = {}});
+  }
+  out.Ids(freed);
+  for (const PageImage& image : images) {
+    out.Bytes(image.bytes.data() + kPageHeaderSize, image.hole_begin - kPageHeaderSize);
+    out.Bytes(image.bytes.data() + image.hole_end, page_size - image.hole_end);
+  }
+}
+
+void EncodeAllocation(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, 0, static_cast<uint32_t>(pages.size()));
+  out.Ids(pages);
+}
+
+void EncodeFree(const LogRecordHeader& header, PageId chain, std::span<const PageId> pages,
+                std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, 0, static_cast<uint32_t>(pages.size()));
+  out.Put(Raw(chain));
+  out.Ids(pages);
+}
+
+void EncodeEnd(const LogRecordHeader& header, std::byte* to) { Writer(to).Header(header, 0, 0, 0); }
+
+void EncodeCheckpoint(const CheckpointPart& part, std::span<const ActiveTransaction> transactions,
+                      std::span<const OverflowChain> chains, std::byte* to) {
+  Writer out(to);
+  out.Header({.type = LogRecordType::kCheckpoint}, 0, 0,
+             static_cast<uint32_t>(transactions.size()));
+  out.Put(CheckpointBytes{.as_of = Raw(part.as_of),
+                          .next_txn = Raw(part.next_txn),
+                          .chains = static_cast<uint32_t>(chains.size()),
+                          .part = part.part,
+                          .parts = part.parts});
+  for (const ActiveTransaction& txn : transactions) {
+    out.Put(TransactionBytes{Raw(txn.id), Raw(txn.first), Raw(txn.last)});
+  }
+  for (const OverflowChain& chain : chains) out.Put(chain);
+}
+
+void EncodeDropTree(const LogRecordHeader& header, TreeId tree, PageId root, std::string_view name,
+                    std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, name.size(), Raw(tree));
+  out.Put(Raw(root));
+  out.Bytes(name);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,78 @@
+// Recovery: from what a crash left to a state that holds exactly the transactions that committed:
+// a prefix of the commit order with everything that was acknowledged.
+//
+//   Analyze    reads the log from the oldest record needed to its end, and so proves it readable
+//              before anything is written
+//   Redo       repeats history on the pages, from the last checkpoint on
+//   Undo       takes back the transactions without an end, finishes drops of trees, frees overflow
+//              chains whose readers are gone, purges ghosts
+//
+// A crash at any point of it leaves a database that recovers again. The caller takes a checkpoint
+// afterwards, with the same code as at run time.
+//
+// Thread-safety: one actor, while nobody else changes anything.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "bufferpool/buffer_pool.h"
+#include "engine/latchkey.h"
+#include "engine/log/client_root.h"
+#include "engine/log/engine_log.h"
+#include "engine/log/log_analysis.h"
+#include "engine/overflow.h"
+#include "engine/tree_impl.h"
+#include "storage/base/log_sink.h"
+#include "storage/wal/log.h"
+
+namespace latchkey {
+
+class Recovery {
+ public:
+  /// What the second half needs of the database, which by then has its catalogue.
+  class Client {
+   public:
+    virtual ~Client() = default;
+    virtual TreeImpl* FindTree(TreeId tree) = 0;
+    /// Ends the drop of a tree that the log began: what of its pages and chains is not freed yet,
+    /// and its entry in the catalogue.
+    virtual absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) = 0;
+    virtual void PurgeGhost(TreeId tree, std::string_view key) = 0;
+  };
+
+  Recovery(Log& log, const ClientRoot& root, LogSink log_sink)
+      : log_(log), root_(root), log_sink_(std::move(log_sink)) {}
+
+  /// DataLoss: the log is damaged, or ends before what is known to have been in it.
+  absl::Status Analyze();
+  /// Whether anything happened after the last checkpoint.
+  bool is_needed() const { return analysis_.records() > checkpoint_records_; }
+  const LogAnalysis& analysis() const { return analysis_; }
+  /// How much there was to read, redo and undo. REQUIRES: Undo.
+  void Describe(Statistics::Recovery* to) const;
+
+  /// REQUIRES: Analyze; the pool knows the log.
+  absl::Status Redo(BufferPool& pool);
+  /// REQUIRES: Redo; the log is being written.
+  absl::Status Undo(BufferPool& pool, EngineLog& engine_log, OverflowStore& overflow,
+                    Client& client);
+
+ private:
+  absl::Status FreeChains(OverflowStore& overflow);
+  absl::Status PurgeGhosts(Client& client);
+
+  Log& log_;
+  const ClientRoot root_;
+  const LogSink log_sink_;
+  LogAnalysis analysis_;
+  uint64_t checkpoint_records_ = 0;
+  uint64_t read_to_ = 0;  // LSN
+  uint64_t redone_ = 0, undone_ = 0;
+};
+
+}  // namespace latchkey

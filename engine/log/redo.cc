@@ -1,0 +1,140 @@
+#include "engine/log/redo.h"
+
+#include <algorithm>
+
+#include "engine/btree/node.h"
+#include "engine/btree/tree.h"
+#include "storage/base/canary.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Of a batch: enough pages to keep any device busy, and a bounded part of a small cache.
+constexpr size_t kMaxBatchPages = 512, kMaxBatchBytes = 1 << 20;
+
+absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "the log at {} changes page {}, {}: log and pages do not belong together; "
+                    "restore a backup or salvage",
+                    Raw(lsn), Raw(page), what);
+}
+
+uint64_t PageLsn(const std::byte* page) {
+  return RacyLoad<uint64_t>(page + offsetof(PageHeader, lsn));
+}
+
+// Whether a page holds the change logged at `lsn`.
+bool Holds(const std::byte* page, Lsn lsn) {
+  if (LATCHKEY_CANARY("redo-skips-a-block") && PageLsn(page) / 512 == Raw(lsn) / 512) return true;
+  return PageLsn(page) >= Raw(lsn);
+}
+
+bool MakeRecord(NodeEditor leaf, const RecordChange& change) {
+  const SlotPosition position = leaf.LowerBound(change.key);
+  if (change.now == RecordState::kAbsent) {
+    if (position.exact) leaf.Remove(position.slot);
+    return true;
+  }
+  const RecordFlags flags = change.now == RecordState::kGhost      ? kGhost
+                            : change.now == RecordState::kOverflow ? kOverflow
+                                                                   : RecordFlags{0};
+  return position.exact ? leaf.ReplaceValue(position.slot, change.now_bytes, flags)
+                        : leaf.Insert(position.slot, change.key, change.now_bytes, flags);
+}
+
+}  // namespace
+
+absl::Status Redo::Run(Log& log, Lsn from) {
+  LATCHKEY_RETURN_IF_ERROR(
+      log.ForEach(from, [this](const LogRecordView& view) { return Collect(view); }));
+  return ApplyBatch();
+}
+
+void Redo::Want(Lsn lsn, PageId page) {
+  if (!analysis_.IsFreedAfter(page, lsn)) pages_.push_back(page);
+}
+
+absl::Status Redo::Collect(const LogRecordView& view) {
+  LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(view.bytes, &record_));
+  const bool changes_one = record_.header.type == LogRecordType::kChange ||
+                           record_.header.type == LogRecordType::kCompensation;
+  if (changes_one) Want(view.lsn, record_.change.page);
+  for (const PageImage& image : record_.images) Want(view.lsn, image.page);
+  if (!changes_one && record_.images.empty()) return absl::OkStatus();
+  entries_.push_back({.lsn = view.lsn, .offset = bytes_.size(), .size = view.bytes.size()});
+  bytes_.insert(bytes_.end(), view.bytes.begin(), view.bytes.end());
+  const size_t most_pages = std::clamp<size_t>(pool_.frames() / 4, 1, kMaxBatchPages);
+  return pages_.size() >= most_pages || bytes_.size() >= kMaxBatchBytes ? ApplyBatch()
+                                                                        : absl::OkStatus();
+}
+
+void Redo::Prefetch() {
+  std::sort(pages_.begin(), pages_.end());
+  pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
+  const PageStore& store = pool_.store();
+  std::erase_if(pages_, [&](PageId page) {
+    return Raw(page) >= store.page_id_limit() || !store.IsAllocated(page);
+  });
+  pool_.Prefetch(pool_.Here(), pages_);
+}
+
+absl::Status Redo::ApplyBatch() {
+  Prefetch();
+  for (const Entry& entry : entries_) {
+    LATCHKEY_RETURN_IF_ERROR(
+        DecodeLogRecord(std::span(bytes_).subspan(entry.offset, entry.size), &record_));
+    const absl::Status done = Apply(entry.lsn, record_);
+    const bool skip = misfits_ == Misfits::kSkip && absl::IsDataLoss(done);
+    if (!done.ok() && !skip) return done;
+    skipped_ += skip;
+  }
+  entries_.clear();
+  bytes_.clear();
+  pages_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Redo::Apply(Lsn lsn, const LogRecord& record) {
+  if (record.images.empty()) return ApplyChange(lsn, record.change);
+  for (const PageImage& image : record.images) {
+    LATCHKEY_RETURN_IF_ERROR(ApplyImage(lsn, record, image));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
+  if (analysis_.IsFreedAfter(change.page, lsn)) return absl::OkStatus();
+  ExclusiveGuard guard;
+  LATCHKEY_RETURN_IF_ERROR(
+      pool_.FixForRedo(pool_.Here(), change.page, /*is_replaced=*/false, &guard));
+  if (Holds(guard.data(), lsn)) return absl::OkStatus();
+  const LatchedNodeView view(guard.data(), pool_.page_size());
+  if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
+    return Misfit(lsn, change.page, "which is no leaf");
+  }
+  std::byte* page = guard.Mutable();
+  if (!MakeRecord(NodeEditor(page, pool_.page_size(), pool_.Here().scratch.get()), change)) {
+    return Misfit(lsn, change.page, "which has no room for the change");
+  }
+  RacyStore<uint64_t>(page + offsetof(PageHeader, lsn), Raw(lsn));
+  ++applied_;
+  return absl::OkStatus();
+}
+
+absl::Status Redo::ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image) {
+  if (analysis_.IsFreedAfter(image.page, lsn)) return absl::OkStatus();
+  if (record.page_size != pool_.page_size()) {
+    return Misfit(lsn, image.page, "with an image of another page size");
+  }
+  ExclusiveGuard guard;
+  LATCHKEY_RETURN_IF_ERROR(
+      pool_.FixForRedo(pool_.Here(), image.page, /*is_replaced=*/true, &guard));
+  if (Holds(guard.data(), lsn)) return absl::OkStatus();
+  ExpandImage(image, record.page_size, lsn, guard.Mutable());
+  LATCHKEY_RETURN_IF_ERROR(CheckPageShape(image.page, {guard.data(), pool_.page_size()}));
+  ++applied_;
+  return absl::OkStatus();
+}
+
+}  // namespace latchkey

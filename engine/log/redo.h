@@ -1,0 +1,63 @@
+// Redo: repeats history. Every record from the last checkpoint on is applied to its page if the
+// page's LSN is smaller. Pages that the log frees later are left alone.
+//
+// The records go through batches, so that the pages of a whole batch are read with many requests in
+// flight.
+//
+// Thread-safety: one actor.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bufferpool/buffer_pool.h"
+#include "engine/log/log_analysis.h"
+#include "engine/log/log_record.h"
+#include "storage/base/log_sink.h"
+#include "storage/wal/log.h"
+
+namespace latchkey {
+
+class Redo {
+ public:
+  /// What to do with a change that its page cannot take: an error, or to leave it out, where pages
+  /// are known to be lost.
+  enum class Misfits : uint8_t { kRefuse, kSkip };
+
+  Redo(BufferPool& pool, const LogAnalysis& analysis, Misfits misfits = Misfits::kRefuse)
+      : pool_(pool), analysis_(analysis), misfits_(misfits) {}
+
+  /// Applies every record of `log` from `from` on. DataLoss: log and pages do not fit together.
+  absl::Status Run(Log& log, Lsn from);
+
+  uint64_t applied() const { return applied_; }  ///< changes of pages that were missing
+  uint64_t skipped() const { return skipped_; }  ///< records left out, with Misfits::kSkip
+
+ private:
+  struct Entry {
+    Lsn lsn;
+    size_t offset, size;  // in bytes_
+  };
+
+  absl::Status Collect(const LogRecordView& view);
+  absl::Status ApplyBatch();
+  absl::Status Apply(Lsn lsn, const LogRecord& record);
+  absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
+  absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
+  void Want(Lsn lsn, PageId page);
+  void Prefetch();
+
+  BufferPool& pool_;
+  const LogAnalysis& analysis_;
+  const Misfits misfits_;
+  LogRecord record_;
+  std::vector<std::byte> bytes_;
+  std::vector<Entry> entries_;
+  std::vector<PageId> pages_;
+  uint64_t applied_ = 0, skipped_ = 0;
+};
+
+}  // namespace latchkey

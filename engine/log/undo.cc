@@ -1,0 +1,132 @@
+#include "engine/log/undo.h"
+
+#include <algorithm>
+
+#include "engine/btree/node.h"
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+RecordFlags FlagsOf(RecordState state) {
+  switch (state) {
+    case RecordState::kGhost:
+      return kGhost;
+    case RecordState::kOverflow:
+      return kOverflow;
+    default:
+      return 0;
+  }
+}
+
+bool HasRoom(const LatchedNodeView& leaf, SlotPosition position, std::string_view key,
+             size_t size) {
+  if (!position.exact) return leaf.HasRoomFor(key, size);
+  return leaf.value_size(position.slot) + leaf.FreeBytes() >= size;
+}
+
+}  // namespace
+
+absl::Status UndoPass::Run() {
+  std::vector<Loser> losers;
+  for (const LogAnalysis::Loser& loser : analysis_.Losers()) {
+    losers.push_back({std::make_unique<LogTxn>(), loser.last});
+    log_.Adopt(*losers.back().txn, loser.id, loser.first, loser.last);
+  }
+  const auto older = [](const Loser& a, const Loser& b) { return Raw(a.next) < Raw(b.next); };
+  std::make_heap(losers.begin(), losers.end(), older);
+  while (!losers.empty()) {
+    std::pop_heap(losers.begin(), losers.end(), older);
+    Loser& newest = losers.back();
+    if (newest.next == Lsn{0}) {
+      LATCHKEY_RETURN_IF_ERROR(log_.ReserveUndo(*newest.txn));  // for the end
+      log_.LogEnd(*newest.txn);
+      losers.pop_back();
+      continue;
+    }
+    LATCHKEY_RETURN_IF_ERROR(Step(newest));
+    std::push_heap(losers.begin(), losers.end(), older);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UndoPass::Step(Loser& loser) {
+  const Lsn lsn = loser.next;
+  LATCHKEY_RETURN_IF_ERROR(log_.log().Read(lsn, &bytes_));
+  LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes_, &record_));
+  if (record_.header.txn != loser.txn->id() || Raw(record_.header.previous) >= Raw(lsn)) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the log at {}: transaction {} leads to a record of transaction {} that goes "
+                      "on at {}",
+                      Raw(lsn), Raw(loser.txn->id()), Raw(record_.header.txn),
+                      Raw(record_.header.previous));
+  }
+  loser.next = record_.header.previous;
+  if (record_.header.type == LogRecordType::kChange) return UndoChange(loser);
+  if (record_.header.type == LogRecordType::kAllocation) return UndoAllocation(loser, lsn);
+  return absl::OkStatus();
+}
+
+absl::Status UndoPass::UndoChange(Loser& loser) {
+  const RecordChange& change = record_.change;
+  TreeImpl* tree = find_tree_(change.tree);
+  if (tree == nullptr) return absl::OkStatus();
+  if (LATCHKEY_CANARY("recovery-keeps-unfinished-inserts") &&
+      change.before == RecordState::kAbsent) {
+    return absl::OkStatus();
+  }
+  PoolActor& actor = pool_.Here();
+  for (;;) {
+    LATCHKEY_RETURN_IF_ERROR(log_.ReserveUndo(*loser.txn));
+    ExclusiveGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(tree->btree.FixLeaf(actor, change.key, &guard));
+    const LatchedNodeView view(guard.data(), pool_.page_size());
+    const SlotPosition position = view.LowerBound(change.key);
+    if (change.before != RecordState::kAbsent &&
+        !HasRoom(view, position, change.key, change.before_bytes.size())) {
+      guard.Unfix();
+      LATCHKEY_RETURN_IF_ERROR(
+          tree->btree.Split(actor, {.key = change.key, .value_size = change.before_bytes.size()},
+                            /*must_not_fail=*/true));
+      continue;
+    }
+    log_.LogCompensation(*loser.txn,
+                         {.tree = change.tree,
+                          .page = guard.page(),
+                          .key = change.key,
+                          .now = change.before,
+                          .now_bytes = change.before_bytes,
+                          .before_bytes = {}},
+                         guard.Mutable(), loser.next);
+    NodeEditor leaf(guard.Mutable(), pool_.page_size(), actor.scratch.get());
+    bool done = true;
+    if (change.before != RecordState::kAbsent) {
+      const RecordFlags flags = FlagsOf(change.before);
+      done = position.exact ? leaf.ReplaceValue(position.slot, change.before_bytes, flags)
+                            : leaf.Insert(position.slot, change.key, change.before_bytes, flags);
+    } else if (position.exact) {
+      leaf.Remove(position.slot);
+    }
+    LATCHKEY_CHECK(done);
+    ++undone_;
+    return absl::OkStatus();
+  }
+}
+
+absl::Status UndoPass::UndoAllocation(Loser& loser, Lsn lsn) {
+  std::erase_if(record_.pages, [&](PageId page) {
+    return analysis_.IsFreedAfter(page, lsn) || !pool_.store().IsAllocated(page);
+  });
+  if (record_.pages.empty()) return absl::OkStatus();
+  LogSpace space;  // until the pages are on their way
+  LATCHKEY_RETURN_IF_ERROR(log_.Reserve(record_.pages.size(), /*must_not_fail=*/true, &space));
+  log_.LogFree(loser.txn.get(), space, kInvalidPageId, record_.pages);
+  for (const PageId page : record_.pages) {
+    LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(pool_.Here(), page));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace latchkey

@@ -1,0 +1,63 @@
+#include "engine/memory_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "bufferpool/buffer_pool.h"
+#include "bufferpool/page_table.h"
+#include "storage/base/status_macros.h"
+#include "storage/wal/log.h"
+
+namespace latchkey {
+namespace {
+
+// Versions and locks of running transactions: a share of the memory, within bounds. The smallest
+// bound that lets a transaction of a few thousand writes work is more than a tiny cache can set
+// aside: there the store may take more than its share while such a one runs.
+constexpr uint64_t kVersionShare = 32;
+constexpr uint64_t kMinVersionBytes = 128 << 10, kMaxVersionBytes = 1 << 30;
+constexpr uint64_t kMinVersionBound = 512 << 10;
+// Every user may latch a path and its siblings at once; with fewer frames fixes begin to fail.
+constexpr uint32_t kMinFrames = 64;
+
+uint64_t PhysicalMemory() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+}  // namespace
+
+uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block) {
+  constexpr uint64_t kStep = 64 << 10, kMost = 8 << 20;
+  const uint64_t share = cache_bytes / 32 / kStep * kStep;
+  return std::clamp<uint64_t>(share, Log::LeastBufferBytes(logical_block), kMost);
+}
+
+absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,
+                                      uint64_t store_bytes, uint64_t version_bytes) {
+  const uint64_t per_frame = page_size + BufferPool::kFrameOverhead;
+  const uint64_t share =
+      std::clamp(cache_bytes / kVersionShare, kMinVersionBytes, kMaxVersionBytes);
+  const uint64_t versions = version_bytes != 0 ? version_bytes : share;
+  MemoryPlan plan;
+  plan.version_bytes = version_bytes != 0 ? version_bytes : std::max(share, kMinVersionBound);
+  plan.reserved_bytes = store_bytes + PageTable::MemoryFor(std::max<uint64_t>(pages, 1)) + versions;
+  const uint64_t minimum = plan.reserved_bytes + kMinFrames * per_frame;
+  if (cache_bytes < minimum) {
+    return InvalidArgument(
+        "a cache of {} bytes is too small: maps, buffers and versions of this database need {}, "
+        "and "
+        "{} frames of {} bytes are the fewest that work: at least {} bytes",
+        cache_bytes, plan.reserved_bytes, kMinFrames, page_size, minimum);
+  }
+  constexpr uint64_t kMostFrames = PageState::kMaxFrames;
+  plan.frames =
+      static_cast<uint32_t>(std::min((cache_bytes - plan.reserved_bytes) / per_frame, kMostFrames));
+  // Address space only: frames beyond the current number take no memory.
+  plan.max_frames = static_cast<uint32_t>(
+      std::clamp<uint64_t>(PhysicalMemory() / page_size, plan.frames, kMostFrames));
+  return plan;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,203 @@
+#include "engine/open_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/page_cleaner.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/database_files.h"
+#include "engine/log/client_root.h"
+#include "engine/memory_plan.h"
+#include "layout/cleaning_policy.h"
+#include "layout/segment_store.h"
+#include "layout/separator.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/memory_device.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kMinCheckpointLogBytes = 64 << 10;
+constexpr uint64_t kLeastDefaultCheckpointLogBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostDefaultCheckpointLogBytes = uint64_t{1} << 30;
+
+absl::Status ValidateTechniques(const Techniques& techniques) {
+  LATCHKEY_RETURN_IF_ERROR(NewSeparator(techniques.layout, ThreadRuntime()).status());
+  LATCHKEY_RETURN_IF_ERROR(NewCleaningPolicy(techniques.segment_cleaning).status());
+  LATCHKEY_RETURN_IF_ERROR(CanonicalCleaningController(techniques.cleaner).status());
+  if (techniques.cleaners > PageCleaners::kMaxCleaners) {
+    return InvalidArgument("{} page cleaners are too many: 0 to {}", techniques.cleaners,
+                           PageCleaners::kMaxCleaners);
+  }
+  return absl::OkStatus();
+}
+
+bool IsLogged(const Options& options) { return options.durability != Durability::kNone; }
+
+// Of a plain NVMe drive: for databases that are to behave the same at every open.
+constexpr PageCosts kAssumedCosts{
+    .page_write_ns = 20'000, .segment_write_ns = 4'000, .segment_read_ns = 4'000};
+
+SegmentStoreOptions StoreOptions(const Options& options, const DatabaseSizing& sizing,
+                                 const LogSink& log_sink) {
+  const Techniques& techniques = options.techniques;
+  SegmentStoreOptions store;
+  store.mode = options.create_if_missing ? SegmentStoreOptions::Mode::kOpenOrCreate
+                                         : SegmentStoreOptions::Mode::kOpen;
+  store.layout = techniques.layout;
+  store.segment_cleaning = techniques.segment_cleaning;
+  store.space_utilization = techniques.space_utilization;
+  store.page_size = options.page_size;
+  store.segment_size = static_cast<uint32_t>(techniques.segment_size);
+  store.seed = techniques.seed;
+  if (sizing.reserve_bytes != 0) store.reserve_bytes = sizing.reserve_bytes;
+  if (sizing.journal_segment_bytes != 0) store.journal_segment_bytes = sizing.journal_segment_bytes;
+  store.doublewrite_pages = sizing.doublewrite_pages;
+  if (sizing.tears_no_page) {
+    store.torn_write_protection = SegmentStoreOptions::TornWriteProtection::kNone;
+  }
+  if (sizing.assume_device_costs) {
+    store.assumed_costs = kAssumedCosts;
+    store.database_id = sizing.database_id != 0 ? sizing.database_id : 1;
+  }
+  store.log_sink = log_sink;
+  return store;
+}
+
+// Whether a database that was opened from `client_root` (empty: new) cannot do without its log.
+absl::StatusOr<bool> NeedsLog(const std::vector<std::byte>& client_root) {
+  if (client_root.empty()) return false;
+  LATCHKEY_ASSIGN_OR_RETURN(const ClientRoot root, DecodeClientRoot(client_root));
+  return root.has_log;
+}
+
+absl::StatusOr<OpenedStore> OpenPages(Runtime& runtime, std::unique_ptr<BlockDevice> data,
+                                      std::unique_ptr<BlockDevice> journal, const Options& options,
+                                      const DatabaseSizing& sizing, const LogSink& log_sink) {
+  if (options.techniques.segment_size > UINT32_MAX) {
+    return InvalidArgument("a segment size of {} bytes is too large",
+                           options.techniques.segment_size);
+  }
+  const Nanos began = runtime.Now();
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedSegmentStore opened,
+                            OpenSegmentStore(runtime, std::move(data), std::move(journal),
+                                             StoreOptions(options, sizing, log_sink)));
+  OpenedStore result;
+  result.layout_s = static_cast<double>(runtime.Now() - began) / kNanosPerSecond;
+  result.database_id = opened.store->database_id();
+  result.store = std::move(opened.store);
+  result.client_root = std::move(opened.client_root);
+  result.sizing = sizing;
+  return result;
+}
+
+// Whatever the data file alone forbids, before another file is made beside it.
+absl::Status RefuseBeforeChanges(const DatabaseFiles& files, BlockDevice& data,
+                                 const Options& options, const std::string& path) {
+  if (!files.exists()) return absl::OkStatus();
+  LATCHKEY_ASSIGN_OR_RETURN(const bool needs_journal,
+                            CheckSegmentStore(data, StoreOptions(options, {}, nullptr)));
+  if (!needs_journal || files.has_journal()) return absl::OkStatus();
+  return MakeStatus(
+      absl::StatusCode::kFailedPrecondition,
+      "{}: map.lk is missing, and with it where the newest pages are: put it back, or "
+      "salvage the data file",
+      path);
+}
+
+absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
+                                      const Options& options, const LogSink& log_sink) {
+  auto files = std::make_shared<DatabaseFiles>(runtime, path, log_sink);
+  LATCHKEY_RETURN_IF_ERROR(files->Prepare(options.create_if_missing, options.error_if_exists));
+  const bool logged = IsLogged(options);
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<BlockDevice> data, files->OpenData(/*staged=*/logged));
+  LATCHKEY_RETURN_IF_ERROR(RefuseBeforeChanges(*files, *data, options, path));
+  std::unique_ptr<BlockDevice> journal;
+  if (logged) {
+    LATCHKEY_ASSIGN_OR_RETURN(journal, files->OpenJournal());
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(
+      OpenedStore opened,
+      OpenPages(runtime, std::move(data), std::move(journal), options, {}, log_sink));
+  opened.finish_opening = [files] { return files->FinishOpening(); };
+  if (!logged) return opened;
+  LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
+  if (needs_log && !files->has_log()) {
+    return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                      "{}: log.lk is missing, and with it what was committed last: put it back, or "
+                      "salvage the data file",
+                      path);
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(opened.log_device, files->OpenLog());
+  return opened;
+}
+
+}  // namespace
+
+absl::Status ValidateOptions(const Options& options) {
+  if (options.page_size != 0 && !IsValidPageSize(options.page_size)) {
+    return InvalidArgument("page size {}: a power of two from {} to {}, or 0 for the default",
+                           options.page_size, kMinPageSize, kMaxPageSize);
+  }
+  LATCHKEY_RETURN_IF_ERROR(ValidateTechniques(options.techniques));
+  if (options.group_commit_delay_ms < 1 || options.group_commit_delay_ms > 10'000) {
+    return InvalidArgument("a group commit delay of {} ms: 1 to 10000",
+                           options.group_commit_delay_ms);
+  }
+  if (options.checkpoint_log_bytes != 0 && options.checkpoint_log_bytes < kMinCheckpointLogBytes) {
+    return InvalidArgument("a checkpoint every {} bytes of log: at least {}, or 0 for the default",
+                           options.checkpoint_log_bytes, kMinCheckpointLogBytes);
+  }
+  const uint32_t page_size = options.page_size == 0 ? kDefaultPageSize : options.page_size;
+  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
+                            PlanMemory(options.cache_bytes, page_size, /*pages=*/0,
+                                       /*store_bytes=*/0));
+  return MakeFixPolicy(ThreadRuntime(), options.techniques.replacement,
+                       options.techniques.synchronization, plan.frames, plan.frames,
+                       options.techniques.seed)
+      .status();
+}
+
+uint64_t CheckpointLogBytes(const Options& options) {
+  if (options.checkpoint_log_bytes != 0) return options.checkpoint_log_bytes;
+  return std::clamp(options.cache_bytes / 4, kLeastDefaultCheckpointLogBytes,
+                    kMostDefaultCheckpointLogBytes);
+}
+
+absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devices,
+                                          const Options& options, const LogSink& log_sink) {
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened,
+                            OpenPages(runtime, std::move(devices.data),
+                                      IsLogged(options) ? std::move(devices.journal) : nullptr,
+                                      options, devices.sizing, log_sink));
+  if (!IsLogged(options)) return opened;
+  LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
+  if (needs_log && devices.log->geometry().size_bytes == 0) {
+    return absl::FailedPreconditionError(
+        "the device of the log is empty, and with it what was committed last is missing: put the "
+        "log back, or salvage the data");
+  }
+  opened.log_device = std::move(devices.log);
+  return opened;
+}
+
+absl::StatusOr<OpenedStore> OpenStore(Runtime& runtime, const std::string& path,
+                                      const Options& options, const LogSink& log_sink) {
+  if (!options.in_memory_device) return OpenFiles(runtime, path, options, log_sink);
+  DatabaseDevices devices;
+  LATCHKEY_ASSIGN_OR_RETURN(devices.data, MemoryDevice::Create(runtime, {.name = path}));
+  if (IsLogged(options)) {
+    LATCHKEY_ASSIGN_OR_RETURN(devices.log, MemoryDevice::Create(runtime, {.name = path + ".log"}));
+    LATCHKEY_ASSIGN_OR_RETURN(devices.journal,
+                              MemoryDevice::Create(runtime, {.name = path + ".map"}));
+  }
+  return OpenStoreOver(runtime, std::move(devices), options, log_sink);
+}
+
+bool HasLogFiles(const std::string& path) {
+  return DatabaseFiles(ThreadRuntime(), path, nullptr).has_log();
+}
+
+}  // namespace latchkey

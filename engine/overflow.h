@@ -1,0 +1,97 @@
+// Values that are too large for a leaf live in overflow chains; the leaf holds a reference.
+//
+//   REFERENCE (16 bytes): first page id (8), value size in bytes (8)
+//
+//   PAGE   OFFSET SIZE  FIELD
+//               0   32  PageHeader      type kOverflow
+//              32    8  next page id    of the next list page; 2^64-1 = last
+//              40    4  page count      data pages listed here
+//              44    4  payload size    bytes of the value held here; only when no page is listed
+//              48  8*n  data page ids   or the payload
+//   Data pages hold a PageHeader and nothing but payload.
+//
+// A value of up to (page size - 48) bytes takes one page. Larger ones list their data pages, so
+// that a reader knows all of them at once and can have many reads in flight.
+//
+// Chains are immutable: an update writes a new one. The version store decides when the old one
+// goes.
+//
+// With a log, a chain belongs to the transaction that writes it until that commits: it logs the
+// allocation of each page before its image, and its rollback frees them. A chain goes from its end
+// towards its beginning, one list page with what it lists in one atomic change, the first page
+// last: what a crash leaves of it is a chain still.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bufferpool/buffer_pool.h"
+#include "engine/btree/node_format.h"
+#include "engine/log/engine_log.h"
+#include "storage/base/check.h"
+
+namespace latchkey {
+
+/// What stands in a leaf for a chain; needs no memory of its own.
+class OverflowReference {
+ public:
+  OverflowReference() = default;
+  explicit OverflowReference(std::string_view bytes) : is_set_(true) {
+    LATCHKEY_CHECK(bytes.size() == kOverflowReferenceSize);
+    std::copy_n(bytes.data(), bytes.size(), bytes_.data());
+  }
+  bool empty() const { return !is_set_; }
+  std::string_view view() const { return {bytes_.data(), is_set_ ? bytes_.size() : 0}; }
+  operator std::string_view() const { return view(); }  // NOLINT: it is nothing but its bytes
+  void clear() { is_set_ = false; }
+
+ private:
+  std::array<char, kOverflowReferenceSize> bytes_{};
+  bool is_set_ = false;
+};
+
+/// Thread-safe; a chain is written by one actor and read by many.
+class OverflowStore {
+ public:
+  explicit OverflowStore(BufferPool& pool, EngineLog* log = nullptr) : pool_(pool), log_(log) {}
+
+  /// Writes `value` to a new chain and returns the reference to it. On an error nothing is left
+  /// behind. `txn`: whose chain it is; REQUIRES, with a log: it has an id.
+  absl::StatusOr<OverflowReference> Write(std::string_view value, LogTxn* txn = nullptr);
+  /// Replaces *value by what `reference` refers to.
+  absl::Status Read(std::string_view reference, std::string* value);
+  /// `txn`: which has written the chain and not ended; nullptr: nobody needs it any more.
+  absl::Status Free(std::string_view reference, LogTxn* txn = nullptr);
+  /// Tells every page of the chain.
+  absl::Status VisitPages(std::string_view reference,
+                          absl::FunctionRef<absl::Status(PageId)> visit);
+
+ private:
+  struct ListPage;
+
+  absl::Status WritePages(std::string_view value, LogTxn* txn, std::vector<PageId>* written);
+  absl::Status WriteListPage(std::string_view part, PageId next, LogTxn* txn,
+                             std::vector<PageId>* written);
+  absl::Status WriteDataPage(std::string_view part, LogTxn* txn, PageId* page);
+  absl::Status NewPage(LogTxn* txn, ExclusiveGuard* page);
+  absl::Status ReadList(PageId page, ListPage* list);
+  absl::Status FreePages(LogTxn* txn, PageId chain, std::span<const PageId> pages);
+  absl::Status FreeTail(LogTxn* txn, PageId before, const std::vector<PageId>& pages);
+  bool IsEndless(size_t list_pages) const;
+  size_t DataPayload() const;
+  size_t InlinePayload() const;
+  size_t ListedPages() const;
+
+  BufferPool& pool_;
+  EngineLog* const log_;
+};
+
+}  // namespace latchkey

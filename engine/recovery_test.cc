@@ -1,0 +1,395 @@
+// Crashes: random transactions over devices that lose their power at a random write or sync, on
+// every layout. What is found after recovery is a prefix of the commit order that contains every
+// acknowledged commit; then the same database goes on, and crashes again, in recovery too.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/cursor_impl.h"
+#include "engine/database_impl.h"
+#include "engine/testing/crash_disk.h"
+#include "engine/testing_database.h"
+#include "storage/base/rng.h"
+#include "storage/base/testing/temp_dir.h"
+
+namespace latchkey {
+namespace {
+
+using Model = std::map<std::string, std::string>;  // "tree/key" -> value
+
+constexpr size_t kTrees = 3;
+
+Options SmallOptions(const std::string& layout, Durability durability) {
+  Options options;
+  options.cache_bytes = 2 << 20;
+  options.durability = durability;
+  options.checkpoint_log_bytes = 64 << 10;
+  options.techniques.layout = layout;
+  options.techniques.segment_size = 64 << 10;
+  options.techniques.space_utilization = 0.8;
+  return options;
+}
+
+DatabaseDevices DevicesOf(CrashGroup& group, CrashImages images) {
+  images.resize(3);
+  DatabaseDevices devices;
+  devices.data = group.NewDevice(std::move(images[0]));
+  devices.log = group.NewDevice(std::move(images[1]));
+  devices.journal = group.NewDevice(std::move(images[2]));
+  devices.sizing = {.log_segment_bytes = 16 << 10,
+                    .log_initial_bytes = 64 << 10,
+                    .journal_segment_bytes = 8 << 10,
+                    .reserve_bytes = 12 * (64 << 10),
+                    .doublewrite_pages = 16,
+                    .assume_device_costs = true};
+  return devices;
+}
+
+std::string TreeName(size_t tree) { return "tree" + std::to_string(tree); }
+
+// One transaction's changes: absent = deleted.
+struct Step {
+  std::vector<std::pair<std::string, std::string>> puts;
+  std::vector<std::string> deletes;
+
+  void ApplyTo(Model* model) const {
+    for (const auto& [key, value] : puts) (*model)[key] = value;
+    for (const std::string& key : deletes) model->erase(key);
+  }
+};
+
+std::string RandomValue(Rng& rng) {
+  const uint64_t kind = rng.Below(20);
+  const size_t size = kind == 0 ? 2000 + rng.Below(12'000) : rng.Below(kind < 4 ? 700 : 120);
+  return std::string(size, static_cast<char>('a' + rng.Below(26)));
+}
+
+// Runs one random transaction; `*step` is what it changes if it commits.
+absl::Status RunTransaction(DatabaseImpl& db, Rng& rng, const Model& model, Step* step,
+                            bool* submitted) {
+  std::vector<TreeImpl*> trees;
+  for (size_t t = 0; t < kTrees; ++t) {
+    absl::StatusOr<TreeImpl*> tree = db.OpenTree(TreeName(t), true);
+    if (!tree.ok()) return tree.status();
+    trees.push_back(*tree);
+  }
+  std::unique_ptr<TransactionImpl> txn = db.Begin();
+  Model mine;
+  std::map<std::string, bool> touched;  // key -> is there
+  const size_t operations = 1 + rng.Below(rng.Below(8) == 0 ? 60 : 8);
+  std::optional<Savepoint> savepoint;
+  Model saved_mine;
+  std::map<std::string, bool> saved_touched;
+  for (size_t i = 0; i < operations; ++i) {
+    const uint64_t dice = rng.Below(16);
+    if (dice == 0) {
+      absl::StatusOr<Savepoint> set = txn->SetSavepoint();
+      if (!set.ok()) return set.status();
+      savepoint = *set;
+      saved_mine = mine;
+      saved_touched = touched;
+    } else if (dice == 1 && savepoint) {
+      if (absl::Status back = txn->RollbackTo(*savepoint); !back.ok()) return back;
+      mine = saved_mine;
+      touched = saved_touched;
+      savepoint.reset();
+    }
+    const size_t t = rng.Below(kTrees);
+    const std::string key = "key" + std::to_string(rng.Below(400));
+    const std::string full = TreeName(t) + "/" + key;
+    if (rng.Below(4) == 0) {
+      const auto it = touched.find(full);
+      const bool there = it != touched.end() ? it->second : model.contains(full);
+      const absl::Status deleted = txn->Delete(*trees[t], key);
+      if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+      if (deleted.ok() != there) return absl::InternalError("delete disagrees about " + full);
+      touched[full] = false;
+      mine.erase(full);
+    } else {
+      const std::string value = RandomValue(rng);
+      if (absl::Status put = txn->Put(*trees[t], key, value); !put.ok()) return put;
+      touched[full] = true;
+      mine[full] = value;
+    }
+  }
+  if (rng.Below(6) == 0) return txn->Rollback();
+  for (const auto& [key, there] : touched) {
+    if (there) {
+      step->puts.emplace_back(key, mine[key]);
+    } else {
+      step->deletes.push_back(key);
+    }
+  }
+  *submitted = true;
+  return txn->Commit();
+}
+
+Model Contents(DatabaseImpl& db) {
+  Model found;
+  std::unique_ptr<TransactionImpl> txn = db.Begin();
+  for (const std::string& name : db.ListTrees()) {
+    absl::StatusOr<TreeImpl*> tree = db.OpenTree(name, false);
+    REQUIRE(tree.ok());
+    CursorImpl cursor(*txn, *tree, KeyRange{});
+    for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+      found[name + "/" + std::string(cursor.key())] = std::string(cursor.value());
+    }
+    INFO(cursor.status().message());
+    REQUIRE(cursor.status().ok());
+  }
+  REQUIRE(txn->Commit().ok());
+  return found;
+}
+
+// A database that lives through many crashes, with the model of what must be in it.
+class Survivor {
+ public:
+  Survivor(std::string layout, Durability durability, uint64_t seed)
+      : layout_(std::move(layout)), durability_(durability), rng_(seed) {
+    CrashGroup group(ThreadRuntime());
+    auto db = Open(group);
+    INFO(db.status().message());
+    REQUIRE(db.ok());
+    REQUIRE((*db)->Close().ok());
+    db->reset();
+    images_ = group.Images(CrashDamage::kKeepAll, rng_);
+  }
+
+  // Opens, perhaps after openings that crash, works until the power goes, and takes the images.
+  void Live() {
+    CrashGroup group(ThreadRuntime());
+    std::unique_ptr<DatabaseImpl> db = OpenThroughCrashes(group);
+    if (db == nullptr) return;
+    CheckContents(*db);
+    group.CrashAfter(rng_.Below(400));
+    const size_t most = 20 + rng_.Below(100);
+    for (size_t i = 0; i < most && !group.crashed(); ++i) Work(*db);
+    Crash(group);
+    db.reset();
+  }
+
+  uint64_t commits() const { return commits_; }
+
+ private:
+  absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& group) {
+    return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, images_),
+                                         SmallOptions(layout_, durability_));
+  }
+
+  std::unique_ptr<DatabaseImpl> OpenThroughCrashes(CrashGroup& group) {
+    for (int attempt = 0; attempt < 3 && rng_.Below(2) == 0; ++attempt) {
+      CrashGroup doomed(ThreadRuntime());
+      doomed.CrashAfter(rng_.Below(40));
+      auto db = Open(doomed);
+      INFO(db.status().message());
+      REQUIRE((db.ok() || absl::IsUnavailable(db.status())));
+      Crash(doomed);
+    }
+    auto db = Open(group);
+    INFO(db.status().message());
+    REQUIRE(db.ok());
+    return *std::move(db);
+  }
+
+  void Crash(CrashGroup& group) {
+    group.Crash();
+    images_ = group.Images(kAllCrashDamage[rng_.Below(kAllCrashDamage.size())], rng_);
+  }
+
+  void Work(DatabaseImpl& db) {
+    if (rng_.Below(40) == 0 && !db.Checkpoint().ok()) return;
+    if (rng_.Below(50) == 0) return DropTree(db);
+    Step step;
+    bool submitted = false;
+    const absl::Status done = RunTransaction(db, rng_, newest_, &step, &submitted);
+    INFO(done.message());
+    REQUIRE((done.ok() || absl::IsUnavailable(done)));
+    if (!submitted) return;
+    ++commits_;
+    step.ApplyTo(&newest_);
+    Note(done.ok());
+  }
+
+  void DropTree(DatabaseImpl& db) {
+    const std::string name = TreeName(rng_.Below(kTrees));
+    const absl::Status done = db.DropTree(name);
+    if (absl::IsNotFound(done)) return;
+    INFO(done.message());
+    REQUIRE((done.ok() || absl::IsUnavailable(done)));
+    std::erase_if(newest_, [&](const auto& entry) { return entry.first.starts_with(name + "/"); });
+    Note(done.ok());
+  }
+
+  // `newest_` has come about: acknowledged, or perhaps only submitted.
+  void Note(bool acknowledged) {
+    if (acknowledged && durability_ == Durability::kCommit) {
+      acknowledged_ = newest_;
+      since_.clear();
+    } else {
+      since_.push_back(newest_);
+    }
+  }
+
+  // Finds which prefix survived and goes on from it.
+  void CheckContents(DatabaseImpl& db) {
+    const Model found = Contents(db);
+    bool known = found == acknowledged_;
+    for (const Model& state : since_) known = known || found == state;
+    REQUIRE(known);
+    acknowledged_ = newest_ = found;
+    since_.clear();
+    const absl::Status verified = db.Verify();
+    INFO(verified.message());
+    REQUIRE(verified.ok());
+  }
+
+  const std::string layout_;
+  const Durability durability_;
+  Rng rng_;
+  CrashImages images_;
+  Model acknowledged_, newest_;
+  std::vector<Model> since_;  // states after later commits that were submitted
+  uint64_t commits_ = 0;
+};
+
+TEST_CASE("After any crash a database holds every acknowledged commit and no half of another") {
+  const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  const Durability durability = GENERATE(Durability::kCommit, Durability::kGroup);
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    CAPTURE(layout, seed, static_cast<int>(durability));
+    Survivor survivor(layout, durability, seed);
+    for (int life = 0; life < 12; ++life) {
+      CAPTURE(life);
+      survivor.Live();
+    }
+    CHECK(survivor.commits() > 0);
+  }
+}
+
+TEST_CASE("After a crash the statistics say what recovery did, after a clean close nothing") {
+  CrashGroup first_life(ThreadRuntime());
+  const Options options = SmallOptions("hylog", Durability::kCommit);
+  auto db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(first_life, {}), options);
+  REQUIRE(db.ok());
+  CHECK_FALSE((*db)->GetStatistics().recovery.has_value());
+  auto tree = (*db)->OpenTree("t", /*create=*/true);
+  REQUIRE(tree.ok());
+  for (const char* key : {"a", "b", "c"}) {
+    REQUIRE_OK((*db)->RunTransaction(
+        [&](TransactionImpl& transaction) { return transaction.Put(**tree, key, "value"); }));
+  }
+  first_life.Crash();
+  db->reset();
+  Rng rng(1);
+  CrashImages images = first_life.Images(CrashDamage::kKeepNone, rng);
+
+  CrashGroup second_life(ThreadRuntime());
+  db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(second_life, std::move(images)),
+                                     options);
+  REQUIRE(db.ok());
+  const std::optional<Statistics::Recovery> recovery = (*db)->GetStatistics().recovery;
+  REQUIRE(recovery.has_value());
+  CHECK(recovery->redone_changes >= 3);
+  CHECK(recovery->undone_changes == 0);
+  CHECK(recovery->log_records >= recovery->redone_changes);
+  CHECK(recovery->log_bytes > 0);
+  REQUIRE_OK((*db)->Close());
+  db->reset();
+  images = second_life.Images(CrashDamage::kKeepAll, rng);
+
+  CrashGroup third_life(ThreadRuntime());
+  db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(third_life, std::move(images)),
+                                     options);
+  REQUIRE(db.ok());
+  CHECK_FALSE((*db)->GetStatistics().recovery.has_value());
+  REQUIRE_OK((*db)->Close());
+}
+
+// ---- The files of a database
+
+std::string Value(Database& db, const std::string& key) {
+  std::string value;
+  const absl::Status read = db.Get(TreeOrFail(db, "t"), key, &value);
+  INFO(read.message());
+  REQUIRE(read.ok());
+  return value;
+}
+
+Options FileOptions(Durability durability) {
+  Options options;
+  options.cache_bytes = 8 << 20;
+  options.durability = durability;
+  return options;
+}
+
+void MakeDatabase(const std::string& path, Durability durability) {
+  const auto db = OpenOrFail(path, FileOptions(durability));
+  REQUIRE_OK(db->Put(TreeOrFail(*db, "t"), "key", "value"));
+  REQUIRE_OK(db->Close());
+}
+
+TEST_CASE("A database may be opened with a log, without, and with it again") {
+  const TempDir dir;
+  const std::string path = dir.File("db");
+  MakeDatabase(path, Durability::kNone);
+  int round = 0;
+  for (const Durability durability : {Durability::kCommit, Durability::kNone, Durability::kGroup,
+                                      Durability::kNone, Durability::kCommit}) {
+    const auto db = OpenOrFail(path, FileOptions(durability));
+    CHECK(Value(*db, "key") == "value");
+    for (int before = 0; before < round; ++before) {
+      CHECK(Value(*db, "round" + std::to_string(before)) == "x");
+    }
+    REQUIRE_OK(db->Put(TreeOrFail(*db, "t"), "round" + std::to_string(round++), "x"));
+    REQUIRE_OK(db->Verify());
+  }
+}
+
+TEST_CASE("A database whose log is missing is refused, and the message names the file") {
+  const TempDir dir;
+  const std::string path = dir.File("db");
+  MakeDatabase(path, Durability::kCommit);
+  std::filesystem::remove(path + "/log.lk");
+  const absl::Status refused = Database::Open(path, FileOptions(Durability::kCommit)).status();
+  CHECK(absl::IsFailedPrecondition(refused));
+  CHECK(std::string(refused.message()).find("log.lk") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(path + "/log.lk"));
+}
+
+TEST_CASE("The log of another database is refused") {
+  const TempDir dir;
+  MakeDatabase(dir.File("one"), Durability::kCommit);
+  MakeDatabase(dir.File("two"), Durability::kCommit);
+  std::filesystem::copy_file(dir.File("two") + "/log.lk", dir.File("one") + "/log.lk",
+                             std::filesystem::copy_options::overwrite_existing);
+  const absl::Status refused =
+      Database::Open(dir.File("one"), FileOptions(Durability::kCommit)).status();
+  CHECK(absl::IsFailedPrecondition(refused));
+}
+
+TEST_CASE("A creation that was cut short is begun again; files without their data are not") {
+  const TempDir dir;
+  const std::string path = dir.File("db");
+  std::filesystem::create_directory(path);
+  for (const char* name : {"/data.lk.new", "/log.lk", "/map.lk"}) {
+    std::ofstream(path + name) << "half of something";
+  }
+  MakeDatabase(path, Durability::kCommit);
+  CHECK_FALSE(std::filesystem::exists(path + "/data.lk.new"));
+  CHECK(Value(*OpenOrFail(path, FileOptions(Durability::kCommit)), "key") == "value");
+
+  std::filesystem::rename(path + "/data.lk", path + "/elsewhere");
+  const absl::Status refused = Database::Open(path, FileOptions(Durability::kCommit)).status();
+  CHECK(absl::IsFailedPrecondition(refused));
+  std::filesystem::rename(path + "/elsewhere", path + "/data.lk");
+  CHECK(Value(*OpenOrFail(path, FileOptions(Durability::kCommit)), "key") == "value");
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,123 @@
+#include "engine/salvage/log_rescue.h"
+
+#include <map>
+#include <utility>
+
+#include "bufferpool/buffer_pool.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/log/client_root.h"
+#include "engine/log/log_analysis.h"
+#include "engine/log/redo.h"
+#include "engine/salvage/survey_store.h"
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+#include "storage/wal/log.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kFrames = 4096;
+
+absl::StatusOr<std::unique_ptr<BufferPool>> NewPool(PageStore& store) {
+  LATCHKEY_ASSIGN_OR_RETURN(auto policy, MakeFixPolicy(ThreadRuntime(), "clock", "global", kFrames,
+                                                       kFrames, /*seed=*/42));
+  return BufferPool::Create(ThreadRuntime(), store, std::move(policy), kFrames, kFrames);
+}
+
+absl::Status Analyse(Log& log, const ClientRoot& root, LogAnalysis* analysis) {
+  LATCHKEY_RETURN_IF_ERROR(log.FindEnd(root.scan_from, root.end));
+  LogRecord record;
+  return log.ForEach(root.first_needed, [&](const LogRecordView& view) -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(view.bytes, &record));
+    analysis->Add(view.lsn, record);
+    return absl::OkStatus();
+  });
+}
+
+/// Walks the changes of one transaction backwards, as undo does: of each record the oldest state
+/// stays.
+class Unfinished {
+ public:
+  explicit Unfinished(Log& log) : log_(log) {}
+
+  absl::Status Add(const LogAnalysis::Loser& loser) {
+    std::vector<std::byte> bytes;
+    LogRecord record;
+    for (Lsn lsn = loser.last; lsn != Lsn{0};) {
+      LATCHKEY_RETURN_IF_ERROR(log_.Read(lsn, &bytes));
+      LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes, &record));
+      if (Raw(record.header.previous) >= Raw(lsn)) {
+        return MakeStatus(absl::StatusCode::kDataLoss, "the log at {} leads to {}", Raw(lsn),
+                          Raw(record.header.previous));
+      }
+      if (record.header.type == LogRecordType::kChange) {
+        const RecordChange& change = record.change;
+        states_[{Raw(change.tree), std::string(change.key)}] = {change.before,
+                                                                std::string(change.before_bytes)};
+      }
+      lsn = record.header.previous;
+    }
+    return absl::OkStatus();
+  }
+  std::vector<UnfinishedChange> Take() {
+    std::vector<UnfinishedChange> changes;
+    for (auto& [place, state] : states_) {
+      changes.push_back({.tree = TreeId{place.first},
+                         .key = place.second,
+                         .before = state.first,
+                         .before_bytes = std::move(state.second)});
+    }
+    return changes;
+  }
+
+ private:
+  Log& log_;
+  std::map<std::pair<uint32_t, std::string>, std::pair<RecordState, std::string>> states_;
+};
+
+absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& survey) {
+  LogAnalysis analysis;
+  LATCHKEY_RETURN_IF_ERROR(Analyse(log, root, &analysis));
+  RescuedLog rescued{.records = analysis.records()};
+  Unfinished unfinished(log);
+  for (const LogAnalysis::Loser& loser : analysis.Losers()) {
+    LATCHKEY_RETURN_IF_ERROR(unfinished.Add(loser));
+    ++rescued.unfinished_transactions;
+  }
+  rescued.unfinished = unfinished.Take();
+  SurveyStore store(survey);
+  {
+    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BufferPool> pool, NewPool(store));
+    Redo redo(*pool, analysis, Redo::Misfits::kSkip);
+    LATCHKEY_RETURN_IF_ERROR(redo.Run(log, root.redo));
+    LATCHKEY_RETURN_IF_ERROR(pool->WriteAllDirty());
+    rescued.redone = redo.applied();
+    rescued.skipped = redo.skipped();
+  }
+  for (auto& [id, bytes] : store.TakeWritten()) {
+    // A page that is lost came zeroed, and took none of its changes.
+    const bool is_page = bytes[offsetof(PageHeader, page_type)] != std::byte{0};
+    if (is_page) survey.Put(id, std::move(bytes));
+  }
+  return rescued;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<RescuedLog>> RedoOverSurvey(
+    const std::optional<Superblock>& superblock, uint64_t database_id,
+    std::unique_ptr<BlockDevice> device, PageSurvey& survey) {
+  if (!superblock) {
+    return absl::DataLossError("no superblock is left that says where it begins");
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const ClientRoot root, DecodeClientRoot(superblock->client_root));
+  const bool is_needed = root.has_log && !(root.clean && superblock->clean);
+  if (!is_needed) return std::optional<RescuedLog>();
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Log> log,
+      OpenLog(ThreadRuntime(), std::move(device), {.database_id = database_id}));
+  LATCHKEY_ASSIGN_OR_RETURN(RescuedLog rescued, Rescue(*log, root, survey));
+  return std::optional<RescuedLog>(std::move(rescued));
+}
+
+}  // namespace latchkey

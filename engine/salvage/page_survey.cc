@@ -1,0 +1,139 @@
+#include "engine/salvage/page_survey.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/btree/node.h"
+#include "layout/geometry.h"
+#include "layout/page_word.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
+
+/// Write sequences wrap: the newer one is ahead by less than half a round.
+bool IsNewer(uint32_t a, uint32_t b) {
+  constexpr uint32_t kRound = uint32_t{1} << PageWord::kSequenceBits;
+  return a != b && ((a - b) & (kRound - 1)) < kRound / 2;
+}
+
+SurveyedPage Describe(std::span<const std::byte> page, uint32_t page_size, uint64_t offset) {
+  PageHeader header;
+  std::memcpy(&header, page.data(), sizeof(header));
+  SurveyedPage found{.id = PageId{header.page_id}, .offset = offset, .lsn = header.lsn};
+  found.sequence = header.write_sequence;
+  found.type = static_cast<PageType>(header.page_type);
+  if (found.type == PageType::kTreeLeaf || found.type == PageType::kTreeInner) {
+    const NodeView node(page.data(), page_size);
+    found.level = static_cast<uint8_t>(node.level());
+    found.last_writer = node.last_writer();
+  }
+  return found;
+}
+
+}  // namespace
+
+void PageSurvey::Look(std::span<const std::byte> page, uint64_t offset) {
+  ++counts_.places;
+  if (!LooksLikePage(page)) return;
+  SurveyedPage found = Describe(page, proof_.page_size, offset);
+  if (proof_.Holds(page)) {
+    ++counts_.proven;
+    pages_.push_back(found);
+  } else {
+    ++counts_.damaged;
+    damaged_.push_back(found);
+  }
+}
+
+void PageSurvey::ReadChunk(AlignedBuffer& chunk, uint64_t offset, uint64_t length) {
+  const uint32_t page_size = proof_.page_size;
+  const bool whole = device_.Read(offset, chunk.span().first(length), IoClass::kSegmentRead).ok();
+  for (uint64_t at = 0; at + page_size <= length; at += page_size) {
+    const std::span<std::byte> page = chunk.span().subspan(at, page_size);
+    if (!whole && !device_.Read(offset + at, page, IoClass::kSegmentRead).ok()) {
+      ++counts_.places;
+      ++counts_.unreadable;
+      continue;
+    }
+    Look(page, offset + at);
+  }
+}
+
+void PageSurvey::Settle() {
+  const auto by_id = [](const SurveyedPage& a, const SurveyedPage& b) { return a.id < b.id; };
+  std::stable_sort(pages_.begin(), pages_.end(), by_id);
+  size_t kept = 0;
+  for (const SurveyedPage& page : pages_) {
+    if (kept > 0 && pages_[kept - 1].id == page.id) {
+      ++counts_.old_copies;
+      if (IsNewer(page.sequence, pages_[kept - 1].sequence)) pages_[kept - 1] = page;
+    } else {
+      pages_[kept++] = page;
+    }
+  }
+  pages_.resize(kept);
+  for (const SurveyedPage& claim : std::exchange(damaged_, {})) {
+    const auto it = std::lower_bound(pages_.begin(), pages_.end(), claim, by_id);
+    if (it == pages_.end() || it->id != claim.id) continue;
+    if (IsNewer(claim.sequence, it->sequence)) it->outdated = true;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<PageSurvey>> PageSurvey::Read(
+    BlockDevice& device, const PageProof& proof,
+    absl::FunctionRef<absl::Status(uint64_t, uint64_t)> progress) {
+  std::unique_ptr<PageSurvey> survey(new PageSurvey(device, proof));
+  AlignedBuffer chunk(kChunkBytes);
+  const uint64_t end = device.geometry().size_bytes / proof.page_size * proof.page_size;
+  for (uint64_t offset = kHeaderAreaBytes; offset < end; offset += kChunkBytes) {
+    survey->ReadChunk(chunk, offset, std::min(kChunkBytes, end - offset));
+    LATCHKEY_RETURN_IF_ERROR(progress(offset, end));
+  }
+  // The newest copy of a page whose write in place was torn is the one written ahead of it.
+  for (const int area : {0, 1}) {
+    const uint64_t length = uint64_t{DoublewriteCapacity(proof.page_size)} * proof.page_size;
+    survey->ReadChunk(chunk, DoublewriteOffset(area), length);
+  }
+  survey->Settle();
+  return survey;
+}
+
+const SurveyedPage* PageSurvey::Find(PageId id) const {
+  const auto it =
+      std::lower_bound(pages_.begin(), pages_.end(), id,
+                       [](const SurveyedPage& page, PageId wanted) { return page.id < wanted; });
+  return it != pages_.end() && it->id == id ? &*it : nullptr;
+}
+
+void PageSurvey::Put(PageId id, std::vector<std::byte> bytes) {
+  SurveyedPage page = Describe(bytes, proof_.page_size, /*offset=*/0);
+  page.id = id;
+  const auto it =
+      std::lower_bound(pages_.begin(), pages_.end(), id,
+                       [](const SurveyedPage& found, PageId wanted) { return found.id < wanted; });
+  if (it != pages_.end() && it->id == id) {
+    page.outdated = it->outdated;
+    *it = page;
+  } else {
+    pages_.insert(it, page);
+  }
+  put_[id] = std::move(bytes);
+}
+
+absl::Status PageSurvey::Load(const SurveyedPage& page, AlignedBuffer* buffer) const {
+  if (buffer->size() != proof_.page_size) *buffer = AlignedBuffer(proof_.page_size);
+  if (const auto put = put_.find(page.id); put != put_.end()) {
+    std::memcpy(buffer->data(), put->second.data(), buffer->size());
+    return absl::OkStatus();
+  }
+  LATCHKEY_RETURN_IF_ERROR(device_.Read(page.offset, buffer->span(), IoClass::kSegmentRead));
+  if (proof_.Holds(buffer->span())) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss, "page {} changed while it was being salvaged",
+                    Raw(page.id));
+}
+
+}  // namespace latchkey

@@ -1,0 +1,312 @@
+#include "engine/salvage/salvage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/salvage/catalog_rescue.h"
+#include "engine/salvage/log_rescue.h"
+#include "engine/salvage/overflow_rescue.h"
+#include "engine/salvage/page_proof.h"
+#include "engine/salvage/salvage_output.h"
+#include "engine/salvage/tree_rescue.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/file_device.h"
+
+namespace latchkey {
+namespace {
+
+constexpr char kDataFile[] = "data.lk";
+constexpr char kLogFile[] = "log.lk";
+constexpr const char* kOtherFiles[] = {kLogFile, "map.lk"};
+constexpr size_t kHintBytes = size_t{64} << 10;
+constexpr char kLostAndFound[] = "lost+found/";
+
+/// The beginnings of the other files: the database id stands somewhere in them.
+std::vector<std::byte> ReadHints(const std::filesystem::path& directory) {
+  std::vector<std::byte> hints;
+  for (const char* name : kOtherFiles) {
+    std::ifstream in(directory / name, std::ios::binary);
+    std::vector<char> bytes(kHintBytes);
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+    hints.insert(hints.end(), begin, begin + in.gcount());
+  }
+  return hints;
+}
+
+absl::Status CheckStop(const SalvageOptions& options) {
+  const bool stopped = options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+  return stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
+/// What is known of one tree while it is saved.
+struct TreeState {
+  std::string name;
+  TreeId id{0};  ///< 0: without a catalogue
+  RescuedTree found;
+  uint64_t adopted = 0;
+};
+
+class Salvager {
+ public:
+  Salvager(const PageSurvey& survey, SalvageOutput& output, const SalvageOptions& options)
+      : survey_(survey), output_(output), options_(options), rescue_(survey) {}
+
+  absl::Status Run(const std::optional<Superblock>& superblock,
+                   const std::vector<UnfinishedChange>& unfinished, SalvageReport* report);
+
+ private:
+  absl::Status SaveNamed(const FoundCatalog& catalog);
+  absl::Status SaveRootless(const std::vector<bool>& children);
+  absl::Status SaveTree(std::string name, PageId root, TreeId id = TreeId{0});
+  /// Makes records again what they were before transactions that had not ended.
+  absl::Status TakeBack(const std::vector<UnfinishedChange>& unfinished);
+  absl::Status TakeBackOne(const UnfinishedChange& change, TreeState& tree);
+  /// Leaves that no walk came to, by the tree whose gap they fill.
+  absl::Status AdoptLeaves();
+  /// The tree that the leaf goes to; nullopt = none, kNoTree = several.
+  std::optional<size_t> OwnerOf(const std::string& first, const std::string& last) const;
+  absl::Status Adopt(const SurveyedPage& leaf, std::optional<size_t> owner);
+  std::vector<const SurveyedPage*> UnusedLeaves() const;
+  TreeState& LostAndFound();
+
+  static constexpr size_t kNoTree = SIZE_MAX;
+
+  const PageSurvey& survey_;
+  SalvageOutput& output_;
+  const SalvageOptions& options_;
+  TreeRescue rescue_;
+  std::vector<TreeState> trees_;
+  size_t named_trees_ = 0;
+  std::optional<size_t> lost_and_found_;
+  uint64_t unused_leaves_ = 0;
+};
+
+absl::Status Salvager::SaveTree(std::string name, PageId root, TreeId id) {
+  LATCHKEY_RETURN_IF_ERROR(output_.Begin(name));
+  TreeState state{.name = std::move(name), .id = id, .found = {}, .adopted = 0};
+  const auto put = [&](std::string_view key, std::string_view value) -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(CheckStop(options_));
+    return output_.Put(key, value);
+  };
+  LATCHKEY_RETURN_IF_ERROR(rescue_.Walk(root, &state.found, put));
+  LATCHKEY_RETURN_IF_ERROR(output_.Flush());
+  trees_.push_back(std::move(state));
+  return absl::OkStatus();
+}
+
+absl::Status Salvager::SaveNamed(const FoundCatalog& catalog) {
+  for (const FoundTree& tree : catalog.trees) {
+    LATCHKEY_RETURN_IF_ERROR(SaveTree(tree.name, tree.root, tree.id));
+  }
+  named_trees_ = trees_.size();
+  return AdoptLeaves();
+}
+
+/// Without a catalogue each page without a parent is the root of a tree without a name.
+absl::Status Salvager::SaveRootless(const std::vector<bool>& children) {
+  for (size_t i = 0; i < survey_.pages().size(); ++i) {
+    const SurveyedPage& page = survey_.pages()[i];
+    if (children[i] || rescue_.used(i) || page.type == PageType::kOverflow) continue;
+    if (page.type == PageType::kTreeLeaf) {
+      LATCHKEY_ASSIGN_OR_RETURN(const auto span, KeySpan(survey_, page));
+      if (!span) continue;
+    }
+    LATCHKEY_RETURN_IF_ERROR(
+        SaveTree(fmt::format("{}page-{}", kLostAndFound, Raw(page.id)), page.id));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<size_t> Salvager::OwnerOf(const std::string& first, const std::string& last) const {
+  std::optional<size_t> owner;
+  for (size_t i = 0; i < named_trees_; ++i) {
+    for (const Gap& gap : trees_[i].found.gaps) {
+      // A lost leaf leaves nothing behind but older copies of other pages.
+      if (gap.level == 0u) continue;
+      if (gap.range.has_lower && first < gap.range.lower) continue;
+      if (gap.range.has_upper && last >= gap.range.upper) continue;
+      if (owner && *owner != i) return kNoTree;
+      owner = i;
+    }
+  }
+  return owner;
+}
+
+std::vector<const SurveyedPage*> Salvager::UnusedLeaves() const {
+  std::vector<const SurveyedPage*> leaves;
+  for (size_t i = 0; i < survey_.pages().size(); ++i) {
+    const SurveyedPage& page = survey_.pages()[i];
+    if (page.type == PageType::kTreeLeaf && !rescue_.used(i)) leaves.push_back(&page);
+  }
+  // The newest first: of two that hold the same key, the first one counts.
+  std::stable_sort(leaves.begin(), leaves.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->lsn, Raw(a->last_writer)) > std::pair(b->lsn, Raw(b->last_writer));
+  });
+  return leaves;
+}
+
+TreeState& Salvager::LostAndFound() {
+  if (!lost_and_found_) {
+    lost_and_found_ = trees_.size();
+    trees_.push_back({.name = std::string(kLostAndFound) + "leaves", .found = {}});
+  }
+  return trees_[*lost_and_found_];
+}
+
+absl::Status Salvager::Adopt(const SurveyedPage& leaf, std::optional<size_t> owner) {
+  TreeState& state = owner == kNoTree ? LostAndFound() : trees_[*owner];
+  LATCHKEY_RETURN_IF_ERROR(output_.Begin(state.name));
+  RescuedTree taken;
+  const auto add = [&](std::string_view key, std::string_view value) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const bool added, output_.Add(key, value));
+    state.adopted += added ? 1 : 0;
+    return CheckStop(options_);
+  };
+  LATCHKEY_RETURN_IF_ERROR(rescue_.TakeLeaf(leaf, &taken, add));
+  state.found.lost_values += taken.lost_values;
+  state.found.outdated_pages += taken.outdated_pages;
+  return output_.Flush();
+}
+
+absl::Status Salvager::AdoptLeaves() {
+  for (const SurveyedPage* leaf : UnusedLeaves()) {
+    LATCHKEY_ASSIGN_OR_RETURN(const auto span, KeySpan(survey_, *leaf));
+    if (!span) continue;
+    const std::optional<size_t> owner = OwnerOf(span->first, span->second);
+    if (!owner) {
+      ++unused_leaves_;
+      continue;
+    }
+    LATCHKEY_RETURN_IF_ERROR(Adopt(*leaf, owner));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Salvager::TakeBackOne(const UnfinishedChange& change, TreeState& tree) {
+  if (change.before == RecordState::kValue) return output_.Put(change.key, change.before_bytes);
+  LATCHKEY_RETURN_IF_ERROR(output_.Remove(change.key));
+  if (change.before != RecordState::kOverflow) return absl::OkStatus();
+  const absl::StatusOr<std::string> value = RescueOverflowValue(survey_, change.before_bytes);
+  if (value.ok()) return output_.Put(change.key, *value);
+  ++tree.found.lost_values;
+  return absl::OkStatus();
+}
+
+absl::Status Salvager::TakeBack(const std::vector<UnfinishedChange>& unfinished) {
+  for (const UnfinishedChange& change : unfinished) {
+    const auto tree =
+        std::ranges::find_if(trees_, [&](const TreeState& t) { return t.id == change.tree; });
+    if (tree == trees_.end()) continue;  // dropped since, or nameless
+    LATCHKEY_RETURN_IF_ERROR(output_.Begin(tree->name));
+    LATCHKEY_RETURN_IF_ERROR(TakeBackOne(change, *tree));
+  }
+  return output_.Flush();
+}
+
+absl::Status Salvager::Run(const std::optional<Superblock>& superblock,
+                           const std::vector<UnfinishedChange>& unfinished, SalvageReport* report) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::vector<bool> children, FindChildren(survey_));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::optional<FoundCatalog> catalog,
+                            FindCatalog(survey_, superblock, children, rescue_));
+  report->catalog_found = catalog.has_value();
+  report->catalog_complete = catalog && catalog->complete;
+  if (catalog) LATCHKEY_RETURN_IF_ERROR(SaveNamed(*catalog));
+  if (!report->catalog_complete) LATCHKEY_RETURN_IF_ERROR(SaveRootless(children));
+  if (catalog) LATCHKEY_RETURN_IF_ERROR(TakeBack(unfinished));
+  report->unused_leaves = unused_leaves_;
+  for (const TreeState& state : trees_) {
+    report->trees.push_back({.name = state.name,
+                             .records = state.found.records + state.adopted,
+                             .adopted_records = state.adopted,
+                             .lost_pages = state.found.gaps.size(),
+                             .lost_values = state.found.lost_values,
+                             .outdated_pages = state.found.outdated_pages});
+  }
+  return absl::OkStatus();
+}
+
+/// Replays the log if there is one that can be read; the report says what became of it.
+std::vector<UnfinishedChange> ReplayLog(const std::filesystem::path& directory,
+                                        const std::optional<Superblock>& superblock,
+                                        PageSurvey& survey, SalvageReport* report) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory / kLogFile, error)) return {};
+  absl::StatusOr<std::unique_ptr<FileDevice>> device =
+      FileDevice::Open(ThreadRuntime(), (directory / kLogFile).string(),
+                       {.creation = FileCreation::kMustExist, .read_only = true});
+  absl::StatusOr<std::optional<RescuedLog>> log = std::optional<RescuedLog>();
+  if (device.ok()) {
+    log = RedoOverSurvey(superblock, report->database_id, *std::move(device), survey);
+  } else {
+    log = device.status();
+  }
+  if (!log.ok()) {
+    report->log = LogUse::kUnreadable;
+    report->log_error = std::string(log.status().message());
+    return {};
+  }
+  if (!*log) return {};
+  RescuedLog& rescued = **log;
+  report->log = LogUse::kReplayed;
+  report->log_records = rescued.records;
+  report->log_changes = rescued.redone;
+  report->log_changes_lost = rescued.skipped;
+  report->unfinished_changes = rescued.unfinished.size();
+  return std::move(rescued.unfinished);
+}
+
+absl::StatusOr<std::unique_ptr<Database>> CreateOutput(const std::string& out,
+                                                       const PageSurvey& survey, Options options) {
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  if (options.page_size == 0) options.page_size = survey.page_size();
+  return Database::Open(out, options);
+}
+
+}  // namespace
+
+bool SalvageReport::whole() const {
+  return catalog_complete && log != LogUse::kUnreadable && log_changes_lost == 0 &&
+         std::all_of(trees.begin(), trees.end(), [](const SalvagedTree& t) { return t.whole(); });
+}
+
+absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string& out,
+                                      const SalvageOptions& options) {
+  const std::filesystem::path directory(path);
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FileDevice> device,
+      FileDevice::Open(ThreadRuntime(), (directory / kDataFile).string(),
+                       {.creation = FileCreation::kMustExist, .read_only = true}));
+  const std::optional<Superblock> superblock = FindAnySuperblock(*device);
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const PageProof proof,
+      FindPageProof(*device, superblock, ReadHints(directory), options.without_proof));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageSurvey> survey,
+                            PageSurvey::Read(*device, proof, [&](uint64_t done, uint64_t total) {
+                              if (options.progress) options.progress(done, total);
+                              return CheckStop(options);
+                            }));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
+                            CreateOutput(out, *survey, options.output));
+  SalvageReport report;
+  report.page_size = proof.page_size;
+  report.database_id = proof.database_id;
+  report.proven = proof.by_checksum;
+  report.superblock_found = superblock.has_value();
+  report.pages = survey->counts();
+  const std::vector<UnfinishedChange> unfinished =
+      ReplayLog(directory, superblock, *survey, &report);
+  SalvageOutput output(*db);
+  LATCHKEY_RETURN_IF_ERROR(Salvager(*survey, output, options).Run(superblock, unfinished, &report));
+  LATCHKEY_RETURN_IF_ERROR(db->Close());
+  return report;
+}
+
+}  // namespace latchkey

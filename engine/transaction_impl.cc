@@ -1,0 +1,601 @@
+#include "engine/transaction_impl.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/latchkey.h"
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// The keys that could not be restored stay locked, so this is not OutOfMemory(). Made when the
+// program starts.
+const absl::Status& NoMemoryForRollback() {
+  static const auto* const status = new absl::Status(
+      absl::StatusCode::kUnavailable,
+      "memory ran out in a rollback: the keys that could not be restored stay locked; close and "
+      "reopen the database, which completes the rollback");
+  return *status;
+}
+[[maybe_unused]] const bool made_early = NoMemoryForRollback().ok();
+
+absl::Status NoSuchKey() { return absl::NotFoundError("no such key"); }
+
+OldVersion OldVersionOf(const LatchedNodeView& leaf, SlotPosition position) {
+  if (!position.exact) return {.state = OldState::kAbsent, .bytes = {}};
+  const RecordFlags flags = leaf.flags(position.slot);
+  if (flags & kGhost) return {.state = OldState::kGhost, .bytes = {}};
+  return {.state = (flags & kOverflow) ? OldState::kOverflow : OldState::kValue,
+          .bytes = leaf.Value(position.slot)};
+}
+
+RecordState RecordStateOf(OldState state) { return static_cast<RecordState>(state); }
+static_assert(static_cast<int>(OldState::kOverflow) == static_cast<int>(RecordState::kOverflow) &&
+              static_cast<int>(OldState::kGhost) == static_cast<int>(RecordState::kGhost));
+
+bool HasRoom(const LatchedNodeView& leaf, SlotPosition position, std::string_view key,
+             size_t size) {
+  if (!position.exact) return leaf.HasRoomFor(key, size);
+  return leaf.value_size(position.slot) + leaf.FreeBytes() >= size;
+}
+
+}  // namespace
+
+absl::Status ChangeLeaf(
+    BTree& tree, std::string_view key, size_t value_size, bool must_not_fail,
+    absl::FunctionRef<absl::Status(ExclusiveGuard& leaf, SlotPosition position)> change) {
+  PoolActor& actor = tree.pool().Here();
+  for (;;) {
+    ExclusiveGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(actor, key, &guard));
+    const LatchedNodeView view(guard.data(), tree.page_size());
+    const SlotPosition position = view.LowerBound(key);
+    if (HasRoom(view, position, key, value_size)) return change(guard, position);
+    guard.Unfix();
+    LATCHKEY_RETURN_IF_ERROR(
+        tree.Split(actor, {.key = key, .value_size = value_size}, must_not_fail));
+  }
+}
+
+absl::Status ChangeRecord(
+    BTree& tree, std::string_view key, size_t value_size,
+    absl::FunctionRef<absl::Status(NodeEditor& leaf, SlotPosition position)> change) {
+  return ChangeLeaf(tree, key, value_size, /*must_not_fail=*/false,
+                    [&](ExclusiveGuard& guard, SlotPosition position) {
+                      NodeEditor leaf(guard.Mutable(), tree.page_size(),
+                                      tree.pool().Here().scratch.get());
+                      return change(leaf, position);
+                    });
+}
+
+// One write of a transaction, from the request to the record.
+struct TransactionImpl::Write {
+  Mode mode;
+  TreeImpl& tree;
+  std::string_view key;
+  std::string_view stored;           // the value, or the reference to its overflow chain
+  RecordFlags flags = 0;             // of the record
+  std::string* read = nullptr;       // kLock: receives the value
+  OverflowReference read_reference;  // kLock: the value is behind this overflow reference
+  OverflowReference replaced_chain;  // an overflow chain of our own that this write replaced
+};
+
+absl::Status TransactionImpl::CheckKey(std::string_view key) {
+  if (key.size() <= Database::kMaxKeySize) return absl::OkStatus();
+  return InvalidArgument("a key of {} bytes is too long: keys have 0 to {} bytes", key.size(),
+                         Database::kMaxKeySize);
+}
+
+absl::Status TransactionImpl::CheckActive() const {
+  if (txn_.active()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the transaction is over (committed, rolled back or aborted): begin another one");
+}
+
+absl::Status TransactionImpl::CheckWritable() const {
+  LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  if (!read_only_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the transaction is read-only: begin one without BeginOptions::read_only to write or lock");
+}
+
+// ---- Reading
+
+absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::string* value) {
+  LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  PoolActor& actor = context_.pool.Here();
+  const Snapshot& snapshot = context_.snapshots.ForReading(txn_);
+  context_.versions.NoteRead(txn_, tree.id, key);
+  for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
+    OptimisticGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(actor, key, &guard));
+    const NodeView leaf(guard.data(), tree.btree.page_size());
+    const SlotPosition position = leaf.LowerBound(key);
+    RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
+    if ((flags & kGhost) == 0) leaf.CopyValue(position.slot, value);
+    if (!snapshot.SeesAllOf(leaf.last_writer())) {
+      switch (context_.versions.Lookup(txn_, tree.id, key, &scratch_)) {
+        case Visible::kPage:
+          break;
+        case Visible::kOld:
+          value->assign(scratch_);
+          flags = 0;
+          break;
+        case Visible::kOldOverflow:
+          value->assign(scratch_);
+          flags = kOverflow;
+          break;
+        case Visible::kAbsent:
+          flags = kGhost;
+          break;
+        case Visible::kTooOld:
+          return AbortForAge();
+      }
+    }
+    if (!guard.Validate()) continue;
+    if (flags & kGhost) return NoSuchKey();
+    RememberLeaf(tree, key, guard);
+    if ((flags & kOverflow) == 0) return absl::OkStatus();
+    scratch_.assign(*value);
+    return ReadChain(scratch_, value);
+  }
+}
+
+absl::Status TransactionImpl::ReadChain(std::string_view reference, std::string* value) {
+  {
+    const SnapshotHold hold(txn_);
+    if (hold.held()) return context_.overflow.Read(reference, value);
+  }
+  return AbortForAge();
+}
+
+void TransactionImpl::WarmLeaves(
+    PoolActor& actor, size_t count,
+    absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+  constexpr size_t kBatch = 32;
+  std::array<PageId, kBatch> leaves;
+  std::array<const std::byte*, kBatch> pages;
+  for (size_t begin = 0; begin < count; begin += kBatch) {
+    const size_t n = std::min(kBatch, count - begin);
+    for (size_t i = 0; i < n; ++i) {
+      const auto [tree, key] = key_at(begin + i);
+      leaves[i] = tree != nullptr ? tree->btree.PeekLeaf(actor, key) : kInvalidPageId;
+      if (leaves[i] != kInvalidPageId) context_.pool.PrefetchTranslation(leaves[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      pages[i] = leaves[i] != kInvalidPageId ? context_.pool.PeekData(leaves[i]) : nullptr;
+      if (pages[i] != nullptr) NodeView::Prefetch(pages[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (pages[i] == nullptr) continue;
+      const NodeView leaf(pages[i], context_.pool.page_size());
+      leaf.PrefetchRecord(leaf.LowerBound(key_at(begin + i).second).slot);
+    }
+  }
+}
+
+void TransactionImpl::Prefetch(
+    size_t count, absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+  constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
+  if (!txn_.active()) return;
+  PoolActor& actor = context_.pool.Here();
+  if (!actor.prefetch_pays.ShouldAsk()) return WarmLeaves(actor, count, key_at);
+  std::vector<PageId> missing;
+  size_t total = 0;
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    missing.clear();
+    for (size_t i = 0; i < count; ++i) {
+      const auto [tree, key] = key_at(i);
+      if (tree != nullptr && key.size() <= Database::kMaxKeySize) {
+        tree->btree.FindMissing(actor, key, &missing);
+      }
+    }
+    if (missing.empty()) break;
+    total += missing.size();
+    context_.pool.Prefetch(actor, missing);
+  }
+  actor.prefetch_pays.Note(total > 0);
+}
+
+// ---- Writing
+
+absl::Status TransactionImpl::GetForUpdate(TreeImpl& tree, std::string_view key,
+                                           std::string* value) {
+  LATCHKEY_RETURN_IF_ERROR(CheckWritable());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  Write write{.mode = Mode::kLock,
+              .tree = tree,
+              .key = key,
+              .stored = {},
+              .read = value,
+              .read_reference = {},
+              .replaced_chain = {}};
+  LATCHKEY_RETURN_IF_ERROR(Run(write));
+  if (write.read_reference.empty()) return absl::OkStatus();
+  return context_.overflow.Read(write.read_reference.view(), value);
+}
+
+absl::Status TransactionImpl::Put(TreeImpl& tree, std::string_view key, std::string_view value) {
+  return PutWith(Mode::kPut, tree, key, value);
+}
+
+absl::Status TransactionImpl::Insert(TreeImpl& tree, std::string_view key, std::string_view value) {
+  return PutWith(Mode::kInsert, tree, key, value);
+}
+
+absl::Status TransactionImpl::PutWith(Mode mode, TreeImpl& tree, std::string_view key,
+                                      std::string_view value) {
+  LATCHKEY_RETURN_IF_ERROR(CheckWritable());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  if (value.size() > Database::kMaxValueSize) {
+    return InvalidArgument("a value of {} bytes is too large: values have 0 to {} bytes",
+                           value.size(), Database::kMaxValueSize);
+  }
+  Write write{.mode = mode,
+              .tree = tree,
+              .key = key,
+              .stored = value,
+              .read_reference = {},
+              .replaced_chain = {}};
+  if (value.size() <= MaxInlineValue(tree.btree.page_size(), key.size())) return Run(write);
+  LATCHKEY_RETURN_IF_ERROR(FreeOwnChains());
+  LATCHKEY_ASSIGN_OR_RETURN(unplaced_chain_, context_.overflow.Write(value, ChainOwner()));
+  const OverflowReference reference = unplaced_chain_;
+  write.stored = reference.view();
+  write.flags = kOverflow;
+  absl::Status done = CatchOutOfMemory([&] { return Run(write); });
+  // A rollback inside Run has freed it.
+  if (!done.ok() && !unplaced_chain_.empty()) {
+    const absl::Status freed =
+        CatchOutOfMemory([&] { return context_.overflow.Free(reference.view(), ChainOwner()); });
+    if (IsOutOfMemory(freed)) return done;  // it stays, and the next call frees it
+  }
+  unplaced_chain_.clear();
+  return done;
+}
+
+absl::Status TransactionImpl::FreeOwnChains() {
+  if (!unplaced_chain_.empty()) {
+    LATCHKEY_RETURN_IF_ERROR(context_.overflow.Free(unplaced_chain_.view(), ChainOwner()));
+    unplaced_chain_.clear();
+  }
+  for (; !replaced_chains_.empty(); replaced_chains_.pop_back()) {
+    LATCHKEY_RETURN_IF_ERROR(context_.overflow.Free(replaced_chains_.back().view(), ChainOwner()));
+  }
+  return absl::OkStatus();
+}
+
+// The write is done and stays done: what it has replaced goes when there is memory for that.
+absl::Status TransactionImpl::FreeReplaced(const OverflowReference& chain) {
+  const absl::Status freed =
+      CatchOutOfMemory([&] { return context_.overflow.Free(chain.view(), ChainOwner()); });
+  if (!IsOutOfMemory(freed)) return freed;
+  replaced_chains_.push_back(chain);  // TryWrite has made room for it
+  return absl::OkStatus();
+}
+
+absl::Status TransactionImpl::Delete(TreeImpl& tree, std::string_view key) {
+  LATCHKEY_RETURN_IF_ERROR(CheckWritable());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  Write write{.mode = Mode::kDelete,
+              .tree = tree,
+              .key = key,
+              .stored = {},
+              .flags = kGhost,
+              .read_reference = {},
+              .replaced_chain = {}};
+  return Run(write);
+}
+
+absl::Status TransactionImpl::Run(Write& write) {
+  if (absl::Status admitted = context_.versions.AdmitWrite(txn_); !admitted.ok()) {
+    return absl::IsAborted(admitted) ? AbortFor(std::move(admitted)) : admitted;
+  }
+  for (;;) {
+    if (log_ != nullptr && write.mode != Mode::kLock) {
+      LATCHKEY_RETURN_IF_ERROR(log_->ReserveChange(log_txn_));
+    }
+    WriterRef owner;
+    absl::StatusOr<Outcome> outcome = TryWrite(write, &owner);
+    if (!outcome.ok()) {
+      absl::Status status = std::move(outcome).status();
+      return absl::IsAborted(status) ? AbortFor(std::move(status)) : status;
+    }
+    switch (*outcome) {
+      case Outcome::kDone:
+        if (write.replaced_chain.empty()) return absl::OkStatus();
+        return FreeReplaced(write.replaced_chain);
+      case Outcome::kWait:
+        if (absl::Status waited = context_.versions.WaitFor(txn_, owner); !waited.ok()) {
+          return AbortFor(std::move(waited));
+        }
+        break;
+      case Outcome::kSplit:
+        LATCHKEY_RETURN_IF_ERROR(write.tree.btree.Split(
+            context_.pool.Here(), {.key = write.key, .value_size = write.stored.size()}));
+        break;
+    }
+  }
+}
+
+absl::Status TransactionImpl::FixLeafForWrite(TreeImpl& tree, std::string_view key,
+                                              ExclusiveGuard* leaf) {
+  PoolActor& actor = context_.pool.Here();
+  if (last_read_.tree == &tree && last_read_.key == key &&
+      context_.pool.TryRefix(actor, last_read_.leaf, leaf)) {
+    return absl::OkStatus();
+  }
+  return tree.btree.FixLeaf(actor, key, leaf);
+}
+
+absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
+                                                                   WriterRef* wait_for) {
+  BTree& btree = write.tree.btree;
+  ExclusiveGuard guard;
+  LATCHKEY_RETURN_IF_ERROR(FixLeafForWrite(write.tree, write.key, &guard));
+  const LatchedNodeView leaf(guard.data(), btree.page_size());
+  const SlotPosition position = leaf.LowerBound(write.key);
+  const TxnId mark = leaf.last_writer();
+  const WriteCheck check = context_.versions.CheckWrite(txn_, write.tree.id, write.key, mark);
+  if (check.verdict == WriteCheck::Verdict::kWait) {
+    *wait_for = check.owner;
+    return Outcome::kWait;
+  }
+  if (check.verdict == WriteCheck::Verdict::kRefused) return check.refusal;
+
+  const OldVersion old = OldVersionOf(leaf, position);
+  const bool exists = old.state == OldState::kValue || old.state == OldState::kOverflow;
+  if (write.mode != Mode::kPut) txn_.NoteRead();  // the caller learns whether the key is there
+  if ((write.mode == Mode::kInsert && exists) || (write.mode == Mode::kDelete && !exists)) {
+    context_.versions.NoteRead(txn_, write.tree.id, write.key);
+    return exists ? absl::AlreadyExistsError("the key is there") : NoSuchKey();
+  }
+  if (write.mode == Mode::kPut || write.mode == Mode::kInsert) {
+    if (!HasRoom(leaf, position, write.key, write.stored.size())) return Outcome::kSplit;
+  }
+  const Change change = write.mode == Mode::kLock     ? Change::kLock
+                        : write.mode == Mode::kDelete ? Change::kDelete
+                                                      : Change::kPut;
+  if (std::find(trees_.begin(), trees_.end(), &write.tree) == trees_.end()) {
+    trees_.push_back(&write.tree);
+  }
+  // From here on nothing may fail: what takes memory is done before.
+  const bool is_chain = old.state == OldState::kOverflow;
+  EngineLog::SupersededChain superseded;
+  if (is_chain && write.mode != Mode::kLock) {
+    replaced_chains_.reserve(replaced_chains_.size() + 1);
+    if (log_ != nullptr) superseded = EngineLog::PrepareSuperseded(ChainOf(old.bytes));
+  }
+  if (write.mode == Mode::kLock && exists && !is_chain) write.read->reserve(old.bytes.size());
+  const bool store_owns_old =
+      context_.versions.Install(txn_, check, write.tree.id, write.key, old, change);
+  if (write.mode == Mode::kLock) {
+    // The mark goes up as for a write: another writer must find the lock.
+    if (mark < txn_.id()) NodeEditor(guard.Mutable(), btree.page_size()).set_last_writer(txn_.id());
+    if (!exists) return NoSuchKey();
+    if (is_chain) {
+      write.read_reference = OverflowReference(old.bytes);
+    } else {
+      write.read->assign(old.bytes);
+    }
+    RememberLeaf(write.tree, write.key, context_.pool.UnfixToOptimistic(std::move(guard)));
+    return Outcome::kDone;
+  }
+  const bool gone = !store_owns_old || LATCHKEY_CANARY("old-value-freed-at-once");
+  if (gone && is_chain) write.replaced_chain = OverflowReference(old.bytes);
+  if (log_ != nullptr) LogWrite(write, guard, old, store_owns_old, std::move(superseded));
+  NodeEditor editor(guard.Mutable(), btree.page_size(), context_.pool.Here().scratch.get());
+  editor.set_last_writer(std::max(mark, txn_.id()));
+  Apply(write, editor, position);
+  ++writes_;
+  return Outcome::kDone;
+}
+
+void TransactionImpl::Apply(Write& write, NodeEditor leaf, SlotPosition position) {
+  // A ghost keeps its key only: the value is in the version store for those who need it.
+  const bool done = position.exact
+                        ? leaf.ReplaceValue(position.slot, write.stored, write.flags)
+                        : leaf.Insert(position.slot, write.key, write.stored, write.flags);
+  LATCHKEY_CHECK(done);
+}
+
+// ---- Logging
+
+LogTxn* TransactionImpl::ChainOwner() {
+  if (log_ == nullptr) return nullptr;
+  context_.versions.EnsureWriter(txn_);
+  log_txn_.set_id(txn_.id());
+  return &log_txn_;
+}
+
+void TransactionImpl::LogWrite(const Write& write, ExclusiveGuard& leaf, const OldVersion& old,
+                               bool store_owns_old, EngineLog::SupersededChain superseded) {
+  log_txn_.set_id(txn_.id());
+  const RecordState now = write.mode == Mode::kDelete ? RecordState::kGhost
+                          : (write.flags & kOverflow) ? RecordState::kOverflow
+                                                      : RecordState::kValue;
+  log_->LogChange(log_txn_,
+                  {.tree = write.tree.id,
+                   .page = leaf.page(),
+                   .key = write.key,
+                   .now = now,
+                   .now_bytes = write.stored,
+                   .before = RecordStateOf(old.state),
+                   .before_bytes = old.bytes},
+                  leaf.Mutable());
+  // After the record: a checkpoint in between finds the transaction running.
+  if (store_owns_old && old.state == OldState::kOverflow) {
+    log_->NoteSuperseded(log_txn_, std::move(superseded));
+  }
+}
+
+void TransactionImpl::LogUndo(TreeImpl& tree, const Undo& undo, std::string_view own_chain,
+                              ExclusiveGuard& leaf) {
+  log_->LogCompensation(
+      log_txn_,
+      {.tree = tree.id,
+       .page = leaf.page(),
+       .key = undo.key,
+       .now = RecordStateOf(undo.old.state),
+       .now_bytes = undo.old.bytes,
+       .before = own_chain.empty() ? RecordState::kAbsent : RecordState::kOverflow,
+       .before_bytes = own_chain},
+      leaf.Mutable());
+  if (undo.old.state == OldState::kOverflow) log_->ForgetSuperseded(ChainOf(undo.old.bytes));
+}
+
+// ---- Ending
+
+absl::Status TransactionImpl::Commit() {
+  LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  if (absl::Status freed = FreeOwnChains(); IsOutOfMemory(freed)) return freed;
+  if (log_ != nullptr && log_txn_.active()) {
+    if (absl::Status writable = log_->CheckWritable(); !writable.ok()) {
+      return AbortFor(std::move(writable));
+    }
+  }
+  if (log_ == nullptr && !trees_.empty()) {
+    if (absl::Status writable = context_.pool.store().WriteStatus(); !writable.ok()) {
+      return AbortFor(std::move(writable));
+    }
+  }
+  Lsn commit{0};
+  const absl::StatusOr<CommitTs> done = context_.versions.TryCommit(
+      txn_, [&](CommitTs) { return log_ == nullptr || log_->TryLogCommit(log_txn_, &commit); },
+      [&] { log_->AwaitCommitBuffer(); });
+  if (!done.ok()) return AbortFor(done.status());
+  last_commit_ = *done;
+  trees_.clear();
+  if (log_ == nullptr) return absl::OkStatus();
+  log_->ReleaseSpace(log_txn_);
+  return log_->WaitDurable(commit);
+}
+
+absl::StatusOr<Savepoint> TransactionImpl::SetSavepoint() {
+  LATCHKEY_RETURN_IF_ERROR(CheckWritable());
+  return Savepoint(context_.versions.SetSavepoint(txn_));
+}
+
+absl::Status TransactionImpl::RollbackTo(const Savepoint& savepoint) {
+  LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  if (log_ != nullptr) log_->BeginUndo(log_txn_);
+  absl::Status done = context_.versions.RollbackTo(
+      txn_, savepoint.id_, [this](const Undo& undo) { return RestoreIn(undo); });
+  ++writes_;
+  return done.ok() || absl::IsInvalidArgument(done) ? done : AbortFor(std::move(done));
+}
+
+absl::Status TransactionImpl::Rollback() {
+  if (!txn_.active()) return absl::OkStatus();
+  if (log_ != nullptr) log_->BeginUndo(log_txn_);
+  const absl::Status done = context_.versions.Rollback(
+      txn_, [this](const Undo& undo) { return RestoreIn(undo); },
+      [this](bool all_restored) { return EndRollback(all_restored); });
+  if (log_ != nullptr) log_->ReleaseSpace(log_txn_);
+  trees_.clear();
+  ++writes_;
+  return absl::IsUnavailable(done) && done.message().empty() ? NoMemoryForRollback() : done;
+}
+
+// A step of a rollback is not given up for lack of memory before others have had time to give some
+// back.
+absl::Status TransactionImpl::AwaitMemoryFor(absl::FunctionRef<absl::Status()> step) {
+  for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
+    absl::Status done = CatchOutOfMemory(step);
+    if (!IsOutOfMemory(done)) return done;
+    if (backoff.attempts() < memory_patience_) continue;
+    memory_patience_ = 0;  // the next steps need not wait again
+    return NoMemoryForRollback();
+  }
+}
+
+absl::Status TransactionImpl::RestoreIn(const Undo& undo) {
+  return AwaitMemoryFor([&] { return TryRestoreIn(undo); });
+}
+
+absl::Status TransactionImpl::FreeInRollback(std::string_view chain) {
+  if (chain.empty()) return absl::OkStatus();
+  return AwaitMemoryFor(
+      [&] { return context_.overflow.Free(chain, log_ != nullptr ? &log_txn_ : nullptr); });
+}
+
+bool TransactionImpl::FreeOwnChainsInRollback() {
+  bool had_memory = FreeInRollback(unplaced_chain_.view()) != NoMemoryForRollback();
+  unplaced_chain_.clear();
+  for (const OverflowReference& chain : replaced_chains_) {
+    had_memory &= FreeInRollback(chain.view()) != NoMemoryForRollback();
+  }
+  replaced_chains_.clear();
+  return had_memory;
+}
+
+absl::Status TransactionImpl::TryRestoreIn(const Undo& undo) {
+  for (TreeImpl* tree : trees_) {
+    if (tree->id == undo.tree) return Restore(*tree, undo);
+  }
+  LATCHKEY_CHECK(false);
+  return absl::OkStatus();
+}
+
+bool TransactionImpl::EndRollback(bool all_restored) {
+  bool all_freed = FreeOwnChainsInRollback();
+  if (log_ == nullptr) return true;
+  if (all_restored) {
+    context_.versions.TakeSavedChains(txn_, [&](std::string_view chain) {
+      all_freed &= FreeInRollback(chain) != NoMemoryForRollback();
+    });
+  }
+  // A chain that is left over is freed by the undo of the next open, which an end would forbid.
+  all_restored &= all_freed;
+  if (all_restored) {
+    log_->LogEnd(log_txn_);
+  } else {
+    log_->Abandon(log_txn_);
+  }
+  return all_restored;
+}
+
+absl::Status TransactionImpl::AbortFor(absl::Status why) {
+  LATCHKEY_RETURN_IF_ERROR(Rollback());
+  return why;
+}
+
+absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
+  OverflowReference own_chain;
+  const auto restore = [&](ExclusiveGuard& guard, SlotPosition position) {
+    LATCHKEY_CHECK(position.exact);  // our own write: nobody else may have removed it
+    NodeEditor leaf(guard.Mutable(), tree.btree.page_size(), context_.pool.Here().scratch.get());
+    const RecordFlags flags = leaf.flags(position.slot);
+    if ((flags & kOverflow) && (flags & kGhost) == 0)
+      own_chain = OverflowReference(leaf.Value(position.slot));
+    const bool unlogged = LATCHKEY_CANARY("rollback-without-compensation");
+    if (log_ != nullptr && !unlogged) LogUndo(tree, undo, own_chain.view(), guard);
+    switch (undo.old.state) {
+      case OldState::kAbsent:
+        leaf.Remove(position.slot);
+        break;
+      case OldState::kGhost:
+        leaf.ReplaceValue(position.slot, {}, kGhost);
+        break;
+      case OldState::kValue:
+      case OldState::kOverflow:
+        LATCHKEY_CHECK(
+            leaf.ReplaceValue(position.slot, undo.old.bytes,
+                              undo.old.state == OldState::kOverflow ? kOverflow : RecordFlags{0}));
+        break;
+    }
+    return absl::OkStatus();
+  };
+  LATCHKEY_RETURN_IF_ERROR(ChangeLeaf(tree.btree, undo.key, undo.old.bytes.size(),
+                                      /*must_not_fail=*/true, restore));
+  if (own_chain.empty()) return absl::OkStatus();
+  return FreeInRollback(own_chain.view());
+}
+
+}  // namespace latchkey

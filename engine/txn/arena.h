@@ -1,0 +1,98 @@
+// Memory for the entries of one transaction: bump allocation in chunks that are recycled, so that
+// in the steady state a write allocates nothing.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// A piece of memory; `size` usable bytes follow the header.
+struct alignas(16) Chunk {
+  Chunk* next = nullptr;
+  size_t size = 0;
+  size_t bytes() const { return sizeof(Chunk) + size; }
+  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Free chunks of the standard size, in stripes by actor. Larger chunks are not kept.
+/// Thread-safety: all members from every actor at once.
+class ChunkPool {
+ public:
+  static constexpr size_t kChunkBytes = 4096;
+  static constexpr size_t kChunkCapacity = kChunkBytes - sizeof(Chunk);
+  /// Free chunks beyond this (8 MiB) go back to the operating system.
+  static constexpr uint64_t kMaxFreeChunks = 2048;
+
+  explicit ChunkPool(Runtime& runtime) : runtime_(runtime) {}
+  ~ChunkPool();
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+
+  /// A chunk of at least `capacity` usable bytes.
+  Chunk* Take(size_t capacity);
+  /// Takes back a list of chunks.
+  void Return(Chunk* list);
+
+  /// Bytes of all chunks / of those handed out.
+  size_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
+  size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t kStripes = 16;
+  struct alignas(64) Stripe {
+    SpinLatch latch;
+    Chunk* free = nullptr;
+  };
+  Chunk* PopFrom(Stripe& stripe);
+  Chunk* TakeFree();
+  void Free(Chunk* chunk);
+
+  Runtime& runtime_;
+  Stripe stripes_[kStripes];
+  std::atomic<size_t> reserved_bytes_{0};
+  std::atomic<size_t> used_bytes_{0};
+  std::atomic<uint64_t> free_chunks_{0};
+};
+
+/// One transaction's memory: first that of its owner, then chunks. Not thread-safe.
+class Arena {
+ public:
+  /// `first`: memory that lives as long as the arena, for transactions that need no more; aligned
+  /// as entries are.
+  Arena(ChunkPool& pool, std::span<std::byte> first) : pool_(pool), inline_(first) { Reset(); }
+  ~Arena() { pool_.Return(first_); }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// `size` bytes, aligned for any entry; valid until Reset.
+  void* Allocate(size_t size) {
+    size = (size + kAlignment - 1) & ~(kAlignment - 1);
+    if (static_cast<size_t>(end_ - at_) < size) return AllocateSlow(size);
+    void* result = at_;
+    at_ += size;
+    return result;
+  }
+  /// Forgets everything allocated and returns the chunks.
+  void Reset();
+  /// Memory of the chunks it holds, bytes.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr size_t kAlignment = 8;
+  void* AllocateSlow(size_t size);
+
+  ChunkPool& pool_;
+  const std::span<std::byte> inline_;
+  std::byte* at_ = nullptr;
+  std::byte* end_ = nullptr;
+  Chunk* first_ = nullptr;  // newest chunk first
+  size_t bytes_ = 0;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,69 @@
+// The savepoints of one transaction, and what its records were when they were set.
+//
+// The version store keeps one old state per key and writer: that before the transaction. While a
+// savepoint is set, the first change of a key after it puts the key's state at the savepoint here;
+// rolling back to the savepoint takes the newest changes off, in reverse.
+//
+//   changes   c0 c1 | c2 c3 c4 | c5      each: the entry, and what its record was before
+//   points          ^1         ^2
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/txn/version_entry.h"
+
+namespace latchkey {
+
+/// What the record of an entry's key was before its first change after a savepoint.
+struct SavedChange {
+  VersionEntry* entry = nullptr;
+  /// Whether the transaction had changed the record before: then `state` and `bytes` are its own
+  /// value. Otherwise the entry says what the record was: it was new, or only a lock.
+  bool was_written = false;
+  OldState state = OldState::kAbsent;
+  std::string bytes;
+  uint64_t saved_before = 0;  ///< the savepoint for which the entry had been saved before this; 0
+};
+
+/// Not thread-safe: belongs to its transaction's actor.
+class SavepointLog {
+ public:
+  /// Sets a savepoint. `id` is above those of all savepoints before.
+  void Set(uint64_t id) { points_.push_back({id, changes_.size()}); }
+  bool Has(uint64_t id) const { return Find(id).has_value(); }
+
+  /// Takes the memory of one Save that copies no bytes.
+  void Reserve();
+  /// Before a change of the entry's record: notes its state, unless that was done since the newest
+  /// savepoint. Returns whether it has: then an overflow chain in `bytes` belongs to this log.
+  bool Save(VersionEntry& entry, bool was_written, OldState state, std::string_view bytes);
+
+  /// The newest change since the savepoint `id`, or nullptr when none is left. REQUIRES: Has(id).
+  const SavedChange* NewestSince(uint64_t id) const;
+  /// Forgets the newest change: its record has been restored.
+  void Pop();
+  /// Forgets the savepoints after `id`. REQUIRES: Has(id), no changes since.
+  void DropAfter(uint64_t id);
+
+  const std::vector<SavedChange>& changes() const { return changes_; }
+  /// Memory in use, bytes.
+  size_t bytes() const;
+
+ private:
+  struct Point {
+    uint64_t id = 0;
+    size_t first_change = 0;
+  };
+  std::optional<size_t> Find(uint64_t id) const;
+
+  std::vector<Point> points_;  // ids rise
+  std::vector<SavedChange> changes_;
+  size_t saved_bytes_ = 0;
+};
+
+}  // namespace latchkey

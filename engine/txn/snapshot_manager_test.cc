@@ -1,0 +1,184 @@
+#include "engine/txn/snapshot_manager.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "engine/txn/write_record.h"
+
+namespace latchkey {
+namespace {
+
+struct Fixture {
+  SnapshotManager snapshots{ThreadRuntime(), TxnId{100}};
+
+  CommitTs Commit(Txn& txn) {
+    std::atomic<uint64_t> commit_ts{WriteRecord::kRunning};
+    const CommitTs ts = snapshots.StampCommit(commit_ts);
+    CHECK(commit_ts.load() == ts);
+    snapshots.End(txn);
+    return ts;
+  }
+};
+
+TEST_CASE("a transaction takes its snapshot at its first read, not at its begin") {
+  Fixture f;
+  Txn reader, writer;
+  REQUIRE(f.snapshots.Begin(reader).ok());
+  REQUIRE(f.snapshots.Begin(writer).ok());
+  f.snapshots.DrawTxnId(writer);
+  const CommitTs ts = f.Commit(writer);
+  CHECK(f.snapshots.ForReading(reader).read_ts == ts);
+  f.snapshots.End(reader);
+}
+
+TEST_CASE("a page is wholly visible once its last writer has finished, and not before") {
+  Fixture f;
+  Txn writer, during, after;
+  REQUIRE(f.snapshots.Begin(writer).ok());
+  const TxnId id = f.snapshots.DrawTxnId(writer);
+  f.snapshots.RefreshBounds();
+  REQUIRE(f.snapshots.Begin(during).ok());
+  CHECK_FALSE(f.snapshots.ForReading(during).SeesAllOf(id));
+  CHECK(f.snapshots.all_visible_below() <= id);
+  f.Commit(writer);
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.all_visible_below() > id);
+  CHECK_FALSE(f.snapshots.ForReading(during).SeesAllOf(id));
+  REQUIRE(f.snapshots.Begin(after).ok());
+  CHECK(f.snapshots.ForReading(after).SeesAllOf(id));
+  f.snapshots.End(during);
+  f.snapshots.End(after);
+}
+
+TEST_CASE("an unfinished writer holds the bound down for the writers after it") {
+  Fixture f;
+  Txn slow, quick;
+  REQUIRE(f.snapshots.Begin(slow).ok());
+  const TxnId slow_id = f.snapshots.DrawTxnId(slow);
+  REQUIRE(f.snapshots.Begin(quick).ok());
+  f.snapshots.DrawTxnId(quick);
+  f.Commit(quick);
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.all_visible_below() == slow_id);
+  f.Commit(slow);
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.all_visible_below() == f.snapshots.next_txn_id());
+}
+
+TEST_CASE("the oldest snapshot follows the oldest reader") {
+  Fixture f;
+  Txn reader, writer;
+  REQUIRE(f.snapshots.Begin(reader).ok());
+  const CommitTs read_ts = f.snapshots.ForReading(reader).read_ts;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(f.snapshots.Begin(writer).ok());
+    f.snapshots.DrawTxnId(writer);
+    f.Commit(writer);
+  }
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.oldest_snapshot() == read_ts);
+  f.snapshots.End(reader);
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.oldest_snapshot() == f.snapshots.clock());
+}
+
+TEST_CASE("a transaction that has read nothing can move its snapshot") {
+  Fixture f;
+  Txn txn, writer;
+  REQUIRE(f.snapshots.Begin(txn).ok());
+  f.snapshots.ForWriting(txn);
+  CHECK_FALSE(txn.has_read());
+  REQUIRE(f.snapshots.Begin(writer).ok());
+  f.snapshots.DrawTxnId(writer);
+  const CommitTs ts = f.Commit(writer);
+  CHECK(txn.snapshot().read_ts < ts);
+  f.snapshots.RenewSnapshot(txn, ts);
+  CHECK(txn.snapshot().read_ts == ts);
+  f.snapshots.End(txn);
+}
+
+TEST_CASE("a renewed snapshot includes the commit it was renewed for, however fresh") {
+  Fixture f;
+  Txn txn, writer;
+  REQUIRE(f.snapshots.Begin(txn).ok());
+  REQUIRE(f.snapshots.Begin(writer).ok());
+  f.snapshots.ForWriting(txn);
+  f.snapshots.DrawTxnId(writer);
+  // A timestamp that its record shows already and the clock does not yet.
+  const CommitTs coming = f.snapshots.clock() + 1;
+  auto actor = ThreadRuntime().Spawn("renewer", [&] { f.snapshots.RenewSnapshot(txn, coming); });
+  CHECK(f.Commit(writer) == coming);
+  actor->Join();
+  CHECK(txn.snapshot().read_ts == coming);
+  f.snapshots.End(txn);
+}
+
+TEST_CASE(
+    "one transaction more than there are slots is refused, and a returned slot serves again") {
+  Fixture f;
+  std::vector<std::unique_ptr<Txn>> txns;
+  for (uint32_t i = 0; i < SnapshotManager::kMaxTransactions; ++i) {
+    txns.push_back(std::make_unique<Txn>());
+    REQUIRE(f.snapshots.Begin(*txns.back()).ok());
+  }
+  Txn extra;
+  const absl::Status refused = f.snapshots.Begin(extra);
+  CHECK(refused.code() == absl::StatusCode::kResourceExhausted);
+  CHECK_FALSE(extra.active());
+  f.snapshots.End(*txns[17]);
+  CHECK(f.snapshots.Begin(extra).ok());
+  f.snapshots.End(extra);
+  txns[17].reset();
+  for (auto& txn : txns) {
+    if (txn) f.snapshots.End(*txn);
+  }
+}
+
+TEST_CASE("an abandoned writer keeps the bound below it for good") {
+  Fixture f;
+  Txn broken, other;
+  REQUIRE(f.snapshots.Begin(broken).ok());
+  const TxnId id = f.snapshots.DrawTxnId(broken);
+  f.snapshots.Abandon(broken);
+  REQUIRE(f.snapshots.Begin(other).ok());
+  f.snapshots.DrawTxnId(other);
+  f.Commit(other);
+  f.snapshots.RefreshBounds();
+  CHECK(f.snapshots.all_visible_below() == id);
+  CHECK(f.snapshots.oldest_snapshot() == f.snapshots.clock());
+}
+
+TEST_CASE("no scan overtakes a writer or a snapshot while actors come and go") {
+  SnapshotManager snapshots(ThreadRuntime());
+  constexpr int kActors = 4, kRounds = 3000;
+  std::atomic<int> violations{0};
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (int a = 0; a < kActors; ++a) {
+    actors.push_back(ThreadRuntime().Spawn("txn", [&, a] {
+      for (int i = 0; i < kRounds; ++i) {
+        Txn txn;
+        LATCHKEY_CHECK(snapshots.Begin(txn).ok());
+        const Snapshot snapshot = snapshots.ForReading(txn);
+        snapshots.RefreshBounds();
+        if (snapshots.oldest_snapshot() > snapshot.read_ts) ++violations;
+        if ((i + a) % 2 == 0) {
+          const TxnId id = snapshots.DrawTxnId(txn);
+          snapshots.RefreshBounds();
+          if (snapshots.all_visible_below() > id || snapshot.SeesAllOf(id)) ++violations;
+          std::atomic<uint64_t> commit_ts{0};
+          snapshots.StampCommit(commit_ts);
+        }
+        snapshots.End(txn);
+      }
+    }));
+  }
+  for (auto& actor : actors) actor->Join();
+  CHECK(violations == 0);
+  snapshots.RefreshBounds();
+  CHECK(snapshots.all_visible_below() == snapshots.next_txn_id());
+  CHECK(snapshots.oldest_snapshot() == snapshots.clock());
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,49 @@
+// One old version of one key, which is also the key's write lock while its writer runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "storage/base/ids.h"
+
+namespace latchkey {
+
+struct WriteRecord;
+
+/// What the record of a key was before a write.
+enum class OldState : uint8_t {
+  kAbsent,    ///< no record on the page
+  kGhost,     ///< a ghost: deleted, the record not yet purged
+  kValue,     ///< a value in the page
+  kOverflow,  ///< a value in an overflow chain
+};
+
+/// Lives in its writer's arena; the key's bytes follow the entry.
+struct VersionEntry {
+  // Guarded by the latch of the entry's bucket.
+  VersionEntry* newer = nullptr;  ///< towards the head of the bucket; null at the head
+  VersionEntry* older = nullptr;
+  const char* old_bytes = nullptr;
+  uint32_t old_size = 0;
+  OldState old_state = OldState::kAbsent;
+  bool lock_only = false;  ///< the record was not changed: readers skip the entry
+
+  // Only the writer's, and after its end the collector's.
+  bool leaves_ghost = false;    ///< the page holds a ghost after this write
+  bool restore_failed = false;  ///< rolling back could not put the old state back
+  uint64_t saved_for = 0;       ///< the newest savepoint for which it was saved; 0: none
+
+  // Constant.
+  uint16_t key_size = 0;
+  TreeId tree{0};
+  uint64_t hash = 0;
+  WriteRecord* writer = nullptr;
+  VersionEntry* next_of_writer = nullptr;  ///< the writer's entry before this one
+
+  std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  std::string_view old() const { return {old_bytes, old_size}; }
+};
+static_assert(sizeof(VersionEntry) <= 80);
+
+}  // namespace latchkey

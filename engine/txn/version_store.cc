@@ -1,0 +1,341 @@
+#include "engine/txn/version_store.h"
+
+#include <algorithm>
+#include <new>
+
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Entries are counted, and the table is asked to grow, in batches of this many.
+constexpr uint64_t kEntriesPerReport = 64;
+
+// A key as an error message shows it: printable bytes as they are, the first few of them.
+std::string Printable(std::string_view key) {
+  constexpr size_t kShown = 40;
+  std::string shown;
+  for (const char c : key.substr(0, kShown)) {
+    const bool plain = c >= 0x20 && c < 0x7f;
+    shown += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return key.size() > kShown ? shown + "..." : shown;
+}
+
+absl::Status ConflictError(std::string_view key) {
+  return MakeStatus(
+      absl::StatusCode::kAborted,
+      "conflict on key \"{}\": another transaction committed a change of it after this "
+      "one's snapshot; roll back and run it again",
+      Printable(key));
+}
+
+absl::Status UndoFailedError(std::string_view key) {
+  return MakeStatus(
+      absl::StatusCode::kUnavailable,
+      "key \"{}\" cannot be written: its last writer could not be rolled back because "
+      "a page could not be read; close and reopen the database once the device works",
+      Printable(key));
+}
+
+bool IsVisible(uint64_t outcome, CommitTs read_ts) {
+  if (LATCHKEY_CANARY("snapshot-sees-the-next-commit")) read_ts += 1;
+  return WriteRecord::IsCommitted(outcome) && outcome <= read_ts;
+}
+
+}  // namespace
+
+VersionStore::VersionStore(Runtime& runtime, SnapshotManager& snapshots, GcClient& gc_client)
+    : runtime_(runtime),
+      snapshots_(snapshots),
+      gc_client_(gc_client),
+      table_(runtime),
+      pool_(runtime),
+      finished_(runtime),
+      wait_graph_(runtime) {}
+
+VersionStore::~VersionStore() = default;
+
+Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, std::string* old) {
+  const auto sees = [&txn](const WriteRecord& writer) {
+    return &writer == txn.record_ ||
+           IsVisible(writer.outcome.load(std::memory_order_acquire), txn.snapshot_.read_ts);
+  };
+  const std::optional<OldState> state =
+      table_.CopyUnseen(VersionTable::HashOf(tree, key), tree, key, sees, old);
+  // After the walk: what it missed because the snapshot had expired was unlinked later than that.
+  if (SnapshotManager::Expired(txn)) return Visible::kTooOld;
+  if (!state) return Visible::kPage;
+  switch (*state) {
+    case OldState::kValue:
+      return Visible::kOld;
+    case OldState::kOverflow:
+      return Visible::kOldOverflow;
+    default:
+      return Visible::kAbsent;
+  }
+}
+
+WriteCheck VersionStore::CheckWrite(Txn& txn, TreeId tree, std::string_view key,
+                                    TxnId page_last_writer) {
+  LATCHKEY_CHECK(txn.active());
+  WaitGraph::Returned(txn);
+  const uint64_t hash = VersionTable::HashOf(tree, key);
+  // An entry of this transaction implies a mark at or above its id, and that is above its bound.
+  WriteCheck check;
+  if (!snapshots_.ForWriting(txn).SeesAllOf(page_last_writer)) {
+    check = Judge(txn, table_.FindNewest(hash, tree, key), key);
+  }
+  check.hash = hash;
+  return check;
+}
+
+WriteCheck VersionStore::Judge(Txn& txn, const VersionTable::Newest& newest, std::string_view key) {
+  WriteCheck check;
+  if (SnapshotManager::Expired(txn)) {  // entries that would be a conflict may be gone
+    if (txn.has_read_) return Refuse(SnapshotTooOld());
+    snapshots_.RenewSnapshot(txn, 0);
+  }
+  if (newest.entry == nullptr) return check;
+  if (newest.writer.record == txn.record_) {
+    check.own_entry = newest.entry;
+  } else if (newest.outcome == WriteRecord::kRunning) {
+    check.verdict = WriteCheck::Verdict::kWait;
+    check.owner = newest.writer;
+  } else if (newest.outcome == WriteRecord::kUndoFailed) {
+    return Refuse(UndoFailedError(key));
+  } else if (newest.outcome > txn.snapshot_.read_ts &&
+             !LATCHKEY_CANARY("write-conflict-unnoticed")) {
+    if (txn.has_read_) return Refuse(ConflictError(key));
+    snapshots_.RenewSnapshot(txn, newest.outcome);
+  }
+  return check;
+}
+
+WriteCheck VersionStore::Refuse(absl::Status status) {
+  counters().conflicts.fetch_add(1, std::memory_order_relaxed);
+  WriteCheck check;
+  check.verdict = WriteCheck::Verdict::kRefused;
+  check.refusal = std::move(status);
+  return check;
+}
+
+bool VersionStore::Install(Txn& txn, const WriteCheck& check, TreeId tree, std::string_view key,
+                           const OldVersion& old, Change change) {
+  LATCHKEY_DCHECK(check.verdict == WriteCheck::Verdict::kGo);
+  if (check.own_entry != nullptr) return UpdateOwnEntry(txn, *check.own_entry, old, change);
+  if (txn.record_ == nullptr) BecomeWriter(txn);
+  if (txn.savepoints_ != nullptr) txn.savepoints_->Reserve();
+  AddEntry(*txn.record_, check.hash, tree, key, old, change);
+  if (txn.savepoints_ != nullptr && change != Change::kLock) {
+    txn.savepoints_->Save(*txn.record_->newest, /*was_written=*/false, old.state, {});
+  }
+  return true;
+}
+
+void VersionStore::BecomeWriter(Txn& txn) {
+  txn.record_ = pool_.Take();
+  const TxnId id = snapshots_.DrawTxnId(txn);
+  txn.record_->id.store(Raw(id), std::memory_order_release);
+}
+
+void VersionStore::AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, std::string_view key,
+                            const OldVersion& old, Change change) {
+  LATCHKEY_CHECK(key.size() <= UINT16_MAX && old.bytes.size() <= UINT32_MAX);
+  const bool lock_only = change == Change::kLock;
+  // Nobody reads the old value of a lock; UpdateOwnEntry copies it if a write follows.
+  const size_t old_size = lock_only ? 0 : old.bytes.size();
+  auto* entry =
+      new (record.arena.Allocate(sizeof(VersionEntry) + key.size() + old_size)) VersionEntry;
+  char* bytes = reinterpret_cast<char*>(entry + 1);
+  std::copy_n(key.data(), key.size(), bytes);
+  std::copy_n(old.bytes.data(), old_size, bytes + key.size());
+  entry->old_bytes = bytes + key.size();
+  entry->old_size = static_cast<uint32_t>(old_size);
+  entry->old_state = old.state;
+  entry->lock_only = lock_only;
+  entry->leaves_ghost = change == Change::kDelete || (lock_only && old.state == OldState::kGhost);
+  entry->key_size = static_cast<uint16_t>(key.size());
+  entry->tree = tree;
+  entry->hash = hash;
+  entry->writer = &record;
+  entry->next_of_writer = record.newest;
+  record.newest = entry;
+  table_.Link(*entry);
+  if (++record.entries % kEntriesPerReport == 0) {
+    ReportEntries(record);
+    table_.ResizeFor(CountVersions());
+  }
+}
+
+bool VersionStore::UpdateOwnEntry(Txn& txn, VersionEntry& entry, const OldVersion& old,
+                                  Change change) {
+  if (change == Change::kLock) return false;
+  const bool was_written = !entry.lock_only;
+  const char* bytes = entry.old_bytes;
+  if (!was_written && entry.old() != old.bytes) {  // equal when a savepoint made it a lock before
+    auto* copy = static_cast<char*>(entry.writer->arena.Allocate(old.bytes.size()));
+    std::copy_n(old.bytes.data(), old.bytes.size(), copy);
+    bytes = copy;
+  }
+  const bool saved =
+      txn.savepoints_ != nullptr && txn.savepoints_->Save(entry, was_written, old.state, old.bytes);
+  entry.leaves_ghost = change == Change::kDelete;
+  if (was_written) return saved;
+  table_.TurnIntoWrite(entry, old.state, bytes, static_cast<uint32_t>(old.bytes.size()));
+  return true;
+}
+
+void VersionStore::ReportEntries(WriteRecord& record) {
+  const auto fresh = static_cast<int64_t>(record.entries - record.reported_entries);
+  record.reported_entries = record.entries;
+  counters().versions.fetch_add(fresh, std::memory_order_relaxed);
+}
+
+uint64_t VersionStore::CountVersions() const {
+  int64_t versions = 0;
+  for (const Counters& c : counters_) versions += c.versions.load(std::memory_order_relaxed);
+  return versions < 0 ? 0 : static_cast<uint64_t>(versions);
+}
+
+absl::Status VersionStore::WaitFor(Txn& txn, const WriterRef& owner) {
+  counters().waits.fetch_add(1, std::memory_order_relaxed);
+  absl::Status status = wait_graph_.WaitFor(txn, owner);
+  if (!status.ok()) counters().deadlocks.fetch_add(1, std::memory_order_relaxed);
+  return status;
+}
+
+absl::Status VersionStore::Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore,
+                                    absl::FunctionRef<bool(bool)> end) {
+  LATCHKEY_CHECK(txn.active());
+  WaitGraph::Returned(txn);
+  counters().rollbacks.fetch_add(1, std::memory_order_relaxed);
+  WriteRecord* record = txn.record_;
+  ReleaseReads(txn);
+  if (record == nullptr) {
+    snapshots_.End(txn);
+    return absl::OkStatus();
+  }
+  ReportEntries(*record);
+  absl::Status status = RestoreEntries(*record, restore);
+  if (end(status.ok())) {
+    FreeSavedChains(txn);
+    ReleaseRestored(*record);
+  } else if (status.ok()) {
+    status = absl::Status(absl::StatusCode::kUnavailable, "");  // takes no memory
+  }
+  record->outcome.store(status.ok() ? WriteRecord::kRolledBack : WriteRecord::kUndoFailed,
+                        std::memory_order_release);
+  const bool deadlocked = txn.deadlocked_;
+  if (status.ok()) {
+    snapshots_.End(txn);
+  } else {
+    snapshots_.Abandon(txn);
+  }
+  wait_graph_.WakeWaiters(*record);
+  if (deadlocked) wait_graph_.YieldToWaiters(*record);
+  if (status.ok()) pool_.Return(record);
+  return status;
+}
+
+absl::Status VersionStore::RestoreEntries(WriteRecord& record,
+                                          absl::FunctionRef<absl::Status(const Undo&)> restore) {
+  absl::Status first_error;
+  for (VersionEntry* entry = record.newest; entry != nullptr; entry = entry->next_of_writer) {
+    if (entry->lock_only) continue;
+    if (LATCHKEY_CANARY("rollback-forgets-a-record") && entry->next_of_writer == nullptr) break;
+    const absl::Status status =
+        restore({entry->tree, entry->key(), {entry->old_state, entry->old()}});
+    entry->restore_failed = !status.ok();
+    if (first_error.ok()) first_error = status;
+  }
+  return first_error;
+}
+
+// The keys are free again. Only now: until the end of the rollback is certain nobody else may write
+// them.
+void VersionStore::ReleaseRestored(WriteRecord& record) {
+  int64_t unlinked = 0;
+  for (VersionEntry* entry = record.newest; entry != nullptr; entry = entry->next_of_writer) {
+    if (entry->restore_failed) continue;
+    table_.Unlink(*entry);
+    ++unlinked;
+    // The collector of the delete that made the ghost may have passed while it was overwritten.
+    if (entry->old_state == OldState::kGhost) gc_client_.PurgeGhost(entry->tree, entry->key());
+  }
+  counters().versions.fetch_sub(unlinked, std::memory_order_relaxed);
+}
+
+bool VersionStore::HasVersions(TreeId tree, std::string_view key) {
+  // The newest entry decides. Older ones may still be linked when it has been collected, since each
+  // actor collects behind itself: nobody needs them, and they leave nothing on the page.
+  const VersionTable::Newest newest = table_.FindNewest(VersionTable::HashOf(tree, key), tree, key);
+  return newest.entry != nullptr && !IsVisible(newest.outcome, snapshots_.oldest_snapshot());
+}
+
+void VersionStore::CollectFrom(uint32_t queue, uint64_t budget) {
+  uint64_t collected = 0;
+  while (collected < budget && !finished_.empty(queue)) {
+    const bool early = LATCHKEY_CANARY("versions-collected-too-early");
+    WriteRecord* record =
+        finished_.Pop(queue, early ? snapshots_.clock() : snapshots_.oldest_snapshot());
+    if (record == nullptr) break;
+    collected += CollectRecord(*record, budget - collected);
+    if (record->newest == nullptr) {
+      pool_.Return(record);
+    } else {
+      finished_.PushFront(queue, record);
+    }
+  }
+  if (collected != 0) {
+    counters().versions.fetch_sub(static_cast<int64_t>(collected), std::memory_order_relaxed);
+  }
+}
+
+uint64_t VersionStore::CollectRecord(WriteRecord& record, uint64_t budget) {
+  uint64_t collected = 0;
+  for (; record.newest != nullptr && collected < budget; ++collected) {
+    VersionEntry* entry = record.newest;
+    record.newest = entry->next_of_writer;
+    CollectEntry(*entry);
+  }
+  return collected;
+}
+
+void VersionStore::CollectEntry(VersionEntry& entry) {
+  table_.Unlink(entry);
+  if (entry.leaves_ghost) gc_client_.PurgeGhost(entry.tree, entry.key());
+  if (entry.old_state == OldState::kOverflow && !entry.lock_only) {
+    gc_client_.FreeOverflow(entry.tree, entry.old());
+  }
+}
+
+void VersionStore::CollectAll() {
+  snapshots_.RefreshBounds();
+  for (uint32_t queue = 0; queue < kStripes; ++queue) CollectFrom(queue, UINT64_MAX);
+}
+
+VersionStoreStats VersionStore::stats() const {
+  VersionStoreStats stats;
+  for (const Counters& c : counters_) {
+    stats.commits += c.commits.load(std::memory_order_relaxed);
+    stats.rollbacks += c.rollbacks.load(std::memory_order_relaxed);
+    stats.conflicts += c.conflicts.load(std::memory_order_relaxed);
+    stats.deadlocks += c.deadlocks.load(std::memory_order_relaxed);
+    stats.waits += c.waits.load(std::memory_order_relaxed);
+    stats.snapshots_expired += c.expired.load(std::memory_order_relaxed);
+    stats.serializable_refused += c.refused.load(std::memory_order_relaxed);
+  }
+  stats.versions = CountVersions();
+  stats.version_bytes = BoundedBytes();
+  stats.bound_bytes = bound_.load(std::memory_order_relaxed);
+  stats.reserved_bytes = bytes();
+  const CommitTs oldest = snapshots_.oldest_snapshot();
+  const CommitTs clock = snapshots_.clock();
+  stats.oldest_snapshot_age = clock < oldest ? 0 : clock - oldest;
+  return stats;
+}
+
+}  // namespace latchkey

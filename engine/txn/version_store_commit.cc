@@ -1,0 +1,163 @@
+// The end of a transaction that commits: its place in the commit order, and for a serializable one
+// the proof that what it has read still stands there.
+#include <algorithm>
+#include <utility>
+
+#include "engine/txn/version_store.h"
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Garbage that one commit collects, in entries: little enough to go unnoticed, or this many times
+// what it wrote itself, so that a backlog behind a long snapshot shrinks.
+constexpr uint64_t kEntriesPerCommit = 256;
+constexpr uint64_t kEntriesPerEntry = 2;
+// One commit in this many also looks into the queue of another actor, which may have gone, and at
+// the bound.
+constexpr uint64_t kCommitsPerVisit = 16;
+// Commits that may be left to check in the critical section; and how often one tries to get there.
+constexpr uint64_t kCommitsInside = 4;
+constexpr int kRoundsOutside = 8;
+
+absl::Status ReadsHaveChanged() {
+  return absl::AbortedError(
+      "not serializable: another transaction has committed a change of something that this one "
+      "has read; roll back and run it again");
+}
+
+}  // namespace
+
+CommitTs VersionStore::Commit(Txn& txn) {
+  const absl::StatusOr<CommitTs> ts = TryCommit(txn, [](CommitTs) {});
+  LATCHKEY_CHECK(ts.ok());
+  return *ts;
+}
+
+absl::StatusOr<CommitTs> VersionStore::TryCommit(Txn& txn,
+                                                 absl::FunctionRef<bool(CommitTs)> at_commit,
+                                                 absl::FunctionRef<void()> before_retry) {
+  LATCHKEY_CHECK(txn.active());
+  WaitGraph::Returned(txn);
+  const uint32_t queue = runtime_.ActorIndex() % kStripes;
+  const uint64_t written = txn.record_ == nullptr ? 0 : txn.record_->entries;
+  if (txn.record_ == nullptr) {
+    // What it saw is the state at its snapshot: that is its place in the serial order.
+    ReleaseReads(txn);
+    EndReader(txn, queue);
+    CollectAfterCommit(queue, 0, 0);
+    return 0;
+  }
+  CommitTs ts = 0;
+  if (txn.reads() == nullptr || LATCHKEY_CANARY("reads-not-validated")) {
+    ts = Stamp(txn, at_commit, before_retry);
+  } else {
+    LATCHKEY_ASSIGN_OR_RETURN(ts, ValidateAndStamp(txn, at_commit, before_retry));
+  }
+  EndWriter(txn, queue);
+  CollectAfterCommit(queue, ts, written);
+  return ts;
+}
+
+void VersionStore::LinkCommit(WriteRecord& record) {
+  record.previous_commit = latest_commit_;
+  latest_commit_ = &record;
+}
+
+CommitTs VersionStore::Stamp(Txn& txn, absl::FunctionRef<bool(CommitTs)> at_commit,
+                             absl::FunctionRef<void()> before_retry) {
+  WriteRecord& record = *txn.record_;
+  for (;; before_retry()) {
+    const CommitTs ts = snapshots_.StampCommit(record.outcome, [&](CommitTs next) {
+      if (!at_commit(next)) return false;
+      LinkCommit(record);
+      return true;
+    });
+    if (ts != 0) return ts;
+  }
+}
+
+absl::StatusOr<CommitTs> VersionStore::ValidateAndStamp(Txn& txn,
+                                                        absl::FunctionRef<bool(CommitTs)> at_commit,
+                                                        absl::FunctionRef<void()> before_retry) {
+  WriteRecord& record = *txn.record_;
+  ReadSet& reads = *txn.reads();
+  // Held, the snapshot keeps every commit after it from being collected, however full the store is.
+  const SnapshotHold hold(txn);
+  if (!hold.held()) return SnapshotTooOld();
+  reads.Prepare();
+  CommitTs checked = txn.snapshot_.read_ts;
+  bool current = true;
+  for (int round = 0; current; ++round) {
+    WriteRecord* newest = nullptr;
+    CommitTs clock = 0;
+    snapshots_.BetweenCommits([&](CommitTs now) {
+      newest = latest_commit_;
+      clock = now;
+    });
+    current = AreCurrent(reads, newest, clock, checked);
+    checked = clock;
+    if (!current) break;
+    bool lacks_something = false;
+    const CommitTs ts = snapshots_.StampCommit(record.outcome, [&](CommitTs next) {
+      // Others have committed since: few, or one has lost this race often enough.
+      if (next - 1 - checked > kCommitsInside && round < kRoundsOutside) return false;
+      current = AreCurrent(reads, latest_commit_, next - 1, checked);
+      if (!current) return false;
+      lacks_something = !at_commit(next);
+      if (lacks_something) return false;
+      LinkCommit(record);
+      return true;
+    });
+    if (ts != 0) return ts;
+    if (lacks_something) before_retry();
+  }
+  counters().refused.fetch_add(1, std::memory_order_relaxed);
+  return ReadsHaveChanged();
+}
+
+bool VersionStore::AreCurrent(const ReadSet& reads, WriteRecord* newest, CommitTs upto,
+                              CommitTs from) {
+  WriteRecord* record = newest;
+  if (LATCHKEY_CANARY("validation-misses-the-first-commit")) ++from;
+  for (CommitTs ts = upto; ts > from; --ts, record = record->previous_commit) {
+    LATCHKEY_DCHECK(record->outcome.load(std::memory_order_relaxed) == ts);
+    for (const VersionEntry* entry = record->newest; entry != nullptr;
+         entry = entry->next_of_writer) {
+      if (!entry->lock_only && reads.Covers(entry->tree, entry->key(), entry->hash)) return false;
+    }
+  }
+  return true;
+}
+
+void VersionStore::EndReader(Txn& txn, uint32_t queue) {
+  // Whoever held garbage back finds out at once that it may go.
+  const bool was_oldest =
+      txn.has_snapshot_ && txn.snapshot_.read_ts <= snapshots_.oldest_snapshot();
+  snapshots_.End(txn);
+  if (was_oldest && !finished_.empty(queue)) snapshots_.RefreshBounds();
+}
+
+void VersionStore::EndWriter(Txn& txn, uint32_t queue) {
+  WriteRecord& record = *txn.record_;
+  ReleaseReads(txn);
+  FreeSavedChains(txn);
+  snapshots_.End(txn);
+  wait_graph_.WakeWaiters(record);
+  ReportEntries(record);
+  finished_.Push(queue, &record);
+  snapshots_.MaybeRefreshBounds();
+}
+
+void VersionStore::CollectAfterCommit(uint32_t queue, CommitTs ts, uint64_t written) {
+  counters_[queue].commits.fetch_add(1, std::memory_order_relaxed);
+  CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * written));
+  if (ts % kCommitsPerVisit != 1) return;
+  CollectFrom(static_cast<uint32_t>(ts / kCommitsPerVisit % kStripes), kEntriesPerCommit);
+  table_.ResizeFor(CountVersions());
+  Reclaim();
+}
+
+}  // namespace latchkey

@@ -1,0 +1,78 @@
+// Checkpoint of page map and segment table: a chain of segments, each a run of sealed pages that
+// prove themselves (page id = position in the checkpoint, LSN = generation). See FORMAT.md.
+//
+// Payload: one 8-byte word a page id, then one 8-byte entry a segment. The segments of the previous
+// checkpoint are given back only after the superblock that names the new one is durable.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "layout/store_core.h"
+#include "storage/device/aligned_buffer.h"
+
+namespace latchkey {
+
+/// Table entry of a segment: state (kFree, kClosed, kMeta) in bits 0-7, kind in 8-15, birth above.
+struct SegmentEntry {
+  SegmentState state = SegmentState::kFree;
+  SegmentKind kind = SegmentKind::kHot;
+  uint64_t birth = 0;
+
+  static constexpr uint64_t kMaxBirth = (uint64_t{1} << 48) - 1;
+  uint64_t Encode() const;
+  static SegmentEntry Decode(uint64_t bits);
+};
+
+/// Writes 8-byte words through a segment buffer into the given segments, in their order.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(StoreCore& core, uint64_t generation, std::vector<SegmentId> segments);
+  absl::Status Put(uint64_t word);
+  /// Writes what is left. REQUIRES: the last call.
+  absl::Status Finish();
+  /// Payload words that one segment takes.
+  static uint64_t WordsPerSegment(const StoreGeometry& geometry);
+  uint64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  void BeginPage();
+  void SealCurrentPage();
+  absl::Status WriteSegment();
+
+  StoreCore& core_;
+  const uint64_t generation_;
+  const std::vector<SegmentId> segments_;
+  AlignedBuffer buffer_;
+  size_t segment_index_ = 0;
+  uint32_t page_ = 0;  // within the segment
+  size_t offset_ = 0;  // of the next word within the page
+  uint64_t bytes_written_ = 0;
+};
+
+/// Reads them back, checking every page. DataLoss names what is wrong.
+class CheckpointReader {
+ public:
+  CheckpointReader(StoreCore& core, uint64_t generation, uint64_t first_segment);
+  absl::StatusOr<uint64_t> Next();
+  /// The segments read so far.
+  const std::vector<SegmentId>& segments() const { return segments_; }
+
+ private:
+  absl::Status ReadSegment();
+  absl::Status OpenPage();
+
+  StoreCore& core_;
+  const uint64_t generation_;
+  AlignedBuffer buffer_;
+  uint64_t next_segment_;
+  std::vector<SegmentId> segments_;
+  uint32_t page_;
+  size_t offset_;
+};
+
+}  // namespace latchkey

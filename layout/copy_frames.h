@@ -1,0 +1,103 @@
+// Copy frames: page-sized memory that holds accepted writes until they are on the device, and from
+// which reads of such pages are served. They come in groups of contiguous frames (a segment buffer,
+// or the frames of one page writer) and are type-stable: a stale page word may always be followed.
+//
+// A reader pins the frame, checks that the page's word still names it, copies, unpins. Whoever
+// takes the word away from a frame waits for its pins before using the memory again. Both sides use
+// sequentially consistent operations on pins and word, so at least one sees the other.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layout/page_word.h"
+#include "storage/base/reserved_memory.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+class PageMap;
+
+struct CopyFrame {
+  std::atomic<uint32_t> pins{0};
+  /// The word the page had when its newest copy on the device was current: what that copy's slot is
+  /// released by, and what a checkpoint records while the page is in memory.
+  std::atomic<uint64_t> durable_word{0};
+  PageId page = kInvalidPageId;  ///< kInvalidPageId: holds nothing worth writing
+  /// A lower bound of the write's ticket while it is not on the device; 0 otherwise.
+  std::atomic<uint64_t> ticket{0};
+  uint32_t sequence = 0;
+  SlotId target = kNoSlot;  ///< where it is being written
+  bool moved = false;       ///< by the segment cleaner: the word does not name this frame
+};
+
+/// Someone who can push the writes of a group's frames to completion, called by others who wait for
+/// one of them.
+class WriteHelper {
+ public:
+  virtual ~WriteHelper() = default;
+  /// Starts what was not started and waits for at least one completion, if anything is in flight.
+  virtual void Help() = 0;
+};
+
+struct FrameGroup {
+  static constexpr uint32_t kMaxFrames = 4096;
+
+  FrameGroup(uint32_t group_index, uint32_t count, uint32_t page_size)
+      : index(group_index), memory(size_t{count} * page_size), frames(count) {}
+
+  FrameIndex IndexOf(uint32_t frame) const { return FrameIndex{index * kMaxFrames + frame}; }
+
+  const uint32_t index;
+  ReservedBuffer memory;  // a deep queue that is seldom full takes what it uses
+  std::vector<CopyFrame> frames;
+  /// Set when the frames are written one by one in place; a page in such a frame is not accepted
+  /// again before that write is done. nullptr for segment buffers.
+  WriteHelper* in_place_helper = nullptr;
+};
+
+/// Thread-safe.
+class FrameTable {
+ public:
+  static constexpr uint32_t kMaxGroups = 4096;
+
+  FrameTable(Runtime& runtime, uint32_t page_size) : mutex_(runtime), page_size_(page_size) {}
+  ~FrameTable();
+
+  /// A new group of `count` frames (1..kMaxFrames), owned by the table until it dies; nullptr when
+  /// there are kMaxGroups.
+  FrameGroup* NewGroup(uint32_t count);
+
+  FrameGroup& GroupOf(FrameIndex frame) const {
+    return *groups_[Raw(frame) / FrameGroup::kMaxFrames].load(std::memory_order_acquire);
+  }
+  CopyFrame& Frame(FrameIndex frame) const {
+    return GroupOf(frame).frames[Raw(frame) % FrameGroup::kMaxFrames];
+  }
+  std::byte* Memory(FrameIndex frame) const {
+    return GroupOf(frame).memory.data() + size_t{Raw(frame) % FrameGroup::kMaxFrames} * page_size_;
+  }
+
+  /// Copies page `id` to `out` if its word still is `word`, which is kInMemory.
+  bool CopyOut(const PageMap& map, PageId id, PageWord word, std::byte* out) const;
+  /// Waits until no reader copies from `frame`, whose page's word names it no more.
+  void AwaitUnpinned(Runtime& runtime, FrameIndex frame) const;
+
+  /// The least ticket of any frame, or UINT64_MAX.
+  uint64_t OldestTicket() const;
+
+  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  std::array<std::atomic<FrameGroup*>, kMaxGroups> groups_{};
+  Mutex mutex_;
+  std::atomic<uint32_t> used_groups_{0};
+  const uint32_t page_size_;
+  std::atomic<size_t> memory_bytes_{0};
+};
+
+}  // namespace latchkey

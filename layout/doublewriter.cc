@@ -1,0 +1,186 @@
+#include "layout/doublewriter.h"
+
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+
+Doublewriter::Doublewriter(StoreCore& core, uint32_t batch_pages)
+    : core_(core), batch_pages_(batch_pages), io_mutex_(core.runtime), mutex_(core.runtime) {}
+
+bool Doublewriter::Prepare() {
+  if (batches_[0].group != nullptr) return true;
+  auto queue = core_.device.NewQueue(batch_pages_);
+  if (!queue.ok()) {
+    core_.Poison(queue.status());
+    return false;
+  }
+  requests_.resize(batch_pages_);
+  start_.reserve(batch_pages_);
+  done_.reserve(batch_pages_);
+  FrameGroup* groups[] = {core_.frames.NewGroup(batch_pages_), core_.frames.NewGroup(batch_pages_)};
+  if (groups[0] == nullptr || groups[1] == nullptr) {
+    core_.Poison(absl::ResourceExhaustedError("no frames for doublewrite batches"));
+    return false;
+  }
+  for (size_t b : {0, 1}) {
+    groups[b]->in_place_helper = this;
+    batches_[b].group = groups[b];
+  }
+  queue_ = *std::move(queue);
+  return true;
+}
+
+Doublewriter::Batch* Doublewriter::OpenBatch() {
+  Batch& batch = batches_[static_cast<size_t>(open_)];
+  return batch.closed || batch.filled == batch_pages_ ? nullptr : &batch;
+}
+
+bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
+                       PageWord current) {
+  CopyFrame& frame = batch.group->frames[batch.filled];
+  frame.target = target;
+  core_.TakeTicket(frame);
+  if (!AcceptIntoFrame(core_, batch.group->IndexOf(batch.filled), page, data, current)) {
+    frame.ticket.store(0);
+    return false;
+  }
+  ++batch.filled;
+  return true;
+}
+
+bool Doublewriter::Write(PageId page, const std::byte* data, PageWord current) {
+  for (;;) {
+    bool accepted = false;
+    {
+      MutexLock lock(mutex_);
+      if (core_.poisoned() || !Prepare()) return false;
+      if (Batch* batch = OpenBatch()) {
+        if (!Put(*batch, current.slot(), page, data, current)) return false;
+        if (batch->filled < batch_pages_) return true;
+        accepted = true;
+      }
+    }
+    // Full: whoever fills a batch writes it; whoever finds none to fill waits for that.
+    Flush();
+    if (accepted) return true;
+  }
+}
+
+bool Doublewriter::Overtake(PageId page, const std::byte* data) {
+  const PageWord seen = core_.map.Load(page);
+  if (!seen.in_memory() || core_.frames.GroupOf(seen.frame()).in_place_helper != this) return false;
+  bool full = false;
+  {
+    MutexLock lock(mutex_);
+    Batch* batch = OpenBatch();
+    const PageWord word = core_.map.Load(page);
+    if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
+        &core_.frames.GroupOf(word.frame()) != batch->group) {
+      return false;
+    }
+    const SlotId target = core_.frames.Frame(word.frame()).target;
+    if (!Put(*batch, target, page, data, word)) return false;
+    full = batch->filled == batch_pages_;
+  }
+  if (full) Flush();
+  return true;
+}
+
+void Doublewriter::Flush() {
+  MutexLock io(io_mutex_);
+  WriteOpenBatch();
+}
+
+void Doublewriter::Help() {
+  // A batch that others still fill is not cut short for a page of the one under way.
+  if (io_mutex_.TryLock()) {
+    WriteOpenBatch();
+  } else {
+    io_mutex_.Lock();
+  }
+  io_mutex_.Unlock();
+}
+
+void Doublewriter::WriteOpenBatch() {
+  Batch* batch = CloseBatch();
+  if (batch == nullptr) return;
+  const absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
+    if (!LATCHKEY_CANARY("no-torn-page-protection")) {
+      LATCHKEY_RETURN_IF_ERROR(WriteToArea(*batch));
+    }
+    // Makes the area durable, and whatever the batch before wrote in place.
+    if (!LATCHKEY_CANARY("doublewrite-without-sync")) {
+      LATCHKEY_RETURN_IF_ERROR(core_.device.Sync());
+    }
+    return WriteToPlaces(*batch);
+  });
+  if (!status.ok()) {
+    core_.Poison(status);
+    return;
+  }
+  Reopen(*batch);
+}
+
+Doublewriter::Batch* Doublewriter::CloseBatch() {
+  MutexLock lock(mutex_);
+  Batch& batch = batches_[static_cast<size_t>(open_)];
+  if (batch.filled == 0 || batch.closed || core_.poisoned()) return nullptr;
+  batch.closed = true;
+  open_ = 1 - open_;
+  return &batch;
+}
+
+absl::Status Doublewriter::WriteToArea(const Batch& batch) {
+  const size_t bytes = size_t{batch.filled} * core_.geometry.page_size;
+  const uint64_t offset = DoublewriteOffset(next_area_);
+  if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
+  core_.counters.meta_bytes_written.fetch_add(bytes, std::memory_order_relaxed);
+  return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kMeta);
+}
+
+absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
+  start_.clear();
+  done_.clear();
+  for (uint32_t i = 0; i < batch.filled; ++i) {
+    CopyFrame& frame = batch.group->frames[i];
+    const FrameIndex index = batch.group->IndexOf(i);
+    if (core_.map.Load(frame.page) != PageWord::InMemory(index, frame.sequence)) {
+      frame.ticket.store(0);  // overtaken by a later frame of the batch
+      continue;
+    }
+    IoRequest& request = requests_[i];
+    request.op = IoRequest::Op::kWrite;
+    request.io_class = IoClass::kPageWrite;
+    request.offset = core_.geometry.OffsetOf(frame.target);
+    request.length = core_.geometry.page_size;
+    request.buffer = core_.frames.Memory(index);
+    request.context = reinterpret_cast<void*>(uintptr_t{Raw(index)});
+    start_.push_back(&request);
+  }
+  queue_->Submit(start_);
+  while (queue_->in_flight() > 0) queue_->Wait(1, done_);
+  absl::Status status;
+  for (const IoRequest* request : done_) {
+    const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
+    if (request->status.ok()) {
+      if (!core_.InstallWritten(index)) status = OutOfMemory();
+    } else if (status.ok()) {
+      status = request->status;
+    }
+  }
+  return status;
+}
+
+void Doublewriter::Reopen(Batch& batch) {
+  for (uint32_t i = 0; i < batch.filled; ++i) {
+    core_.frames.AwaitUnpinned(core_.runtime, batch.group->IndexOf(i));
+  }
+  MutexLock lock(mutex_);
+  batch.filled = 0;
+  batch.closed = false;
+}
+
+}  // namespace latchkey

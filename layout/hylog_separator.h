@@ -1,0 +1,80 @@
+// HyLog's separator (thesis 6.2.2): hot pages are appended, cold ones are written in place, and the
+// proportion h of hot pages minimises the write cost (6.8) under the measured costs of the device.
+//
+// Where we deviate, and why (LAYOUT_REFERENCE):
+//  - w(h) is measured out of sample with decayed counters (A11, 6.7);
+//  - costs are busy times of page write, segment write and live-page read, each measured (section
+//  4),
+//    and the log's cost is the lower of cleaning and hole-plugging when the cleaner may choose
+//    (A5);
+//  - "all" and "none" are always candidates, at their own cost; anything between must promise 10 %,
+//    and a change of mind 5 %, over two epochs (6.7);
+//  - where the victims turn out fuller than (6.2)+(6.7) say, the model is corrected by it (A3).
+#pragma once
+
+#include <atomic>
+
+#include "layout/separator.h"
+#include "layout/write_frequency.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// The pure decision, apart from counters and threads.
+class HotThreshold {
+ public:
+  static constexpr uint32_t kAllHot = 0;
+  static constexpr uint32_t kAllCold = UINT32_MAX;
+  static constexpr uint32_t kEpochsBeforeMixing = 4;
+
+  struct Choice {
+    uint32_t threshold = kAllHot;  ///< least history of a hot page
+    double h = 1;                  ///< share of pages at or above it
+    double w = 1;                  ///< share of writes that go to them
+    double cost_ns = 0;            ///< predicted device time per page written
+  };
+
+  /// Without history: the cheaper of all and none under uniform updates.
+  void Begin(const TuningInputs& inputs);
+  /// After an epoch with this distribution of writes.
+  void Update(const TuningInputs& inputs, const WriteFrequency::Distribution& epoch);
+
+  uint32_t threshold() const { return current_.threshold; }
+  const Choice& current() const { return current_; }
+
+ private:
+  double Predict(const TuningInputs& inputs, const Choice& choice) const;
+  Choice Best(const TuningInputs& inputs) const;
+  Choice Evaluate(const TuningInputs& inputs, uint32_t threshold) const;
+  void Calibrate(const TuningInputs& inputs);
+
+  WriteFrequency::Distribution smoothed_;
+  uint32_t epochs_ = 0;
+  Choice current_;
+  uint32_t wish_epochs_ = 0;
+  double model_bias_ = 0;  // measured less predicted utilisation of the hot partition
+};
+
+class HylogSeparator final : public Separator {
+ public:
+  explicit HylogSeparator(Runtime& runtime) : frequency_(runtime) {}
+
+  Placement OnWrite(PageId id) override;
+  Placement OnMove(PageId id) const override;
+  void OnFree(PageId id) override { frequency_.Forget(id); }
+  uint64_t TuningInterval(uint64_t live) const override;
+  void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
+  double hot_page_proportion() const override {
+    return hot_proportion_.load(std::memory_order_relaxed);
+  }
+  size_t memory_bytes() const override { return frequency_.memory_bytes(); }
+
+ private:
+  WriteFrequency frequency_;
+  HotThreshold decision_;
+  bool begun_ = false;
+  std::atomic<uint32_t> threshold_{HotThreshold::kAllHot};
+  std::atomic<double> hot_proportion_{1.0};
+};
+
+}  // namespace latchkey

@@ -1,0 +1,85 @@
+// The page map: page id -> where the newest accepted copy of the page is, and which write of the
+// page it must prove itself to be. One 64-bit atomic word a page, so readers take no lock:
+//
+//   bits  0-35  place: the slot on the device, or the copy frame in memory (state kInMemory)
+//   bits 36-61  write sequence, modulo 2^26; kept when the id is freed, so that an earlier life of
+//               the id never passes for the present one
+//   bits 62-63  state
+//
+//   kFree --Allocate--> kUnwritten --accept--> kInMemory --written--> kOnDevice --accept--> ...
+//   kFree <----------------------- Free --------------------------------'
+//
+// kInMemory is the in-flight mark: the segment cleaner leaves such a page alone, and readers copy
+// from the frame. A reader of the device loads the word again after its I/O: only if the word has
+// not changed may what it read be judged (ARCHITECTURE, "Layout, crash-safe").
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "layout/geometry.h"
+#include "layout/lazy_array.h"
+#include "layout/page_word.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// Thread-safe.
+class PageMap {
+ public:
+  /// One less than the project's bound, so that "id + 1" fits 32 bits (segment_table.h).
+  static constexpr uint64_t kMaxIds = kMaxPageIds - 1;
+
+  explicit PageMap(Runtime& runtime) : mutex_(runtime) {}
+
+  /// A free id, reused before a new one; its word becomes kUnwritten. ResourceExhausted when all
+  /// ids or the memory for the map are used up.
+  absl::StatusOr<PageId> Allocate();
+  /// Makes `id` kUnwritten if it is free; ids below it that were never handed out become free ones.
+  /// InvalidArgument beyond kMaxIds; ResourceExhausted without memory.
+  absl::Status Adopt(PageId id);
+  /// Whether the id is in use.
+  bool IsAllocated(PageId id) const { return Raw(id) < limit() && !Load(id).free(); }
+  /// The inverse of Allocate. REQUIRES: the word's state is kUnwritten or kOnDevice and only the
+  /// caller uses it.
+  void Free(PageId id);
+
+  PageWord Load(PageId id) const {
+    return PageWord(words_[Raw(id)].load(std::memory_order_seq_cst));
+  }
+  bool CompareExchange(PageId id, PageWord& expected, PageWord desired) {
+    uint64_t bits = expected.bits();
+    const bool changed =
+        words_[Raw(id)].compare_exchange_strong(bits, desired.bits(), std::memory_order_seq_cst);
+    expected = PageWord(bits);
+    return changed;
+  }
+
+  /// Used only while a store is opened, before anything else: sets the word of any id, as often as
+  /// wanted; Finish ends it. Errors as Adopt.
+  absl::Status Restore(PageId id, PageWord word);
+  void FinishRestore();
+
+  /// Ids handed out are below it.
+  uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
+  /// Ids in use now.
+  uint64_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
+  /// Of an empty map what its first ids will take.
+  size_t memory_bytes() const { return std::max<size_t>(words_.memory_bytes(), 4096); }
+
+ private:
+  absl::Status EnsureEntry(uint64_t id);  // REQUIRES: mutex_
+  void Use(PageId id);                    // REQUIRES: mutex_, a free id below limit_
+
+  LazyArray<std::atomic<uint64_t>> words_;
+  std::atomic<uint64_t> limit_{0};
+  std::atomic<uint64_t> allocated_{0};
+  Mutex mutex_;                     // guards free_ids_ and growth
+  std::vector<uint32_t> free_ids_;  // all free ids below limit_, and some that were adopted since
+};
+
+}  // namespace latchkey

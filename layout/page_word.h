@@ -1,0 +1,73 @@
+// One entry of the page map. See page_map.h for the meaning of its bits and states.
+#pragma once
+
+#include <cstdint>
+
+#include "layout/geometry.h"
+
+namespace latchkey {
+
+/// Index of a copy frame (copy_frames.h).
+enum class FrameIndex : uint32_t {};
+
+class PageWord {
+ public:
+  enum class State : uint8_t { kFree = 0, kUnwritten = 1, kOnDevice = 2, kInMemory = 3 };
+  static constexpr int kPlaceBits = 36;
+  static constexpr int kSequenceBits = 26;
+  static constexpr uint64_t kMaxSlots = uint64_t{1} << kPlaceBits;
+
+  constexpr PageWord() = default;
+  constexpr explicit PageWord(uint64_t bits) : bits_(bits) {}
+  static constexpr PageWord Free(uint32_t sequence) { return Make(State::kFree, 0, sequence); }
+  static constexpr PageWord Unwritten(uint32_t sequence) {
+    return Make(State::kUnwritten, 0, sequence);
+  }
+  static constexpr PageWord OnDevice(SlotId slot, uint32_t sequence) {
+    return Make(State::kOnDevice, Raw(slot), sequence);
+  }
+  static constexpr PageWord InMemory(FrameIndex frame, uint32_t sequence) {
+    return Make(State::kInMemory, Raw(frame), sequence);
+  }
+
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr State state() const { return static_cast<State>(bits_ >> 62); }
+  constexpr bool on_device() const { return state() == State::kOnDevice; }
+  constexpr bool in_memory() const { return state() == State::kInMemory; }
+  constexpr bool free() const { return state() == State::kFree; }
+  /// REQUIRES: on_device().
+  constexpr SlotId slot() const { return SlotId{bits_ & (kMaxSlots - 1)}; }
+  /// REQUIRES: in_memory().
+  constexpr FrameIndex frame() const {
+    return FrameIndex{static_cast<uint32_t>(bits_ & (kMaxSlots - 1))};
+  }
+  constexpr uint32_t sequence() const {
+    return static_cast<uint32_t>(bits_ >> kPlaceBits) & ((1u << kSequenceBits) - 1);
+  }
+  /// The sequence of the next write: 0 stays reserved for "never written".
+  constexpr uint32_t next_sequence() const {
+    const uint32_t next = (sequence() + 1) & ((1u << kSequenceBits) - 1);
+    return next == 0 ? 1 : next;
+  }
+  /// Whether write `sequence` of the page came after this word's: on a circle of 2^26, at most half
+  /// of it later.
+  constexpr bool OlderThan(uint32_t sequence) const {
+    const uint32_t ahead = (sequence - this->sequence()) & ((1u << kSequenceBits) - 1);
+    return ahead != 0 && ahead < (1u << (kSequenceBits - 1));
+  }
+  /// The same place at another write.
+  constexpr PageWord WithSequence(uint32_t sequence) const {
+    return Make(state(), bits_ & (kMaxSlots - 1), sequence);
+  }
+  constexpr bool operator==(const PageWord&) const = default;
+
+ private:
+  static constexpr PageWord Make(State state, uint64_t place, uint32_t sequence) {
+    return PageWord((static_cast<uint64_t>(state) << 62) | (uint64_t{sequence} << kPlaceBits) |
+                    place);
+  }
+  uint64_t bits_ = 0;
+};
+static_assert(sizeof(PageWord) == 8);
+
+}  // namespace latchkey

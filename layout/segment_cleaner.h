@@ -1,0 +1,133 @@
+// The segment cleaner: a background actor that makes free segments, empties the tail of a file that
+// shall shrink, and lets the separator tune itself.
+//
+// A pass chooses victims by the cleaning policy, collects their live pages (the slot's owner still
+// maps to the slot), copies them (from the pool above if it has a clean copy, or by parallel reads
+// of the live pages only), writes them elsewhere, and installs each by compare-and-swap of its map
+// entry: whoever rewrote the page meanwhile wins, and the copy is dropped. No lock is held across
+// I/O. Pages whose newest copy is in memory are left alone: their slot frees itself when that copy
+// is written.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "layout/cleaning_policy.h"
+#include "layout/cost_meter.h"
+#include "layout/segment_writer.h"
+#include "layout/separator.h"
+#include "layout/space_manager.h"
+#include "layout/store_core.h"
+#include "storage/page_store.h"
+
+namespace latchkey {
+
+class SegmentCleaner {
+ public:
+  struct Parts {
+    StoreCore& core;
+    SpaceManager& space;
+    SegmentWriter& writer;
+    Separator& separator;
+    CostMeter& costs;
+    /// Completes page writes that users have in flight.
+    std::function<void()> poll_page_writes;
+    /// Called between passes, with no lock held.
+    std::function<void()> after_pass;
+  };
+
+  SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
+  ~SegmentCleaner();
+
+  /// Prepares I/O and the separator's first decision, then starts the actor.
+  absl::Status Start();
+  void Stop();
+
+  /// No pass runs while it is held; may wait for the end of one.
+  Mutex& pass_mutex() { return pass_mutex_; }
+  /// While true, the cleaner starts nothing: a cleanly closed file must stay as it is.
+  void set_idle(bool idle) { idle_.store(idle, std::memory_order_release); }
+
+  void SetCopySource(CopyIfCleanFunction copy_if_clean);
+  /// Called for every page accepted; wakes the actor when the separator's interval is over.
+  void OnPageAccepted(uint64_t user_page_writes) {
+    if (user_page_writes >= next_tuning_.load(std::memory_order_relaxed)) space_.Signal();
+  }
+
+  /// Mean u of all segments emptied; nullopt before the first.
+  std::optional<double> cleaning_utilization() const;
+  bool may_plug() const { return policy_->may_plug(); }
+  /// Feeds the cost meter with what the device did since the last time.
+  void SampleCosts() const;
+
+ private:
+  struct Move {
+    PageId page;
+    PageWord word;
+    FrameIndex frame{};
+    bool valid = false;
+    bool reading = false;
+  };
+  static constexpr uint32_t kReadDepth = 64;
+  static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
+
+  void Run();
+  Nanos RetryAfter();
+  bool RunPass();  // true when there may be more to do
+  bool CommitRoundIfUseful();
+  bool Clean();
+  bool Shrink();
+  void MaybeTune();
+  TuningInputs Inputs();
+  std::vector<SegmentView> ChooseVictims(CleaningMethod method);
+  CleaningMethod ChooseMethod();
+  bool Empty(const std::vector<SegmentView>& victims, CleaningMethod method);
+  void Collect(const SegmentView& victim, std::vector<Move>& moves);
+  size_t MoveBatch(std::vector<Move>& moves, size_t first, CleaningMethod method);
+  size_t PlugBatch(std::vector<Move>& moves, size_t first);
+  size_t AppendBatch(std::vector<Move>& moves, size_t first);
+  void Fetch(std::vector<Move>& moves, size_t first, size_t count);
+  bool CopyFromPool(Move& move, std::byte* out);
+  void CheckRead(Move& move, const absl::Status& status);
+  void WritePlugs(std::vector<Move>& moves, size_t first, size_t count);
+  void RememberUtilization(const std::vector<SegmentView>& victims, CleaningMethod method);
+  void SubmitAndWait();  // what is in start_; then it is in done_
+  std::optional<FrameIndex> BeginMove(const Move& move);
+  std::optional<SlotId> TakeHole(const Move& move);
+
+  StoreCore& core_;
+  SpaceManager& space_;
+  SegmentWriter& writer_;
+  Separator& separator_;
+  CostMeter& costs_;
+  const std::function<void()> poll_page_writes_;
+  const std::function<void()> after_pass_;
+  const std::unique_ptr<CleaningPolicy> policy_;
+
+  Mutex pass_mutex_;
+  Mutex copy_source_mutex_;
+  CopyIfCleanFunction copy_if_clean_;
+
+  std::unique_ptr<IoQueue> queue_;
+  std::vector<IoRequest> requests_;
+  std::vector<IoRequest*> start_, done_;  // with room for all
+  FrameGroup* plug_frames_ = nullptr;
+  std::unordered_set<uint32_t> damaged_;  // segments with pages that fail their proof
+  std::optional<double> victim_utilization_;
+  CleaningMethod method_of_late_ = CleaningMethod::kClean;
+  static constexpr Nanos kFirstRetry = kNanosPerMilli;
+  Nanos retry_after_ = kFirstRetry;
+  bool tuned_once_ = false;
+
+  std::atomic<uint64_t> next_tuning_{UINT64_MAX};
+  std::atomic<bool> idle_{false};
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<Actor> actor_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,156 @@
+// The segment store put together: placement of accepted pages, reading, checkpoints, statistics.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layout/checkpoint.h"
+#include "layout/cost_meter.h"
+#include "layout/doublewriter.h"
+#include "layout/page_write_queue.h"
+#include "layout/segment_cleaner.h"
+#include "layout/segment_store.h"
+#include "layout/segment_writer.h"
+#include "layout/separator.h"
+#include "layout/space_manager.h"
+#include "layout/store_core.h"
+#include "layout/superblock.h"
+
+namespace latchkey {
+
+MapJournalOptions JournalOptions(const SegmentStoreOptions& options, uint64_t database_id);
+
+class SegmentStoreImpl final : public SegmentStore {
+ public:
+  /// `superblock` describes an existing file, or a new one (generation 0).
+  SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice> device,
+                   std::unique_ptr<BlockDevice> journal, const SegmentStoreOptions& options,
+                   const Superblock& superblock, std::unique_ptr<Separator> separator,
+                   std::unique_ptr<CleaningPolicy> policy);
+  ~SegmentStoreImpl() override;
+
+  /// Writes the first superblock of an empty store; or restores map and table: from the last
+  /// checkpoint after a clean close, from that and the journal after a crash.
+  absl::Status Format();
+  absl::Status Restore();
+
+  uint32_t page_size() const override { return core_.geometry.page_size; }
+  absl::StatusOr<PageId> AllocatePage() override;
+  void FreePage(PageId id) override;
+  absl::Status AdoptPage(PageId id) override;
+  bool IsAllocated(PageId id) const override { return core_.map.IsAllocated(id); }
+  uint64_t page_id_limit() const override { return core_.map.limit(); }
+  absl::Status ReadPage(PageId id, std::byte* out) override;
+  void ReadPages(std::span<PageRead> reads) override;
+  absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) override;
+  WriteTicket accepted_ticket() const override {
+    return core_.accepted_ticket.load(std::memory_order_acquire);
+  }
+  WriteTicket durable_ticket() const override { return core_.durable_ticket(); }
+  absl::Status Flush() override;
+  absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) override;
+  absl::Status WriteStatus() const override { return core_.WriteStatus(); }
+  void SetCheckpointGate(std::function<absl::Status()> may_go_on) override;
+  void SetCopySource(CopyIfCleanFunction copy_if_clean) override {
+    cleaner_.SetCopySource(std::move(copy_if_clean));
+  }
+  PageStoreStats stats() const override;
+  void ResetExtremes() override { space_.ResetExtremes(); }
+  BlockDevice& device() override { return *device_; }
+
+  size_t memory_bytes() const override;
+  uint64_t database_id() const override { return core_.database_id; }
+  uint32_t segment_size() const override { return core_.geometry.segment_size; }
+  const std::string& layout() const override { return options_.layout; }
+  PageCosts measured_costs() const override { return costs_.costs(); }
+
+  /// Accepts one page for the owner of `queue`.
+  absl::Status Accept(PageWriteQueue& queue, const PageWrite& write);
+  void ReturnQueue(PageWriteQueue* queue);
+
+ private:
+  // Accepting (segment_store_write.cc).
+  absl::Status EnsureMarkedUnclean();
+  void TryFreePage(PageId id);
+  absl::Status BecomeUnclean();  // REQUIRES: checkpoint_mutex_
+  absl::Status MarkUnclean();    // REQUIRES: checkpoint_mutex_
+  // Each returns false when the page could not be accepted just now.
+  bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, PageWord word);
+  bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word);
+  bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word);
+  bool WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
+                    std::optional<PageWord> only_from);
+  bool Overtake(const PageWrite& write);
+  bool Append(LogId log, Claim claim, const PageWrite& write);
+  bool WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind);
+  void PollPageWrites();
+  std::vector<PageWriteQueue*> AllQueues() const;
+
+  // Reading (segment_store_read.cc).
+  absl::Status ReadFromDevice(PageId id, PageWord word, std::byte* out);
+  absl::Status CheckReadable(PageId id) const;
+  absl::Status NeverWritten(PageId id) const;
+  std::unique_ptr<IoQueue> TakeReadQueue();
+  void ReturnReadQueue(std::unique_ptr<IoQueue> queue);
+
+  // Checkpoints (segment_store_checkpoint.cc). Most REQUIRE: checkpoint_mutex_.
+  absl::Status WriteCheckpoint(std::span<const std::byte> client_root, bool clean);
+  absl::StatusOr<std::vector<SegmentId>> TakeCheckpointSegments(bool wait);
+  absl::Status CheckpointInto(std::vector<SegmentId> segments,
+                              std::span<const std::byte> client_root, bool clean);
+  absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next);
+  void CheckpointMapIfWanted();
+  void CheckpointMap();  // REQUIRES: checkpoint_mutex_
+  absl::Status CommitSuperblock(const Superblock& next);
+  absl::Status WriteMapAndTable(uint64_t generation, const std::vector<SegmentId>& segments,
+                                Superblock& next);
+  PageWord DurableWord(PageId id) const;
+  SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
+
+  // Restoring (segment_store_restore.cc).
+  absl::Status RestoreCheckpoint(std::vector<SegmentEntry>& table);
+  absl::Status RestoreMap(CheckpointReader& reader);
+  absl::Status RestoreTable(CheckpointReader& reader, std::vector<SegmentEntry>& table);
+  absl::Status OpenNewJournal();
+  absl::Status OpenJournal();
+  absl::Status ReplayJournal(std::vector<SegmentEntry>& table);
+  absl::Status ReplayEntry(const JournalEntry& entry, std::vector<SegmentEntry>& table);
+  absl::Status RestoreSegments(std::vector<SegmentEntry>& table);
+  absl::Status RestoreOwners();
+  uint64_t SegmentsOnDevice() const;
+
+  const std::unique_ptr<BlockDevice> device_;
+  std::unique_ptr<BlockDevice> journal_device_;  // until the journal has it
+  const size_t journal_bytes_;                   // of memory, from the first change on
+  // Once it can be used: for those who may look while the first change makes it.
+  std::atomic<const MapJournal*> usable_journal_{nullptr};
+  const SegmentStoreOptions options_;
+  const std::unique_ptr<Separator> separator_;
+  StoreCore core_;
+  SpaceManager space_;
+  SegmentWriter writer_;
+  std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: not wanted
+  CostMeter costs_;
+  SegmentCleaner cleaner_;
+
+  mutable Mutex queues_mutex_;  // guards the two below
+  std::vector<std::unique_ptr<PageWriteQueue>> queues_;
+  std::vector<PageWriteQueue*> idle_queues_;
+
+  Mutex read_queues_mutex_;
+  std::vector<std::unique_ptr<IoQueue>> read_queues_;
+
+  Mutex checkpoint_mutex_;  // guards the superblock and what follows
+  Superblock superblock_;
+  std::vector<SegmentId> checkpoint_segments_;
+  std::function<absl::Status()> checkpoint_gate_;  // nullptr: never closed
+  std::vector<PageId> unmarked_frees_;             // wait until the file can be marked unclean
+  std::atomic<bool> marked_unclean_{false};
+  bool started_ = false;
+};
+
+}  // namespace latchkey

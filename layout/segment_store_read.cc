@@ -1,0 +1,145 @@
+// Reading pages: lock-free but for the pool of I/O queues of batched reads.
+#include <algorithm>
+#include <utility>
+
+#include "layout/segment_store_impl.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kReadQueueDepth = 128;
+
+}  // namespace
+
+absl::Status SegmentStoreImpl::CheckReadable(PageId id) const {
+  if (core_.map.IsAllocated(id)) return absl::OkStatus();
+  return InvalidArgument("page {} is not allocated (ids handed out are below {})", Raw(id),
+                         core_.map.limit());
+}
+
+absl::Status SegmentStoreImpl::NeverWritten(PageId id) const {
+  return MakeStatus(absl::StatusCode::kNotFound, "page {} was never written", Raw(id));
+}
+
+absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
+  LATCHKEY_RETURN_IF_ERROR(CheckReadable(id));
+  core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
+  for (;;) {
+    const PageWord word = core_.map.Load(id);
+    if (word.in_memory()) {
+      if (core_.frames.CopyOut(core_.map, id, word, out)) return absl::OkStatus();
+      continue;
+    }
+    if (!word.on_device()) return NeverWritten(id);
+    const absl::Status status = ReadFromDevice(id, word, out);
+    // Judged only if the page is still where it was looked for.
+    if (status.ok() || core_.map.Load(id) == word) return status;
+  }
+}
+
+// Twice: a device error is retried once; and a page that moved away and back to the same slot
+// during the read looks unchanged, which a second read tells from damage.
+absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, PageWord word, std::byte* out) {
+  absl::Status status;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::span<std::byte> page(out, core_.geometry.page_size);
+    status = device_->Read(core_.geometry.OffsetOf(word.slot()), page, IoClass::kPageRead);
+    if (status.ok()) status = core_.Prove(id, word, page);
+    if (status.ok() || absl::IsAborted(status)) break;
+  }
+  return status;
+}
+
+std::unique_ptr<IoQueue> SegmentStoreImpl::TakeReadQueue() {
+  {
+    MutexLock lock(read_queues_mutex_);
+    if (!read_queues_.empty()) {
+      auto queue = std::move(read_queues_.back());
+      read_queues_.pop_back();
+      return queue;
+    }
+  }
+  auto queue = device_->NewQueue(kReadQueueDepth);
+  return queue.ok() ? *std::move(queue) : nullptr;
+}
+
+void SegmentStoreImpl::ReturnReadQueue(std::unique_ptr<IoQueue> queue) {
+  MutexLock lock(read_queues_mutex_);
+  read_queues_.push_back(std::move(queue));
+}
+
+void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
+  std::unique_ptr<IoQueue> queue = reads.size() > 1 ? TakeReadQueue() : nullptr;
+  if (queue == nullptr) {
+    for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
+    return;
+  }
+  struct Pending {
+    IoRequest request;
+    PageRead* read = nullptr;
+    PageWord word;
+  };
+  std::vector<Pending> slots(std::min<size_t>(reads.size(), kReadQueueDepth));
+  std::vector<Pending*> idle;
+  idle.reserve(slots.size());
+  for (Pending& slot : slots) idle.push_back(&slot);
+  std::vector<IoRequest*> batch, done;
+  batch.reserve(slots.size());
+  done.reserve(slots.size());
+  // While reads are in flight into them nothing may be given back: from here nobody throws.
+  size_t next = 0;
+  while (next < reads.size() || queue->in_flight() > 0) {
+    batch.clear();
+    while (next < reads.size() && !idle.empty()) {
+      PageRead& read = reads[next++];
+      read.status = CatchOutOfMemory([&] { return CheckReadable(read.id); });
+      if (!read.status.ok()) continue;
+      const PageWord word = core_.map.Load(read.id);
+      if (!word.on_device()) {  // from memory, or never written
+        read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
+        continue;
+      }
+      Pending* slot = idle.back();
+      idle.pop_back();
+      slot->read = &read;
+      slot->word = word;
+      slot->request.op = IoRequest::Op::kRead;
+      slot->request.io_class = IoClass::kPageRead;
+      slot->request.offset = core_.geometry.OffsetOf(word.slot());
+      slot->request.length = core_.geometry.page_size;
+      slot->request.buffer = read.out;
+      slot->request.context = slot;
+      batch.push_back(&slot->request);
+    }
+    if (!batch.empty()) queue->Submit(batch);
+    if (queue->in_flight() == 0) continue;
+    done.clear();
+    queue->Wait(1, done);
+    for (IoRequest* request : done) {
+      auto* slot = static_cast<Pending*>(request->context);
+      PageRead& read = *slot->read;
+      read.status = request->status;
+      if (read.status.ok()) {
+        read.status = CatchOutOfMemory([&] {
+          return core_.Prove(read.id, slot->word, {read.out, core_.geometry.page_size});
+        });
+      }
+      if (read.status.ok()) {
+        core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
+      } else {
+        // It has moved meanwhile, or is really damaged.
+        read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
+      }
+      idle.push_back(slot);
+    }
+  }
+  try {
+    ReturnReadQueue(std::move(queue));
+  } catch (const std::bad_alloc&) {  // the next batch makes another one
+  }
+}
+
+}  // namespace latchkey

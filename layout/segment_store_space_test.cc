@@ -1,0 +1,190 @@
+// Space: the file follows the wanted utilisation, full devices, and what cleaning costs.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "layout/testing/store_on_memory.h"
+#include "storage/base/rng.h"
+
+namespace latchkey {
+namespace {
+
+class Filled {
+ public:
+  Filled(const SegmentStoreOptions& options, uint64_t limit_bytes = uint64_t{1} << 30) {
+    auto opened = OpenTestStore(NewTestDevice(limit_bytes), options);
+    REQUIRE(opened.ok());
+    store = std::move(opened->store);
+    writer = *store->NewWriter(16);
+  }
+  absl::Status Add() {
+    auto id = store->AllocatePage();
+    if (!id.ok()) return id.status();
+    pages = Raw(*id) + 1;
+    return Write(*id);
+  }
+  absl::Status Write(PageId id) {
+    const PageWrite write{id, page.data()};
+    size_t accepted = 0;
+    return writer->Submit({&write, 1}, &accepted);
+  }
+  std::unique_ptr<SegmentStore> store;
+  std::unique_ptr<PageWriter> writer;
+  uint64_t pages = 0;
+  TestPage page;
+};
+
+TEST_CASE("The file tracks the wanted space utilisation while the database grows") {
+  const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
+  const double wanted = GENERATE(0.5, 0.8, 0.95, 0.98);
+  CAPTURE(layout, wanted);
+  SegmentStoreOptions options = TestOptions(layout);
+  options.space_utilization = wanted;
+  Filled filled(options);
+  const auto first = static_cast<uint64_t>(250 * 16 * wanted);
+  while (filled.pages < first) REQUIRE(filled.Add().ok());
+  filled.store->ResetExtremes();
+  while (filled.pages < 3 * first) REQUIRE(filled.Add().ok());
+  const PageStoreStats stats = filled.store->stats();
+  CHECK(stats.min_space_utilization >= wanted - 0.005);
+  CHECK(stats.max_space_utilization <= wanted + 0.005);
+  CHECK(stats.live_pages == 3 * first);
+}
+
+TEST_CASE("The file shrinks when pages are freed") {
+  const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
+  CAPTURE(layout);
+  Filled filled(TestOptions(layout));
+  while (filled.pages < 8000) REQUIRE(filled.Add().ok());
+  const uint64_t before = filled.store->stats().file_bytes;
+  Rng rng(5);
+  std::vector<bool> freed(8000);
+  for (int i = 0; i < 4500;) {
+    const uint64_t id = rng.Below(8000);
+    if (freed[id]) continue;
+    freed[id] = true;
+    ++i;
+    filled.store->FreePage(PageId{id});
+  }
+  PageStoreStats stats = filled.store->stats();
+  // The cleaner empties the tail in the background and then cuts the file; writes of other pages
+  // go on meanwhile.
+  const auto shrunk = [&] {
+    return std::abs(stats.space_utilization - 0.8) <= 0.005 && stats.file_bytes < before * 6 / 10;
+  };
+  for (int i = 0; i < 200000 && !shrunk(); ++i) {
+    if (!freed[static_cast<size_t>(i) % 8000]) {
+      REQUIRE(filled.Write(PageId{static_cast<uint64_t>(i) % 8000}).ok());
+    }
+    ThreadRuntime().SleepFor(100 * kNanosPerMicro);
+    stats = filled.store->stats();
+  }
+  CHECK(stats.space_utilization == Approx(0.8).margin(0.005));
+  CHECK(stats.file_bytes < before * 6 / 10);
+  for (uint64_t i = 0; i < 8000; ++i) {
+    if (!freed[i]) REQUIRE(filled.store->ReadPage(PageId{i}, filled.page.data()).ok());
+  }
+}
+
+TEST_CASE("A full device refuses new pages and keeps serving the others") {
+  const std::string layout =
+      GENERATE(std::string("overwrite"), std::string("lfs"), std::string("hylog"));
+  CAPTURE(layout);
+  SegmentStoreOptions options = TestOptions(layout);
+  options.space_utilization = 0.5;
+  Filled filled(options, /*limit_bytes=*/9 << 20);
+  absl::Status status;
+  while ((status = filled.Add()).ok()) {
+  }
+  CHECK(absl::IsResourceExhausted(status));
+  CHECK(filled.pages > 1000);
+  Rng rng(3);
+  for (int i = 0; i < 5000 / kShorter; ++i)
+    REQUIRE(filled.Write(PageId{rng.Below(filled.pages)}).ok());
+  for (uint64_t i = 0; i < 100; ++i) filled.store->FreePage(PageId{i});
+  for (int i = 0; i < 50; ++i) REQUIRE(filled.Add().ok());
+  REQUIRE(filled.store->Checkpoint({}, /*clean=*/true).ok());
+}
+
+TEST_CASE("Greedy cleaning of uniform updates costs what the model says") {
+  if (kShorter > 1) return;  // a steady state takes its time
+  struct Row {
+    double utilization, low, high;
+  };
+  const Row row = GENERATE(Row{.8, 2.2, 2.8}, Row{.9, 3.7, 5.3});
+  SegmentStoreOptions options = TestOptions("lfs", "greedy");
+  options.space_utilization = row.utilization;
+  options.segment_size = 128 << 10;
+  Filled filled(options);
+  while (filled.pages < 16000) REQUIRE(filled.Add().ok());
+  Rng rng(9);
+  PageStoreStats middle;
+  for (uint64_t i = 0; i < 8 * filled.pages; ++i) {
+    if (i == 4 * filled.pages) middle = filled.store->stats();
+    REQUIRE(filled.Write(PageId{rng.Below(filled.pages)}).ok());
+  }
+  const PageStoreStats end = filled.store->stats();
+  const auto user = static_cast<double>(end.user_page_writes - middle.user_page_writes);
+  const auto moved = static_cast<double>(end.cleaner_page_writes - middle.cleaner_page_writes);
+  const double amplification = 1 + moved / user;
+  CAPTURE(row.utilization, amplification);
+  CHECK(amplification > row.low);
+  CHECK(amplification < row.high);
+  CHECK(end.plugged_segments < end.cleaned_segments / 10);
+  CHECK(end.in_place_page_writes < end.user_page_writes / 100);
+}
+
+TEST_CASE("Statistics tell the layouts apart") {
+  Filled overwrite(TestOptions("overwrite"));
+  Filled lfs(TestOptions("lfs"));
+  for (Filled* filled : {&overwrite, &lfs}) {
+    while (filled->pages < 1000) REQUIRE(filled->Add().ok());
+    Rng rng(1);
+    for (int i = 0; i < 3000; ++i) REQUIRE(filled->Write(PageId{rng.Below(1000)}).ok());
+    REQUIRE(filled->store->Flush().ok());
+  }
+  const PageStoreStats o = overwrite.store->stats(), l = lfs.store->stats();
+  CHECK(o.user_page_writes == 4000);
+  CHECK(o.in_place_page_writes + o.appended_page_writes == 4000);
+  CHECK(o.in_place_page_writes >= 2900);  // but for those still in the buffer of new pages
+  CHECK(o.hot_page_proportion == 0.0);
+  CHECK(l.hot_page_proportion == 1.0);
+  CHECK(l.appended_page_writes > 3900);
+  CHECK(l.cleaning_utilization.has_value());
+  CHECK(l.write_amplification > 1.0);
+  CHECK(overwrite.store->memory_bytes() > 0);
+}
+
+TEST_CASE("The cleaner takes clean copies from the pool above instead of reading") {
+  SegmentStoreOptions options = TestOptions("lfs", "greedy");
+  Filled filled(options);
+  std::atomic<uint64_t> copies{0};
+  filled.store->SetCopySource([&](PageId id, std::byte* out) {
+    TestPage page;
+    page.Fill(id, 1);
+    std::memcpy(out, page.data(), kDefaultPageSize);
+    copies.fetch_add(1);
+    return true;
+  });
+  for (uint64_t i = 0; i < 2000; ++i) {
+    filled.page.Fill(PageId{i}, 1);
+    REQUIRE(filled.Add().ok());
+  }
+  Rng rng(2);
+  for (int i = 0; i < 10000; ++i) {
+    const PageId id{rng.Below(2000)};
+    filled.page.Fill(id, 1);
+    REQUIRE(filled.Write(id).ok());
+  }
+  // A page that is written again while it is copied may be read after all.
+  const uint64_t reads = filled.store->stats().cleaner_page_reads;
+  filled.store->SetCopySource(nullptr);
+  CHECK(copies.load() > 0);
+  CHECK(reads <= copies.load() / 20);
+  for (uint64_t i = 0; i < 2000; ++i) {
+    REQUIRE(filled.store->ReadPage(PageId{i}, filled.page.data()).ok());
+    REQUIRE(filled.page.Holds(PageId{i}, 1));
+  }
+}
+
+}  // namespace
+}  // namespace latchkey

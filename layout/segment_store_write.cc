@@ -1,0 +1,221 @@
+// Accepting pages: where each one goes, and the PageWriter that callers hold.
+#include <utility>
+
+#include "layout/segment_store_impl.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+class StorePageWriter final : public PageWriter {
+ public:
+  StorePageWriter(SegmentStoreImpl& store, PageWriteQueue* queue) : store_(store), queue_(queue) {}
+  ~StorePageWriter() override {
+    queue_->WaitUntil(0);
+    store_.ReturnQueue(queue_);
+  }
+
+  absl::Status Submit(std::span<const PageWrite> writes, size_t* accepted) override {
+    size_t count = 0;
+    absl::Status status;
+    for (const PageWrite& write : writes) {
+      status = CatchOutOfMemory([&] { return store_.Accept(*queue_, write); });
+      if (!status.ok()) break;
+      ++count;
+    }
+    queue_->Start();
+    if (accepted != nullptr) *accepted = count;
+    return status;
+  }
+
+  absl::Status Wait(size_t max_outstanding) override {
+    queue_->WaitUntil(max_outstanding);
+    return queue_->TakeError();
+  }
+
+  size_t outstanding() const override { return queue_->outstanding(); }
+
+ private:
+  SegmentStoreImpl& store_;
+  PageWriteQueue* const queue_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t depth) {
+  if (depth < 1 || depth > 1024) {
+    return InvalidArgument("writer depth {} is outside 1-1024", depth);
+  }
+  MutexLock lock(queues_mutex_);
+  for (auto it = idle_queues_.begin(); it != idle_queues_.end(); ++it) {
+    if ((*it)->depth() != depth) continue;
+    PageWriteQueue* queue = *it;
+    idle_queues_.erase(it);
+    return std::make_unique<StorePageWriter>(*this, queue);
+  }
+  queues_.reserve(queues_.size() + 1);
+  idle_queues_.reserve(queues_.size() + 1);  // for its return
+  LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(core_, depth));
+  queues_.push_back(std::move(queue));
+  return std::make_unique<StorePageWriter>(*this, queues_.back().get());
+}
+
+void SegmentStoreImpl::ReturnQueue(PageWriteQueue* queue) {
+  queue->TakeError().IgnoreError();  // the store is read-only for it: nothing more to tell
+  MutexLock lock(queues_mutex_);
+  // After a failed write its frames serve the pages for good, so it is not used again.
+  if (!core_.poisoned()) idle_queues_.push_back(queue);
+}
+
+std::vector<PageWriteQueue*> SegmentStoreImpl::AllQueues() const {
+  MutexLock lock(queues_mutex_);
+  std::vector<PageWriteQueue*> queues;
+  for (const auto& queue : queues_) queues.push_back(queue.get());
+  return queues;
+}
+
+void SegmentStoreImpl::PollPageWrites() {
+  for (PageWriteQueue* queue : AllQueues()) queue->Poll();
+}
+
+absl::StatusOr<PageId> SegmentStoreImpl::AllocatePage() {
+  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
+  return space_.AllocatePage();
+}
+
+absl::Status SegmentStoreImpl::AdoptPage(PageId id) {
+  if (core_.map.IsAllocated(id)) return absl::OkStatus();
+  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
+  return space_.AdoptPage(id);
+}
+
+void SegmentStoreImpl::FreePage(PageId id) {
+  try {
+    TryFreePage(id);
+  } catch (const std::bad_alloc&) {
+    core_.Poison(OutOfMemory());
+  }
+}
+
+void SegmentStoreImpl::TryFreePage(PageId id) {
+  if (!core_.map.IsAllocated(id)) return;
+  if (!EnsureMarkedUnclean().ok()) {
+    if (core_.poisoned()) return;  // read-only: the file keeps the page, which is harmless
+    MutexLock lock(checkpoint_mutex_);
+    if (!marked_unclean_.load(std::memory_order_relaxed)) {
+      unmarked_frees_.push_back(id);
+      return;
+    }
+  }
+  for (;;) {
+    PageWord word = AwaitInPlaceWrite(core_, id);
+    if (word.free() || core_.poisoned()) return;
+    PageWord durable = word;
+    if (word.in_memory()) {
+      durable = PageWord(core_.frames.Frame(word.frame()).durable_word.load());
+    }
+    const PageWord unwritten = PageWord::Unwritten(word.sequence());
+    const bool changed =
+        durable.on_device() ? core_.ChangeWord(id, word, unwritten,
+                                               PageWord::Free(unwritten.sequence()), durable.slot())
+                            : core_.map.CompareExchange(id, word, unwritten);
+    if (changed) break;
+  }
+  separator_->OnFree(id);
+  space_.FreePage(id);
+}
+
+absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& write) {
+  LATCHKEY_RETURN_IF_ERROR(CheckReadable(write.id));
+  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
+  const Placement placement = separator_->OnWrite(write.id);
+  for (;;) {
+    LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+    if (placement == Placement::kInPlace && Overtake(write)) break;
+    if (Place(queue, write, placement, AwaitInPlaceWrite(core_, write.id))) break;
+  }
+  const uint64_t writes = core_.counters.user_page_writes.fetch_add(1, std::memory_order_relaxed);
+  cleaner_.OnPageAccepted(writes + 1);
+  return absl::OkStatus();
+}
+
+bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Placement placement,
+                             PageWord word) {
+  switch (placement) {
+    case Placement::kInPlace:
+      return PlaceCold(queue, write, word);
+    case Placement::kHot:
+      return Append(LogId::kHot, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+    case Placement::kHotSecond:
+      return Append(LogId::kHotSecond, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+  }
+  return false;
+}
+
+// Cold pages: over the present slot if that lies in the cold partition; a page that was hot moves
+// to the cold partition with this write (thesis 6.2.2), into a hole. Pages without a slot of their
+// own fill fresh cold segments in sequence while there are some to spare, then holes.
+bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
+  if (!word.on_device()) {
+    return Append(LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
+  }
+  const SegmentId segment = core_.geometry.SegmentOf(word.slot());
+  const bool stays = core_.segments.KindOf(segment) == SegmentKind::kCold &&
+                     core_.segments.StateOf(segment) != SegmentState::kCleaning;
+  if (!stays && WriteToHole(queue, write, SegmentKind::kCold)) return true;
+  return WriteInPlace(queue, write, word.slot(), word);
+}
+
+// The last resort. An id was handed out only while there is a slot for it, so trying again succeeds
+// once those who are writing or cleaning the segments with the holes are done.
+bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
+  if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
+  if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
+  if (Append(LogId::kCold, Claim::kUser, write)) return true;
+  if (Append(LogId::kCold, Claim::kCleaner, write)) return true;
+  queue.Start();
+  PollPageWrites();
+  writer_.TryFlushUserLogs();
+  if (core_.journal != nullptr && core_.journal->pending_slots() > 0) {
+    // What was superseded may be all the room there is.
+    if (!core_.CommitRound().ok()) return false;
+  } else {
+    core_.runtime.SleepFor(50 * kNanosPerMicro);
+  }
+  return false;
+}
+
+bool SegmentStoreImpl::Overtake(const PageWrite& write) {
+  if (doublewriter_ == nullptr || !doublewriter_->Overtake(write.id, write.data)) return false;
+  core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
+                                    std::optional<PageWord> only_from) {
+  const bool over_itself = only_from.has_value();
+  const bool accepted = over_itself && doublewriter_ != nullptr
+                            ? doublewriter_->Write(write.id, write.data, *only_from)
+                            : queue.Write(write.id, write.data, slot, only_from);
+  if (!accepted) return false;
+  core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool SegmentStoreImpl::WriteToHole(PageWriteQueue& queue, const PageWrite& write,
+                                   SegmentKind kind) {
+  const std::optional<SlotId> hole = core_.segments.TakeHole(kind, write.id);
+  if (!hole) return false;
+  if (WriteInPlace(queue, write, *hole, std::nullopt)) return true;
+  core_.segments.ReleaseSlot(*hole);
+  return false;
+}
+
+bool SegmentStoreImpl::Append(LogId log, Claim claim, const PageWrite& write) {
+  if (!writer_.Append(log, claim, write.id, write.data)) return false;
+  core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace latchkey

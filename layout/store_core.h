@@ -1,0 +1,124 @@
+// What the parts of a segment store share: map, segments, copy frames, counters, the fatal error.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "layout/copy_frames.h"
+#include "layout/geometry.h"
+#include "layout/map_journal.h"
+#include "layout/page_map.h"
+#include "layout/segment_table.h"
+#include "storage/base/log_sink.h"
+#include "storage/device/block_device.h"
+#include "storage/page_store.h"
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+struct StoreCounters {
+  std::atomic<uint64_t> page_reads{0};
+  std::atomic<uint64_t> user_page_writes{0};
+  std::atomic<uint64_t> in_place_page_writes{0};
+  std::atomic<uint64_t> appended_page_writes{0};
+  std::atomic<uint64_t> cleaner_page_writes{0};
+  std::atomic<uint64_t> cleaner_page_reads{0};
+  std::atomic<uint64_t> cleaner_pages_copied{0};  ///< got from the pool above instead of read
+  std::atomic<uint64_t> cleaned_segments{0};
+  std::atomic<uint64_t> plugged_segments{0};
+  std::atomic<uint64_t> cleaned_live_pages{0};
+  std::atomic<uint64_t> meta_bytes_written{0};
+};
+
+/// Thread-safe.
+struct StoreCore {
+  StoreCore(Runtime& rt, BlockDevice& dev, StoreGeometry geo, uint64_t id, LogSink sink)
+      : runtime(rt),
+        device(dev),
+        geometry(geo),
+        database_id(id),
+        log_sink(std::move(sink)),
+        map(rt),
+        segments(rt, geo),
+        frames(rt, geo.page_size),
+        fatal_mutex(rt),
+        round_mutex(rt) {}
+
+  /// Turns the store read-only for good; the first error stays.
+  void Poison(const absl::Status& error);
+  bool poisoned() const { return is_poisoned.load(std::memory_order_acquire); }
+  /// OK, or what every write now fails with.
+  absl::Status WriteStatus() const;
+
+  /// The page's copy is on the device at `target`: the map points there, and what it supersedes is
+  /// released. For a frame whose write was overtaken, the new slot is released instead.
+  /// False: for want of memory it could not be noted; the store is read-only, and the frame serves
+  /// the page until it is closed.
+  bool InstallWritten(FrameIndex index);
+  /// Exchanges the word of a page that has a durable copy, or gets one; `durable` is the durable
+  /// word from now on, and `superseded` (kNoSlot: none) is given back: at once, or with a journal
+  /// once all of it is durable.
+  bool ChangeWord(PageId page, PageWord& expected, PageWord desired, PageWord durable,
+                  SlotId superseded);
+
+  /// One round of the journal (map_journal.h). What was on the device before the call is
+  /// recoverable afterwards. Waits for I/O only; an error poisons the store. REQUIRES: a journal.
+  absl::Status CommitRound();
+
+  /// Takes the next ticket for the write in `frame`.
+  void TakeTicket(CopyFrame& frame);
+  WriteTicket durable_ticket() const { return durable.load(std::memory_order_acquire); }
+  void AdvanceDurableTicket(WriteTicket ticket);
+
+  /// What was read for `page`, which `word` says is on the device, must be that page at the word's
+  /// write. After a crash it may be at a later one, whose change of the map was lost: then the word
+  /// is corrected, and Aborted tells the caller to load it again. Otherwise DataLoss.
+  absl::Status Prove(PageId page, PageWord word, std::span<const std::byte> read);
+
+  Runtime& runtime;
+  BlockDevice& device;
+  const StoreGeometry geometry;
+  const uint64_t database_id;
+  const LogSink log_sink;
+  PageMap map;
+  StoreSegmentTable segments;
+  FrameTable frames;
+  StoreCounters counters;
+  std::unique_ptr<MapJournal> journal;  ///< nullptr: not crash-safe; set before the first change
+  bool recovered = false;               ///< the map was restored after a crash
+  /// Writes that completed when a newer copy of their page had been accepted already.
+  std::atomic<uint64_t> overtaken{0};
+  /// Newest WriteTicket; also the clock that the age of segments is measured by.
+  std::atomic<uint64_t> accepted_ticket{0};
+
+ private:
+  void Install(FrameIndex index);
+
+  std::atomic<WriteTicket> durable{0};
+  mutable Mutex fatal_mutex;
+  absl::Status fatal;
+  // Made before memory runs out.
+  const absl::Status fatal_without_memory = absl::UnavailableError(
+      "the store is read-only since memory ran out in the middle of a write; close and reopen it");
+  std::atomic<bool> is_poisoned{false};
+  Mutex round_mutex;  // guards the batch; held across the I/O of a round
+  MapJournal::Batch round_batch;
+};
+
+/// Copies `data` into `frame`, seals it and makes the map name it as the page's newest copy. With
+/// `only_from`, does so only if the page's word still is that one (it may not have moved when it is
+/// written over its slot); returns whether it did.
+/// REQUIRES: only the caller uses the frame, whose `target` is set.
+bool AcceptIntoFrame(StoreCore& core, FrameIndex frame, PageId page, const std::byte* data,
+                     std::optional<PageWord> only_from = std::nullopt);
+
+/// Waits until no in-place write of `page` is in flight: a page is not accepted again before that.
+PageWord AwaitInPlaceWrite(StoreCore& core, PageId page);
+
+}  // namespace latchkey

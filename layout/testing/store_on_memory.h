@@ -1,0 +1,100 @@
+// A segment store on a MemoryDevice, and what tests do with it.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/segment_store.h"
+#include "storage/base/check.h"
+#include "storage/base/racy_memory.h"
+#include "storage/device/aligned_buffer.h"
+#include "storage/device/memory_device.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+
+/// A device that outlives the store on it, so that a test can reopen or damage what is on it.
+class SharedDevice final : public BlockDevice {
+ public:
+  explicit SharedDevice(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
+  DeviceGeometry geometry() const override { return device_->geometry(); }
+  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override {
+    return device_->Read(offset, out, io_class);
+  }
+  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass c) override {
+    return device_->Write(offset, data, c);
+  }
+  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
+    return device_->NewQueue(depth);
+  }
+  absl::Status Sync() override { return device_->Sync(); }
+  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
+  DeviceStats stats() const override { return device_->stats(); }
+  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
+  std::string Describe() const override { return device_->Describe(); }
+
+ private:
+  const std::shared_ptr<BlockDevice> device_;
+};
+
+/// ThreadSanitizer copies pages byte by byte: long runs of one writer, which it has nothing to say
+/// about, are cut to this part there.
+inline constexpr int kShorter = kThreadSanitizer ? 10 : 1;
+
+inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_t{1} << 30) {
+  auto device = MemoryDevice::Create(ThreadRuntime(), {.capacity_limit_bytes = limit_bytes});
+  LATCHKEY_CHECK(device.ok());
+  return *std::move(device);
+}
+
+/// Small segments, a fixed identity and fixed costs: quick and repeatable.
+inline SegmentStoreOptions TestOptions(const std::string& layout = "overwrite",
+                                       const std::string& cleaning = "adaptive") {
+  SegmentStoreOptions options;
+  options.layout = layout;
+  options.segment_cleaning = cleaning;
+  options.segment_size = 64 << 10;
+  options.reserve_bytes = 0;
+  options.database_id = 0x1234;
+  options.assumed_costs =
+      PageCosts{.page_write_ns = 8000, .segment_write_ns = 1000, .segment_read_ns = 4000};
+  return options;
+}
+
+/// With `journal` crash-safe.
+inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
+    std::shared_ptr<BlockDevice> device, const SegmentStoreOptions& options,
+    std::shared_ptr<BlockDevice> journal = nullptr) {
+  std::unique_ptr<BlockDevice> shared_journal;
+  if (journal != nullptr) shared_journal = std::make_unique<SharedDevice>(std::move(journal));
+  return OpenSegmentStore(ThreadRuntime(), std::make_unique<SharedDevice>(std::move(device)),
+                          std::move(shared_journal), options);
+}
+
+/// A page whose content follows from (id, version).
+class TestPage {
+ public:
+  explicit TestPage(uint32_t page_size = kDefaultPageSize) : buffer_(page_size) {}
+  void Fill(PageId id, uint64_t version) {
+    auto* words = reinterpret_cast<uint64_t*>(buffer_.data());
+    for (size_t i = kPageHeaderSize / 8; i < buffer_.size() / 8; ++i) {
+      words[i] = Raw(id) * 1'000'003 + version * 17 + i;
+    }
+  }
+  bool Holds(PageId id, uint64_t version) const {
+    const auto* words = reinterpret_cast<const uint64_t*>(buffer_.data());
+    for (size_t i = kPageHeaderSize / 8; i < buffer_.size() / 8; ++i) {
+      if (words[i] != Raw(id) * 1'000'003 + version * 17 + i) return false;
+    }
+    return true;
+  }
+  std::byte* data() { return buffer_.data(); }
+
+ private:
+  AlignedBuffer buffer_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,31 @@
+// WOLF (thesis 6.2.1, after Wang and Hu): everything is appended, but pages are sorted by update
+// frequency into two segments filled at the same time, so that segments die more evenly.
+// The thesis leaves "update frequency" open (LAYOUT_REFERENCE A19): here it is the decayed counter
+// of WriteFrequency, and the line between the streams is the running median over the writes.
+#pragma once
+
+#include <atomic>
+
+#include "layout/separator.h"
+#include "layout/write_frequency.h"
+
+namespace latchkey {
+
+class WolfSeparator final : public Separator {
+ public:
+  explicit WolfSeparator(Runtime& runtime) : frequency_(runtime) {}
+
+  Placement OnWrite(PageId id) override;
+  Placement OnMove(PageId) const override { return Placement::kHot; }
+  void OnFree(PageId id) override { frequency_.Forget(id); }
+  uint64_t TuningInterval(uint64_t live) const override;
+  void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
+  double hot_page_proportion() const override { return 1.0; }
+  size_t memory_bytes() const override { return frequency_.memory_bytes(); }
+
+ private:
+  WriteFrequency frequency_;
+  std::atomic<uint32_t> median_{0};  // of the rate over writes; racy updates only blur it
+};
+
+}  // namespace latchkey

@@ -1,0 +1,80 @@
+// The write cost model of thesis 6.1: what a page written costs under each layout, in closed form.
+// Pure functions; all formulas with the corrections of the recomputation: (6.7) with the disk's
+// u_d, and hole-plugging with its own relation between u_d and u.
+//
+// Units: scaled costs C' are in segment writes per segment of user data (C * S / T_seg);
+// utilisations and proportions are in [0, 1].
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <cstdint>
+
+namespace latchkey {
+
+/// A disk as the analytic model sees it. KB = 1024 bytes, MB/s = 1000 KB/s (as the thesis
+/// computes).
+struct DiskParameters {
+  double positioning_ms = 0;       ///< T_pos: mean seek plus half a rotation
+  double bandwidth_kb_per_ms = 0;  ///< B; numerically the bandwidth in MB/s
+};
+
+/// (6.1): eta = T_pg / (T_seg / S), the gain of writing a page as part of a segment.
+double SegmentIoEfficiency(const DiskParameters& disk, double page_kb, double segment_kb);
+/// (6.3): 4 * T_pos * B, in KB: a segment of this size reaches 80 % of the limit of eta.
+double PreferredSegmentKb(const DiskParameters& disk);
+/// The nearest power of two of a positive number.
+double NearestPowerOfTwo(double x);
+
+/// (6.2): the utilisation u_d of the disk at which cleaned segments have utilisation `u` (0 < u <
+/// 1).
+double DiskUtilizationFromCleaning(double u);
+/// Its inverse: u of the segments that greedy cleaning finds under uniform updates.
+double CleaningUtilization(double disk_utilization);
+/// u of the victims of fullest-first hole-plugging under uniform updates: 1/u_d = u - ln u.
+double PluggingUtilization(double disk_utilization);
+/// Its inverse.
+double DiskUtilizationFromPlugging(double u);
+
+/// (6.4)-(6.6).
+double ScaledOverwriteCost(double eta);
+double ScaledCleaningCost(double u);
+double ScaledPluggingCost(double u, double eta);
+/// The cleaning utilisation at which all three cross: 1 - 2/eta.
+double CrossingUtilization(double eta);
+
+/// (6.7), with u_d: utilisation of the hot partition when all free space is in it.
+double HotPartitionUtilization(double disk_utilization, double hot_proportion);
+/// (6.8): C' of HyLog with hot pages `h` that take the share `w` of the writes.
+double ScaledHylogCost(double eta, double disk_utilization, double h, double w);
+
+struct HotChoice {
+  double h = 0;
+  double cost = 0;
+};
+/// The h on the grid 0, 1/steps, ..., 1 with the least (6.8), where w(h) is the CDF of the writes.
+HotChoice BestHotProportion(double eta, double disk_utilization,
+                            absl::FunctionRef<double(double)> w, int steps = 1000);
+
+/// CDFs of writes over pages, hottest first.
+double UniformWriteShare(double h);
+/// Knuth(a, b): a % of the writes go to b % of the pages.
+double KnuthWriteShare(double a_percent, double b_percent, double h);
+/// Hill(105, .528, .546), argument and result in percent inside; clamped to 1.
+double HillWriteShare(double h);
+
+/// Device busy time of one page, as measured: what the closed forms above become when reads cost
+/// something else than writes and only live pages are read by the cleaner.
+struct PageCosts {
+  double page_write_ns = 0;     ///< T_pg: one page written by itself
+  double segment_write_ns = 0;  ///< T_seg / S: one page written as part of a segment
+  double segment_read_ns = 0;   ///< one live page read for cleaning
+
+  double eta() const { return segment_write_ns > 0 ? page_write_ns / segment_write_ns : 0; }
+};
+/// Device time per user page of a log whose victims have utilisation `u`: (sw + u r) / (1 - u).
+double CleaningCostNanos(const PageCosts& costs, double u);
+/// The same with hole-plugging: sw + u (r + pw).
+double PluggingCostNanos(const PageCosts& costs, double u);
+
+}  // namespace latchkey

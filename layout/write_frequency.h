@@ -1,0 +1,62 @@
+// How often each page is written: a decayed counter a page, and the distribution of writes over
+// pages that a separator decides by.
+//
+// Time is cut into epochs by the number of writes. A page has the count of the present epoch and a
+// history, an exponentially weighted mean over about the last kMemory epochs. The distribution is
+// measured out of sample (LAYOUT_REFERENCE 6.7, A11): pages are ranked by the history they had when
+// the epoch began, and weighed by the writes they then got, so noise in the counters cannot pass
+// for skew.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "layout/lazy_array.h"
+#include "storage/base/ids.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// Thread-safe, EndEpoch by one actor at a time. 4 bytes a page.
+class WriteFrequency {
+ public:
+  static constexpr uint32_t kMemory = 8;  ///< epochs
+  static constexpr uint32_t kUnit = 256;  ///< history of one write an epoch
+  static constexpr size_t kBuckets = 1 + 16 * 4;
+
+  /// Pages and writes of the epoch by bucket of history, coldest first.
+  struct Distribution {
+    std::array<double, kBuckets> pages{};
+    std::array<double, kBuckets> writes{};
+  };
+
+  explicit WriteFrequency(Runtime& runtime) : mutex_(runtime) {}
+
+  void OnWrite(PageId id);
+  /// The history alone, in units of 1/kUnit writes an epoch; what Distribution ranks by.
+  uint32_t History(PageId id) const;
+  /// History and present count together.
+  uint32_t Rate(PageId id) const;
+  void Forget(PageId id);
+
+  /// Ends an epoch of ids below `limit`, of which only those that `is_live` count.
+  Distribution EndEpoch(uint64_t limit, absl::FunctionRef<bool(PageId)> is_live);
+
+  static size_t BucketOf(uint32_t history);
+  /// The least history of a bucket.
+  static uint32_t LowerBound(size_t bucket);
+
+  size_t memory_bytes() const { return words_.memory_bytes(); }
+
+ private:
+  bool Has(PageId id) const { return Raw(id) < size_.load(std::memory_order_acquire); }
+
+  LazyArray<std::atomic<uint32_t>> words_;  // history << 16 | count
+  std::atomic<uint64_t> size_{0};
+  Mutex mutex_;  // guards growth
+};
+
+}  // namespace latchkey

@@ -1,0 +1,20 @@
+#include "storage/base/canary.h"
+
+#include <catch2/catch.hpp>
+
+namespace latchkey {
+namespace {
+
+TEST_CASE("A canary sings only where it was built in, and only the selected one") {
+  SelectCanary("a");
+  CHECK(CanaryIsSelected("a"));
+  CHECK_FALSE(CanaryIsSelected("b"));
+  CHECK(CanaryHits() == 1);
+  CHECK(LATCHKEY_CANARY("a") == kHasCanaries);
+  SelectCanary("");
+  CHECK_FALSE(CanaryIsSelected("a"));
+  CHECK(CanaryHits() == 0);
+}
+
+}  // namespace
+}  // namespace latchkey

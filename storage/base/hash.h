@@ -1,0 +1,27 @@
+// The one hash function of the project: XXH3-64, for checksums and hash tables. Its values are part
+// of the page format (see storage/page_format.h), so they never depend on a process-wide salt.
+#pragma once
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace latchkey {
+
+inline uint64_t Hash64(const void* data, size_t size, uint64_t seed = 0) {
+  return XXH3_64bits_withSeed(data, size, seed);
+}
+inline uint64_t Hash64(std::string_view bytes, uint64_t seed = 0) {
+  return Hash64(bytes.data(), bytes.size(), seed);
+}
+/// Mixes one word: for integer keys, where a full hash would cost more than the lookup.
+inline uint64_t MixHash(uint64_t x) {
+  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+  return x ^ (x >> 32);
+}
+
+}  // namespace latchkey

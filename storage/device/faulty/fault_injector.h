@@ -1,0 +1,61 @@
+// Which calls of a device fail, and how: the k-th of its kind, once or from then on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "storage/base/rng.h"
+
+namespace latchkey {
+
+enum class DeviceCall : uint8_t { kRead, kWrite, kSync, kResize };
+inline constexpr size_t kDeviceCalls = 4;
+
+enum class FaultKind : uint8_t {
+  kIoError,      ///< EIO of a read, write, sync or resize; some sectors of a write may be there
+  kReadError,    ///< EIO of a read
+  kWriteError,   ///< EIO of a write
+  kNoSpace,      ///< ENOSPC of a write or resize
+  kShort,        ///< a read or write that stops in between and makes no more progress
+  kSyncError,    ///< EIO of a sync: what it should have made durable may be lost for ever
+  kLostWrite,    ///< acknowledged, never carried out
+  kMisdirected,  ///< acknowledged, carried out one or more blocks away
+  kFlippedBit,   ///< one bit of what is read is wrong, once
+};
+
+/// Nullopt for an unknown name. Names: io-error, read-error, write-error, no-space, short,
+/// sync-error, lost-write, misdirected, flipped-bit.
+std::optional<FaultKind> FaultKindOf(const char* name);
+const char* FaultKindName(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::kIoError;
+  uint64_t at_call = 0;  ///< counted from 0 over the calls that this kind can hit
+  bool from_then_on = false;
+  uint64_t seed = 1;  ///< of the details: which sectors, how far away, which bit
+};
+
+/// Counts calls and says which one fails. Not thread-safe.
+class FaultInjector {
+ public:
+  FaultInjector() : rng_(1) {}
+  /// Replaces the plan and counts from 0 again; nullopt: nothing fails any more.
+  void Set(const std::optional<Fault>& fault);
+  /// Nothing fails any more; the counts stay.
+  void Stop() { fault_.reset(); }
+  /// The fault of this call, if it is to fail.
+  std::optional<FaultKind> Next(DeviceCall call);
+  /// Calls counted since Set, and faults handed out.
+  uint64_t calls() const { return calls_; }
+  uint64_t injected() const { return injected_; }
+  Rng& rng() { return rng_; }
+
+ private:
+  std::optional<Fault> fault_;
+  Rng rng_;
+  uint64_t calls_ = 0;
+  uint64_t injected_ = 0;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,46 @@
+// FaultyDevice: a BlockDevice on one disk of a CrashRecorder.
+//
+// Requests of a queue complete when its owner waits: after their latency, or, without one, at once
+// in seeded order. So a write is in flight between Submit and Wait, as on a real disk.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "storage/device/block_device.h"
+#include "storage/device/faulty/crash_recorder.h"
+#include "storage/device/io_accounting.h"
+
+namespace latchkey {
+
+/// Made by CrashRecorder::Open, which says what it does. Thread-safe as BlockDevice says.
+class FaultyDevice final : public BlockDevice {
+ public:
+  FaultyDevice(Runtime& runtime, CrashRecorder& recorder, uint32_t disk, std::string name);
+
+  DeviceGeometry geometry() const override;
+  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override;
+  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass io_class) override;
+  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override;
+  absl::Status Sync() override;
+  absl::Status Resize(uint64_t size_bytes) override;
+  DeviceStats stats() const override { return accounting_.Snapshot(); }
+  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  std::string Describe() const override;
+
+ private:
+  class Queue;
+
+  // OK, or why the request is refused; counted and watched.
+  absl::Status Check(uint64_t offset, uint64_t length, const void* buffer);
+  void Pass(Nanos latency);
+
+  Runtime& runtime_;
+  CrashRecorder& recorder_;
+  const uint32_t disk_;
+  const std::string name_;
+  IoAccounting accounting_;
+};
+
+}  // namespace latchkey

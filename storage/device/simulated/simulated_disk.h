@@ -1,0 +1,57 @@
+// SimulatedDisk: a BlockDevice whose content lies in memory and whose time is that of a DiskModel.
+// In a SimulatedRuntime the disks of chapter 4 of the thesis (11 disks, 9 ms a page) run in virtual
+// time; on threads it is a slow disk.
+//
+// A write can be read from its submission on, a read is carried out when its owner waits for it:
+// both lie between submission and completion, where nobody can tell the difference. There is no
+// write cache: what has completed is durable, a sync takes no time.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "storage/device/block_device.h"
+#include "storage/device/io_accounting.h"
+#include "storage/device/simulated/disk_model.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// Thread-safe as BlockDevice says. Queues must be gone before it.
+class SimulatedDisk final : public BlockDevice {
+ public:
+  /// `content` holds the bytes: a MemoryDevice, or another device that takes no time.
+  SimulatedDisk(Runtime& runtime, std::unique_ptr<BlockDevice> content,
+                std::unique_ptr<DiskModel> model);
+
+  DeviceGeometry geometry() const override { return content_->geometry(); }
+  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override;
+  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass io_class) override;
+  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override;
+  absl::Status Sync() override;
+  /// Takes no time.
+  absl::Status Resize(uint64_t size_bytes) override { return content_->Resize(size_bytes); }
+  DeviceStats stats() const override { return accounting_.Snapshot(); }
+  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  std::string Describe() const override;
+
+ private:
+  class Queue;
+
+  absl::Status Check(uint64_t offset, uint64_t length, const void* buffer);
+  Nanos Enqueue(uint64_t offset, uint64_t length);
+  void SleepUntil(Nanos when);
+  void Account(IoClass io_class, uint64_t length, bool ok);
+
+  Runtime& runtime_;
+  const std::unique_ptr<BlockDevice> content_;
+  const std::string name_;
+  SpinLatch model_latch_;
+  const std::unique_ptr<DiskModel> model_;
+  IoAccounting accounting_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,67 @@
+// The header that every page on the device begins with, and the proof it carries:
+// checksum, page id, database id (mixed into the checksum) and write sequence.
+//
+//   OFFSET SIZE  FIELD
+//        0    8  checksum        XXH3-64 of bytes 8..page_size, seeded with the database id
+//        8    8  page id
+//       16    8  page LSN        of the newest log record applied to the page; 0 = never logged
+//       24    4  write sequence  counts the writes of this page id; the page map holds the expected one
+//       28    1  page type       PageType; 0 = never written
+//       29    3  zero
+//
+// All integers are little-endian. The layout fills checksum, page id and write sequence on the copy
+// that it writes; the others belong to the page's owner.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storage/base/ids.h"
+
+namespace latchkey {
+
+static_assert(std::endian::native == std::endian::little, "the page format is little-endian");
+
+struct PageHeader {
+  uint64_t checksum;
+  uint64_t page_id;
+  uint64_t lsn;
+  uint32_t write_sequence;
+  uint8_t page_type;
+  uint8_t zero[3];
+};
+static_assert(sizeof(PageHeader) == 32);
+inline constexpr size_t kPageHeaderSize = sizeof(PageHeader);
+
+inline constexpr uint32_t kMinPageSize = 4096;
+inline constexpr uint32_t kMaxPageSize = 65536;
+inline constexpr uint32_t kDefaultPageSize = 4096;
+
+/// Whether `bytes` is a page size we support: a power of two in 4-64 KiB.
+constexpr bool IsValidPageSize(uint64_t bytes) {
+  return std::has_single_bit(bytes) && bytes >= kMinPageSize && bytes <= kMaxPageSize;
+}
+
+enum class PageType : uint8_t {
+  kNone = 0,
+  kTreeLeaf = 1,
+  kTreeInner = 2,
+  kOverflow = 3,
+  kSegmentSummary = 16,
+  kPageMap = 17,
+  kSuperblock = 18,
+};
+
+/// Stamps identity, write sequence and checksum into `page`, which is about to be written.
+void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uint64_t database_id);
+
+/// What was read must be page `id` of database `database_id` at write sequence `expected_sequence`:
+/// otherwise DataLoss, whose message names page, what was expected and what was found.
+absl::Status VerifyPage(std::span<const std::byte> page, PageId id, uint32_t expected_sequence,
+                        uint64_t database_id);
+
+}  // namespace latchkey

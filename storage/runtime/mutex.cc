@@ -1,0 +1,27 @@
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+bool Mutex::LockSlow() {
+  for (uint32_t attempt = 0; attempt < 6;
+       ++attempt) {  // the spinning part of the runtime's back-off
+    runtime_.BackOff(attempt);
+    if (TryAcquire()) return false;
+  }
+  bool slept = false;
+  while (state_.exchange(2, std::memory_order_acquire) != 0) {
+    runtime_.WaitOnWord(state_, 2, kForever);
+    slept = true;
+  }
+  return slept;
+}
+
+bool CondVar::Wait(Mutex& mutex, Nanos timeout) {
+  const uint32_t seen = sequence_.load(std::memory_order_acquire);
+  mutex.Unlock();
+  const bool woken = mutex.runtime_.WaitOnWord(sequence_, seen, timeout);
+  mutex.Lock();
+  return woken;
+}
+
+}  // namespace latchkey

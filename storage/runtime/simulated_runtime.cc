@@ -1,0 +1,650 @@
+#include "storage/runtime/simulated_runtime.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "storage/base/check.h"
+#include "storage/base/hash.h"
+#include "storage/base/rng.h"
+#include "storage/base/status_macros.h"
+#include "storage/runtime/event_queue.h"
+#include "storage/runtime/exempt_allocations.h"
+#include "storage/runtime/fiber.h"
+#include "storage/runtime/sanitizers.h"
+
+namespace latchkey {
+namespace {
+
+constexpr Nanos kStartTime = kNanosPerSecond;  // so that "a moment ago" is a time, too
+constexpr int64_t kWallClockStart = 1'700'000'000;
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kTimer = UINT32_MAX - 1;  // the target of events that are not an actor's
+constexpr size_t kPurgeAbove = 1024;         // events; fewer stale ones are not worth a look
+
+Nanos SaturatingAdd(Nanos a, Nanos b) { return a > kForever - b ? kForever : a + b; }
+
+enum class State { kReady, kWaitsOnWord, kWaitsForEnd, kWantsProcessor, kEnded };
+
+uint64_t ChanceThreshold(double probability) {
+  if (probability <= 0) return 0;
+  return probability >= 1 ? UINT64_MAX : static_cast<uint64_t>(probability * 0x1.0p64);
+}
+
+}  // namespace
+
+class SimulatedRuntime::Scheduler {
+ public:
+  explicit Scheduler(const SimulationOptions& options)
+      : options_(options),
+        preempt_below_(ChanceThreshold(options.preempt_probability)),
+        rng_(options.seed),
+        free_processors_(options.processors),
+        stacks_(options.stack_bytes) {}
+
+  absl::Status Run(const std::function<void()>& main);
+  void StopAll();
+
+  /// The slot and the number of the new actor.
+  std::pair<uint32_t, uint64_t> Spawn(const std::string& name, std::function<void()> body);
+  void Join(uint32_t slot, uint64_t number);
+
+  Nanos Now();
+  void SleepFor(Nanos duration) { Pay(duration, /*yields=*/true); }
+  bool WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
+  void Wake(std::atomic<uint32_t>& word, uint32_t count);
+  void BackOff(uint32_t attempt);
+  void SchedulePoint();
+  uint32_t ActorIndex();
+  void ScheduleAt(Nanos when, std::function<void()> event);
+
+  void Note(uint64_t value) { history_ = MixHash(history_ + 0x9e3779b97f4a7c15u) ^ value; }
+  uint64_t history() const { return MixHash(history_); }
+  const SimulationStats& stats() const { return stats_; }
+  Nanos now() const { return now_; }
+  std::string Describe() const;
+
+ private:
+  struct ActorRecord {
+    Scheduler* scheduler = nullptr;
+    Fiber fiber;
+    std::string name;
+    std::function<void()> body;
+    uint64_t number = 0;  // of the spawn: never used again, unlike the slot
+    uint32_t slot = kNone;
+    uint32_t index = kNone;
+    State state = State::kEnded;
+    uint64_t ticket = 0;    // of the event that resumes it; any other one is stale
+    Nanos since = 0;        // when it gave up control
+    Nanos slice_start = 0;  // when it got its processor
+    bool has_processor = false;
+    bool timed_out = false;
+    uint32_t back_offs = 0;  // of the wait that it is in
+    std::atomic<uint32_t>* word = nullptr;
+    uint32_t expected = 0;
+    std::string waits_for;          // the name of the actor that it joins
+    std::vector<uint32_t> joiners;  // slots
+  };
+
+  static void RunActor(void* record);
+  [[noreturn]] void End(ActorRecord& actor);
+  [[noreturn]] void Stop(absl::Status outcome);
+  void AbandonAll();
+  ActorRecord& NewRecord();
+  uint32_t TakeIndex();
+
+  bool in_actor() const { return current_ != nullptr && !in_event_; }
+  // The caller of something that may give up control: only actors do.
+  ActorRecord& Me() {
+    LATCHKEY_CHECK(in_actor());
+    return *current_;
+  }
+
+  void Schedule(ActorRecord& actor, Nanos when);
+  // Lets the processor time that the caller has used pass, and `pause` more; `yields`: without
+  // using a processor.
+  void Pay(Nanos pause, bool yields = false);
+  // Suspends the caller; something is under way that will resume it, or it is a deadlock.
+  void GiveUpControl(ActorRecord& me);
+  // Takes events until one resumes an actor; nullptr when the run is over.
+  ActorRecord* Next();
+  void SwitchFrom(ActorRecord* me, ActorRecord* next);
+  void AfterSwitch();
+  bool CountHandOver();
+  void RunTimer(uint64_t ticket);
+  void StopWaiting(ActorRecord& actor);
+  bool TakeProcessor(ActorRecord& actor);
+  void GiveUpProcessor(ActorRecord& actor, Nanos when);
+  std::string Describe(const ActorRecord& actor) const;
+  absl::Status Diagnose(absl::StatusCode code, std::string_view what) const;
+
+  const SimulationOptions options_;
+  const uint64_t preempt_below_;
+  Rng rng_;
+  Nanos now_ = kStartTime;
+  Nanos debt_ = 0;  // processor time that the running actor has used and not paid
+  uint64_t history_ = 0;
+  uint64_t tickets_ = 0;
+  SimulationStats stats_;
+  uint64_t hand_over_limit_ = 0;
+  uint32_t free_processors_;
+  std::vector<uint32_t> want_processor_;  // slots
+
+  FiberStacks stacks_;
+  std::deque<ActorRecord> actors_;  // by slot; they stay where they are
+  std::vector<uint32_t> free_slots_;
+  uint32_t live_actors_ = 0;
+  std::vector<bool> used_indexes_;
+  uint32_t outside_index_ = kNone;
+
+  EventQueue events_;
+  // Looked up, never iterated: what they hash must not decide anything.
+  absl::flat_hash_map<uint64_t, std::function<void()>> timers_;                       // by ticket
+  absl::flat_hash_map<const std::atomic<uint32_t>*, std::vector<uint32_t>> waiters_;  // slots
+
+  Fiber outside_;                   // the caller of Run
+  ActorRecord* current_ = nullptr;  // nullptr: outside of Run
+  ActorRecord* ended_ = nullptr;    // its stack goes back once control has left it
+  bool in_event_ = false;
+  bool stopping_ = false;
+  absl::Status outcome_;
+  std::exception_ptr failure_;
+};
+
+// ---- A run
+
+absl::Status SimulatedRuntime::Scheduler::Run(const std::function<void()>& main) {
+  LATCHKEY_CHECK(current_ == nullptr);
+  const ScopedLeakAllowance allowance(options_.may_be_abandoned);
+  outcome_ = absl::OkStatus();
+  stopping_ = false;
+  hand_over_limit_ = SaturatingAdd(stats_.hand_overs, options_.max_hand_overs);
+  Spawn("main", [&main] { main(); });  // the function itself is never abandoned
+  if (ActorRecord* first = Next()) SwitchFrom(nullptr, first);
+  AbandonAll();
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return outcome_;
+}
+
+void SimulatedRuntime::Scheduler::Stop(absl::Status outcome) {
+  outcome_ = std::move(outcome);
+  stopping_ = true;
+  SwitchFrom(current_, nullptr);
+  LATCHKEY_CHECK(false);  // nobody resumes an actor of a stopped run
+  std::abort();
+}
+
+void SimulatedRuntime::Scheduler::StopAll() {
+  LATCHKEY_CHECK(current_ != nullptr || in_event_);
+  absl::Status stopped = absl::CancelledError("the simulation was stopped");
+  if (in_actor()) Stop(std::move(stopped));
+  outcome_ = std::move(stopped);
+  stopping_ = true;
+}
+
+void SimulatedRuntime::Scheduler::AbandonAll() {
+  for (ActorRecord& actor : actors_) {
+    if (actor.state == State::kEnded) continue;
+    // The stack stays: what outlives the run may point into it, if only to unlink itself.
+    actor.fiber.Abandon();
+    actor.state = State::kEnded;
+    actor.ticket = ++tickets_;
+    actor.joiners.clear();
+    actor.body = nullptr;
+    if (actor.index != kNone) used_indexes_[actor.index] = false;
+    free_slots_.push_back(actor.slot);
+  }
+  live_actors_ = 0;
+  debt_ = 0;
+  free_processors_ = options_.processors;
+  want_processor_.clear();
+  events_.Clear();
+  timers_.clear();
+  waiters_.clear();
+}
+
+// ---- Actors
+
+SimulatedRuntime::Scheduler::ActorRecord& SimulatedRuntime::Scheduler::NewRecord() {
+  if (!free_slots_.empty()) {
+    ActorRecord& actor = actors_[free_slots_.back()];
+    free_slots_.pop_back();
+    return actor;
+  }
+  ActorRecord& actor = actors_.emplace_back();
+  actor.scheduler = this;
+  actor.slot = static_cast<uint32_t>(actors_.size() - 1);
+  return actor;
+}
+
+std::pair<uint32_t, uint64_t> SimulatedRuntime::Scheduler::Spawn(const std::string& name,
+                                                                 std::function<void()> body) {
+  LATCHKEY_CHECK(in_actor() || live_actors_ == 0);  // events and the outside spawn nothing
+  ActorRecord& actor = NewRecord();
+  actor.name = name;
+  actor.body = std::move(body);
+  actor.number = stats_.actors++;
+  actor.index = kNone;
+  actor.state = State::kReady;
+  actor.has_processor = false;
+  actor.since = now_;
+  LATCHKEY_CHECK(actor.fiber.Prepare(stacks_, &RunActor, &actor));
+  ++live_actors_;
+  Schedule(actor, SaturatingAdd(now_, debt_ + rng_.Below(2 * options_.step_cost + 1)));
+  const std::pair<uint32_t, uint64_t> identity(actor.slot, actor.number);
+  if (in_actor()) Pay(options_.step_cost);  // the new actor may have ended behind this
+  return identity;
+}
+
+void SimulatedRuntime::Scheduler::RunActor(void* record) {
+  auto& actor = *static_cast<ActorRecord*>(record);
+  Scheduler& scheduler = *actor.scheduler;
+  scheduler.AfterSwitch();
+  std::exception_ptr failure;
+  try {
+    const std::function<void()> body = std::move(actor.body);
+    body();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const ExemptAllocations simulation;
+  if (failure != nullptr) {
+    scheduler.failure_ = std::move(failure);
+    scheduler.Stop(absl::OkStatus());
+  }
+  scheduler.End(actor);
+}
+
+void SimulatedRuntime::Scheduler::End(ActorRecord& actor) {
+  const Nanos when = SaturatingAdd(now_, std::exchange(debt_, 0));
+  actor.state = State::kEnded;
+  actor.ticket = ++tickets_;
+  actor.body = nullptr;
+  if (actor.index != kNone) used_indexes_[actor.index] = false;
+  for (const uint32_t joiner : std::exchange(actor.joiners, {})) Schedule(actors_[joiner], when);
+  GiveUpProcessor(actor, when);
+  free_slots_.push_back(actor.slot);
+  --live_actors_;
+  ActorRecord* next = Next();
+  ended_ = &actor;
+  current_ = next;
+  Fiber::SwitchForGood(actor.fiber, next != nullptr ? next->fiber : outside_);
+}
+
+void SimulatedRuntime::Scheduler::Join(uint32_t slot, uint64_t number) {
+  ActorRecord& other = actors_[slot];
+  if (other.number != number || other.state == State::kEnded) return;
+  ActorRecord& me = Me();
+  Pay(options_.step_cost);
+  if (other.number != number || other.state == State::kEnded) return;
+  me.state = State::kWaitsForEnd;
+  me.waits_for = other.name;
+  me.ticket = ++tickets_;
+  other.joiners.push_back(me.slot);
+  GiveUpProcessor(me, now_);
+  GiveUpControl(me);
+}
+
+uint32_t SimulatedRuntime::Scheduler::TakeIndex() {
+  const auto free = std::find(used_indexes_.begin(), used_indexes_.end(), false);
+  const auto index = static_cast<uint32_t>(free - used_indexes_.begin());
+  LATCHKEY_CHECK(index < kMaxActors);
+  if (free == used_indexes_.end()) used_indexes_.push_back(false);
+  used_indexes_[index] = true;
+  return index;
+}
+
+uint32_t SimulatedRuntime::Scheduler::ActorIndex() {
+  uint32_t& index = current_ != nullptr ? current_->index : outside_index_;
+  if (__builtin_expect(index == kNone, 0)) index = TakeIndex();
+  return index;
+}
+
+// ---- Handing over
+
+void SimulatedRuntime::Scheduler::Schedule(ActorRecord& actor, Nanos when) {
+  actor.ticket = ++tickets_;
+  if (actor.state != State::kWaitsOnWord) actor.state = State::kReady;
+  events_.Push({.when = when, .salt = rng_.Next(), .ticket = actor.ticket, .target = actor.slot});
+  if (events_.size() > kPurgeAbove && events_.size() > 4 * (live_actors_ + timers_.size())) {
+    events_.Purge([this](const VirtualEvent& event) {
+      return event.target != kTimer && actors_[event.target].ticket != event.ticket;
+    });
+  }
+}
+
+bool SimulatedRuntime::Scheduler::CountHandOver() {
+  if (++stats_.hand_overs <= hand_over_limit_) return true;
+  outcome_ = Diagnose(absl::StatusCode::kDeadlineExceeded, "more hand-overs than max_hand_overs");
+  stopping_ = true;
+  return false;
+}
+
+void SimulatedRuntime::Scheduler::Pay(Nanos pause, bool yields) {
+  ActorRecord& me = Me();
+  const Nanos used_until = SaturatingAdd(now_, std::exchange(debt_, 0));
+  const Nanos due = SaturatingAdd(used_until, pause);
+  const bool slice_is_over =
+      !want_processor_.empty() && due - me.slice_start >= options_.time_slice;
+  if (yields || slice_is_over) GiveUpProcessor(me, used_until);
+  const bool has_processor = options_.processors == 0 || me.has_processor;
+  if (has_processor && (events_.empty() || due < events_.earliest().when)) {
+    now_ = due;  // nobody else is due before
+    if (!CountHandOver()) Stop(std::move(outcome_));
+    return;
+  }
+  me.state = State::kReady;
+  Schedule(me, due);
+  GiveUpControl(me);
+}
+
+void SimulatedRuntime::Scheduler::GiveUpControl(ActorRecord& me) {
+  me.since = now_;
+  ActorRecord* next = Next();
+  if (next != &me) SwitchFrom(&me, next);
+}
+
+SimulatedRuntime::Scheduler::ActorRecord* SimulatedRuntime::Scheduler::Next() {
+  while (!stopping_ && live_actors_ > 0) {
+    if (events_.empty()) {
+      outcome_ = Diagnose(absl::StatusCode::kInternal, "deadlock: all wait and nothing is due");
+      stopping_ = true;
+      break;
+    }
+    const VirtualEvent event = events_.Pop();
+    if (event.target == kTimer) {
+      now_ = std::max(now_, event.when);
+      RunTimer(event.ticket);
+      continue;
+    }
+    ActorRecord& actor = actors_[event.target];
+    if (actor.ticket != event.ticket) continue;
+    now_ = std::max(now_, event.when);
+    if (actor.state == State::kWaitsOnWord) {
+      actor.timed_out = true;
+      StopWaiting(actor);
+    }
+    if (!TakeProcessor(actor)) continue;
+    if (!CountHandOver()) break;
+    Note(now_);
+    Note(actor.number);
+    return &actor;
+  }
+  return nullptr;
+}
+
+void SimulatedRuntime::Scheduler::SwitchFrom(ActorRecord* me, ActorRecord* next) {
+  current_ = next;
+  Fiber::Switch(me != nullptr ? me->fiber : outside_, next != nullptr ? next->fiber : outside_);
+  AfterSwitch();
+}
+
+void SimulatedRuntime::Scheduler::AfterSwitch() {
+  if (ended_ != nullptr) std::exchange(ended_, nullptr)->fiber.Release(stacks_);
+}
+
+void SimulatedRuntime::Scheduler::RunTimer(uint64_t ticket) {
+  const auto found = timers_.find(ticket);
+  const std::function<void()> event = std::move(found->second);
+  timers_.erase(found);
+  ++stats_.timer_events;
+  Note(now_);
+  Note(~ticket);
+  in_event_ = true;
+  event();
+  in_event_ = false;
+}
+
+void SimulatedRuntime::Scheduler::ScheduleAt(Nanos when, std::function<void()> event) {
+  const uint64_t ticket = ++tickets_;
+  timers_.emplace(ticket, std::move(event));
+  events_.Push({.when = when, .salt = rng_.Next(), .ticket = ticket, .target = kTimer});
+}
+
+// ---- Processors
+
+bool SimulatedRuntime::Scheduler::TakeProcessor(ActorRecord& actor) {
+  if (options_.processors == 0 || actor.has_processor) return true;
+  if (free_processors_ == 0) {
+    actor.state = State::kWantsProcessor;
+    want_processor_.push_back(actor.slot);
+    return false;
+  }
+  --free_processors_;
+  actor.has_processor = true;
+  actor.slice_start = now_;
+  return true;
+}
+
+void SimulatedRuntime::Scheduler::GiveUpProcessor(ActorRecord& actor, Nanos when) {
+  if (!std::exchange(actor.has_processor, false)) return;
+  if (want_processor_.empty()) {
+    ++free_processors_;
+    return;
+  }
+  const auto chosen =
+      want_processor_.begin() + static_cast<std::ptrdiff_t>(rng_.Below(want_processor_.size()));
+  ActorRecord& next = actors_[*chosen];
+  want_processor_.erase(chosen);
+  next.has_processor = true;
+  next.slice_start = when;
+  Schedule(next, when);
+}
+
+void SimulatedRuntime::Scheduler::SchedulePoint() {
+  if (!in_actor()) return;
+  ++stats_.schedule_points;
+  debt_ += options_.step_cost;
+  if (preempt_below_ != 0 && rng_.Next() < preempt_below_) {
+    ++stats_.preemptions;
+    Pay(rng_.Below((options_.max_preemption >> rng_.Below(12)) + 1));
+  } else if (debt_ >= options_.quantum) {
+    Pay(0);
+  }
+}
+
+// ---- Waiting
+
+Nanos SimulatedRuntime::Scheduler::Now() {
+  if (in_actor()) {  // who polls the clock must see it go on
+    debt_ += std::max<Nanos>(options_.step_cost, 1);
+    if (debt_ >= options_.quantum) Pay(0);
+  }
+  return now_;
+}
+
+bool SimulatedRuntime::Scheduler::WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected,
+                                             Nanos timeout) {
+  SchedulePoint();
+  ActorRecord& me = Me();
+  if (debt_ > 0) Pay(0);
+  if (word.load(std::memory_order_acquire) != expected) return true;
+  me.state = State::kWaitsOnWord;
+  me.word = &word;
+  me.expected = expected;
+  me.timed_out = false;
+  me.ticket = ++tickets_;
+  if (timeout != kForever) Schedule(me, SaturatingAdd(now_, timeout));
+  waiters_[&word].push_back(me.slot);
+  GiveUpProcessor(me, now_);
+  GiveUpControl(me);
+  return !me.timed_out;
+}
+
+void SimulatedRuntime::Scheduler::StopWaiting(ActorRecord& actor) {
+  const auto found = waiters_.find(actor.word);
+  std::vector<uint32_t>& slots = found->second;
+  slots.erase(std::find(slots.begin(), slots.end(), actor.slot));
+  if (slots.empty()) waiters_.erase(found);
+  actor.state = State::kReady;
+}
+
+void SimulatedRuntime::Scheduler::Wake(std::atomic<uint32_t>& word, uint32_t count) {
+  bool woke_any = false;
+  for (; count > 0; --count) {
+    const auto found = waiters_.find(&word);
+    if (found == waiters_.end()) break;
+    ActorRecord& actor = actors_[found->second[rng_.Below(found->second.size())]];
+    StopWaiting(actor);
+    // Being woken takes as long as a step or two of the waker, so either may go on first.
+    Schedule(actor, SaturatingAdd(now_, debt_ + rng_.Below(2 * options_.step_cost + 1)));
+    woke_any = true;
+  }
+  if (!in_actor()) return;
+  if (woke_any) {
+    Pay(options_.step_cost);
+  } else {
+    SchedulePoint();
+  }
+}
+
+void SimulatedRuntime::Scheduler::BackOff(uint32_t attempt) {
+  constexpr uint32_t kSpins = 6, kYields = 6, kDoublings = 5;  // as on threads
+  ActorRecord& me = Me();
+  me.back_offs = attempt + 1;
+  if (attempt > options_.max_back_offs) {
+    Stop(Diagnose(absl::StatusCode::kDeadlineExceeded, "more back-offs than max_back_offs"));
+  }
+  Nanos pause = kNanosPerMicro;
+  if (attempt < kSpins) {
+    pause = Nanos{40} << attempt;
+  } else if (attempt >= kSpins + kYields) {
+    pause = (5 * kNanosPerMicro) << std::min(attempt - kSpins - kYields, kDoublings);
+  }
+  // Seeded, lest two that wait for each other stay in step.
+  Pay(pause + rng_.Below(pause / 2 + 1), /*yields=*/attempt >= kSpins);
+  me.back_offs = 0;
+}
+
+// ---- Reports
+
+std::string SimulatedRuntime::Scheduler::Describe(const ActorRecord& actor) const {
+  const double since_ms = static_cast<double>(actor.since - kStartTime) / kNanosPerMilli;
+  std::string what;
+  switch (actor.state) {
+    case State::kReady:
+      what = actor.back_offs > 0 ? fmt::format("backs off, {} times so far", actor.back_offs)
+                                 : std::string("could run");
+      break;
+    case State::kWaitsOnWord:
+      what = fmt::format("waits on a word that was {} and is {}", actor.expected,
+                         actor.word->load(std::memory_order_relaxed));
+      break;
+    case State::kWaitsForEnd:
+      what = "waits for the end of " + actor.waits_for;
+      break;
+    case State::kWantsProcessor:
+      what = "wants a processor";
+      break;
+    case State::kEnded:
+      what = "has ended";
+      break;
+  }
+  return fmt::format("  {} (actor {}): {}, since {:.6f} ms\n", actor.name, actor.number, what,
+                     since_ms);
+}
+
+std::string SimulatedRuntime::Scheduler::Describe() const {
+  std::vector<const ActorRecord*> live;
+  for (const ActorRecord& actor : actors_) {
+    if (actor.state != State::kEnded) live.push_back(&actor);
+  }
+  std::sort(live.begin(), live.end(),
+            [](const ActorRecord* a, const ActorRecord* b) { return a->number < b->number; });
+  std::string lines;
+  for (const ActorRecord* actor : live) lines += Describe(*actor);
+  return lines;
+}
+
+absl::Status SimulatedRuntime::Scheduler::Diagnose(absl::StatusCode code,
+                                                   std::string_view what) const {
+  return MakeStatus(code, "{}, at {:.6f} ms of virtual time, seed {}:\n{}", what,
+                    static_cast<double>(now_ - kStartTime) / kNanosPerMilli, options_.seed,
+                    Describe());
+}
+
+// ---- SimulatedRuntime
+
+SimulatedRuntime::SimulatedRuntime(const SimulationOptions& options)
+    : Runtime(/*has_schedule_points=*/true), scheduler_(std::make_unique<Scheduler>(options)) {}
+
+SimulatedRuntime::~SimulatedRuntime() = default;
+
+namespace {
+
+template <typename Scheduler>
+class SimulatedActor final : public Actor {
+ public:
+  SimulatedActor(Scheduler& scheduler, uint32_t slot, uint64_t number)
+      : scheduler_(scheduler), slot_(slot), number_(number) {}
+  ~SimulatedActor() override { Join(); }
+  void Join() override {
+    const ExemptAllocations simulation;
+    scheduler_.Join(slot_, number_);
+  }
+
+ private:
+  Scheduler& scheduler_;
+  const uint32_t slot_;
+  const uint64_t number_;
+};
+
+}  // namespace
+
+absl::Status SimulatedRuntime::Run(const std::function<void()>& main) {
+  return scheduler_->Run(main);
+}
+void SimulatedRuntime::StopAll() { scheduler_->StopAll(); }
+uint64_t SimulatedRuntime::history_hash() const { return scheduler_->history(); }
+void SimulatedRuntime::NoteInHistory(uint64_t value) { scheduler_->Note(value); }
+SimulationStats SimulatedRuntime::stats() const { return scheduler_->stats(); }
+std::string SimulatedRuntime::DescribeActors() const { return scheduler_->Describe(); }
+void SimulatedRuntime::ScheduleAt(Nanos when, std::function<void()> event) {
+  const ExemptAllocations simulation;
+  scheduler_->ScheduleAt(when, std::move(event));
+}
+
+std::unique_ptr<Actor> SimulatedRuntime::Spawn(const std::string& name,
+                                               std::function<void()> body) {
+  const ExemptAllocations simulation;
+  const auto [slot, number] = scheduler_->Spawn(name, std::move(body));
+  return std::make_unique<SimulatedActor<Scheduler>>(*scheduler_, slot, number);
+}
+Nanos SimulatedRuntime::Now() {
+  const ExemptAllocations simulation;
+  return scheduler_->Now();
+}
+int64_t SimulatedRuntime::WallClockSeconds() {
+  return kWallClockStart + static_cast<int64_t>(scheduler_->now() / kNanosPerSecond);
+}
+void SimulatedRuntime::SleepFor(Nanos duration) {
+  const ExemptAllocations simulation;
+  scheduler_->SleepFor(duration);
+}
+bool SimulatedRuntime::WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
+  const ExemptAllocations simulation;
+  return scheduler_->WaitOnWord(word, expected, timeout);
+}
+void SimulatedRuntime::Wake(std::atomic<uint32_t>& word, uint32_t count) {
+  const ExemptAllocations simulation;
+  scheduler_->Wake(word, count);
+}
+void SimulatedRuntime::BackOff(uint32_t attempt) {
+  const ExemptAllocations simulation;
+  scheduler_->BackOff(attempt);
+}
+uint32_t SimulatedRuntime::ActorIndex() {
+  const ExemptAllocations simulation;
+  return scheduler_->ActorIndex();
+}
+void SimulatedRuntime::OnSchedulePoint() {
+  const ExemptAllocations simulation;
+  scheduler_->SchedulePoint();
+}
+
+}  // namespace latchkey

@@ -1,0 +1,95 @@
+// Allocations that fail on demand: the k-th one since AllocationFaults::Arm, once or from then on.
+//
+// Replaces the global operator new and delete, so exactly one file of a program includes it. What
+// ExemptAllocations covers neither counts nor fails.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "storage/runtime/exempt_allocations.h"
+
+namespace latchkey {
+
+/// Thread-safe.
+class AllocationFaults {
+ public:
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  /// From now on allocations are counted from 0, and number `fails` fails; with `from_then_on` all
+  /// behind it, too.
+  static void Arm(uint64_t fails, bool from_then_on) {
+    count_.store(0);
+    injected_.store(0);
+    fails_.store(fails);
+    from_then_on_.store(from_then_on);
+    armed_.store(true);
+  }
+  static void Disarm() { armed_.store(false); }
+  static uint64_t count() { return count_.load(); }
+  static uint64_t injected() { return injected_.load(); }
+
+  /// Whether the allocation that is asked for fails.
+  static bool Fails() {
+    if (!armed_.load(std::memory_order_relaxed) || exempt_allocations > 0) return false;
+    const uint64_t number = count_.fetch_add(1, std::memory_order_relaxed);
+    const uint64_t fails = fails_.load(std::memory_order_relaxed);
+    if (number != fails && !(number > fails && from_then_on_.load(std::memory_order_relaxed))) {
+      return false;
+    }
+    injected_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  inline static std::atomic<bool> armed_{false}, from_then_on_{false};
+  inline static std::atomic<uint64_t> fails_{kNever}, count_{0}, injected_{0};
+};
+
+namespace failing_new {
+
+inline void* Allocate(size_t size, size_t alignment) {
+  if (AllocationFaults::Fails()) return nullptr;
+  if (size == 0) size = 1;
+  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(size);
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+inline void* AllocateOrThrow(size_t size, size_t alignment) {
+  void* memory = Allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace failing_new
+}  // namespace latchkey
+
+// NOLINTBEGIN(misc-definitions-in-headers)
+void* operator new(size_t size) { return latchkey::failing_new::AllocateOrThrow(size, 1); }
+void* operator new[](size_t size) { return latchkey::failing_new::AllocateOrThrow(size, 1); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return latchkey::failing_new::Allocate(size, 1);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return latchkey::failing_new::Allocate(size, 1);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return latchkey::failing_new::AllocateOrThrow(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return latchkey::failing_new::AllocateOrThrow(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+// NOLINTEND(misc-definitions-in-headers)

@@ -1,0 +1,122 @@
+// A PageStore for tests: a map from page id to bytes. It shows what the layers above ask of a
+// store, and it can be told to fail.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "storage/page_store.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// Thread-safe. Writes are durable at once.
+class MapPageStore final : public PageStore {
+ public:
+  MapPageStore(Runtime& runtime, uint32_t page_size) : mutex_(runtime), page_size_(page_size) {}
+
+  /// While set, writes fail with Unavailable.
+  std::atomic<bool> fail_writes{false};
+  /// While set, allocations fail with ResourceExhausted.
+  std::atomic<bool> full{false};
+
+  uint32_t page_size() const override { return page_size_; }
+
+  absl::StatusOr<PageId> AllocatePage() override {
+    if (full) return absl::ResourceExhaustedError("the test's store is full");
+    MutexLock lock(mutex_);
+    if (!free_.empty()) {
+      const PageId id = free_.back();
+      free_.pop_back();
+      return id;
+    }
+    return PageId{limit_++};
+  }
+  absl::Status AdoptPage(PageId id) override {
+    if (full) return absl::ResourceExhaustedError("the test's store is full");
+    MutexLock lock(mutex_);
+    while (limit_ <= Raw(id)) free_.push_back(PageId{limit_++});
+    std::erase(free_, id);
+    return absl::OkStatus();
+  }
+  bool IsAllocated(PageId id) const override {
+    MutexLock lock(mutex_);
+    return Raw(id) < limit_ && std::find(free_.begin(), free_.end(), id) == free_.end();
+  }
+  void FreePage(PageId id) override {
+    MutexLock lock(mutex_);
+    pages_.erase(Raw(id));
+    free_.push_back(id);
+  }
+  uint64_t page_id_limit() const override { return limit_; }
+
+  absl::Status ReadPage(PageId id, std::byte* out) override {
+    MutexLock lock(mutex_);
+    ++stats_.page_reads;
+    const auto it = pages_.find(Raw(id));
+    if (it == pages_.end()) return absl::NotFoundError("page was never written");
+    std::memcpy(out, it->second.data(), page_size_);
+    return absl::OkStatus();
+  }
+  void ReadPages(std::span<PageRead> reads) override {
+    for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
+  }
+
+  absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t) override {
+    return std::make_unique<Writer>(*this);
+  }
+  WriteTicket accepted_ticket() const override { return ticket_; }
+  WriteTicket durable_ticket() const override { return ticket_; }
+  absl::Status Flush() override { return absl::OkStatus(); }
+  absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
+  absl::Status WriteStatus() const override { return absl::OkStatus(); }
+  void SetCheckpointGate(std::function<absl::Status()>) override {}
+  void SetCopySource(CopyIfCleanFunction) override {}
+  uint64_t memory_bytes() const override { return 0; }
+  PageStoreStats stats() const override {
+    MutexLock lock(mutex_);
+    PageStoreStats stats = stats_;
+    stats.live_pages = pages_.size();
+    return stats;
+  }
+  void ResetExtremes() override {}
+  BlockDevice& device() override { std::abort(); }
+
+ private:
+  class Writer final : public PageWriter {
+   public:
+    explicit Writer(MapPageStore& store) : store_(store) {}
+    absl::Status Submit(std::span<const PageWrite> writes, size_t* accepted) override {
+      *accepted = 0;
+      if (store_.fail_writes) return absl::UnavailableError("the test's store refuses writes");
+      MutexLock lock(store_.mutex_);
+      for (const PageWrite& write : writes) {
+        store_.pages_[Raw(write.id)].assign(write.data, write.data + store_.page_size_);
+        ++store_.stats_.user_page_writes;
+        ++store_.ticket_;
+        ++*accepted;
+      }
+      return absl::OkStatus();
+    }
+    absl::Status Wait(size_t) override { return absl::OkStatus(); }
+    size_t outstanding() const override { return 0; }
+
+   private:
+    MapPageStore& store_;
+  };
+
+  mutable Mutex mutex_;
+  const uint32_t page_size_;
+  std::map<uint64_t, std::vector<std::byte>> pages_;
+  std::vector<PageId> free_;
+  std::atomic<uint64_t> limit_{0};
+  std::atomic<WriteTicket> ticket_{0};
+  PageStoreStats stats_;
+};
+
+}  // namespace latchkey

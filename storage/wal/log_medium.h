@@ -1,0 +1,60 @@
+// LogMedium: a log's device, and which segment of the stream lies where on it. What reading and
+// writing of a log share.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "storage/device/block_device.h"
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+#include "storage/wal/log_format.h"
+#include "storage/wal/segment_table.h"
+
+namespace latchkey {
+
+/// Thread-safe but for `table`, which `latch` guards.
+struct LogMedium {
+  LogMedium(Runtime& rt, std::unique_ptr<BlockDevice> log_device)
+      : runtime(rt), device(std::move(log_device)) {}
+
+  std::optional<SegmentTable::Entry> FindSegment(uint64_t index) {
+    SpinLatchGuard guard(latch, runtime);
+    return table.Find(index);
+  }
+  /// The end of the stream that can be read in one go from `lsn` on: up to the first segment that
+  /// has no slot.
+  uint64_t ReadableEnd(uint64_t lsn) {
+    SpinLatchGuard guard(latch, runtime);
+    return geometry.StartOf(table.EndOfRun(geometry.IndexOf(lsn)));
+  }
+
+  Runtime& runtime;
+  const std::unique_ptr<BlockDevice> device;
+  LogGeometry geometry;
+  uint64_t database_id = 0;
+  std::string name;  ///< for messages
+  SpinLatch latch;
+  SegmentTable table;
+};
+
+/// Reads the stream from `lsn` on into all of `out`. REQUIRES: whole blocks below ReadableEnd(lsn),
+/// `out` aligned for the device. Errors: the device's, with the log's name and the position.
+absl::Status ReadStream(LogMedium& medium, uint64_t lsn, std::span<std::byte> out);
+
+/// Says in both copies of the file header that the device holds `slots` slots; durable on return.
+/// One copy is sound at every instant.
+absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots);
+
+/// Writes headers that say "free" into `count` slots from `first` on, so that a header that cannot
+/// be read is always damage. They are durable after the next sync.
+absl::Status WriteFreeHeaders(LogMedium& medium, uint64_t first, uint64_t count);
+
+}  // namespace latchkey

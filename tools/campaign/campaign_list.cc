@@ -1,0 +1,33 @@
+#include "tools/campaign/campaign_list.h"
+
+#include "tools/campaign/canary_campaign.h"
+#include "tools/campaign/corruption_campaign.h"
+#include "tools/campaign/crash_command.h"
+#include "tools/campaign/fault_campaign.h"
+#include "tools/campaign/isolation_campaign.h"
+#include "tools/campaign/kill_campaign.h"
+#include "tools/campaign/model_campaign.h"
+#include "tools/campaign/tpcc_crash.h"
+
+namespace latchkey {
+
+std::span<const Campaign> Campaigns() {
+  static constexpr Campaign kCampaigns[] = {
+      {"corruption", "one damage after the other in small databases: right data or a named error",
+       RunCorruptionCommand},
+      {"crash", "crashes at every event of a recorded run, and again in recovery", RunCrashCommand},
+      {"faults", "the k-th call fails, once or from then on, in each phase of a database's life",
+       RunFaultCommand},
+      {"isolation", "concurrent transactions: commit-order replay and dependency cycles",
+       RunIsolationCampaign},
+      {"kills", "kill -9 on databases in files, and what is left", RunKillCampaign},
+      {"model", "operation lists against an ordered map, over combinations of options",
+       RunModelCampaign},
+      {"tpcc-crash", "TPC-C-lite after kills and power losses", RunTpccCrashCampaign},
+      {"canaries", "seeded bugs of the engine, each of which the campaigns must find",
+       RunCanaryCampaign},
+  };
+  return kCampaigns;
+}
+
+}  // namespace latchkey

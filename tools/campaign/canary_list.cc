@@ -1,0 +1,119 @@
+#include "tools/campaign/canary_list.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey {
+namespace {
+
+constexpr std::string_view kOverwrite = "crash-overwrite", kLfs = "crash-lfs",
+                           kHylog = "crash-hylog", kGroup = "crash-group", kIsolation = "isolation",
+                           kModel = "model", kFaults = "faults", kCorruption = "corruption";
+
+constexpr Canary kCanaries[] = {
+    // Of RELIABILITY.md 3.0.
+    {"no-torn-page-protection", "pages are written in place without a copy elsewhere", kOverwrite},
+    {"ack-before-flush", "a commit is acknowledged before its log is synced", kOverwrite},
+    {"log-reclaimed-before-data-flush", "a checkpoint lets log go whose pages are not written",
+     kOverwrite},
+    {"superblock-single-copy", "one superblock, written over itself", kOverwrite},
+    {"page-before-its-log", "pages are written before the log of their changes", kGroup},
+    {"log-without-checksum", "a torn group of the log is taken for whole", kOverwrite},
+    {"recovery-resets-log-before-flush", "recovery lets the log go before its pages are written",
+     kOverwrite},
+    {"log-tail-rewritten", "the last block of the log is written again with the next group",
+     kOverwrite},
+    {"recovery-reuses-doublewrite-area",
+     "recovery clears the doublewrite area before its repairs are durable", kOverwrite},
+    {"log-ring-overrun", "one segment of the log too many is given to new groups", kOverwrite},
+    // Log and recovery.
+    {"epoch-not-bumped", "the log goes on after a crash in the epoch of before", kOverwrite},
+    {"checkpoint-forgets-running-transactions",
+     "the log that undo of running transactions needs goes with a checkpoint", kOverwrite},
+    {"checkpoint-misses-pages", "a checkpoint leaves one changed frame in eight unwritten",
+     kOverwrite},
+    {"redo-skips-a-block", "redo takes a change in the same 512 bytes of log for applied",
+     kOverwrite},
+    {"recovery-keeps-unfinished-inserts", "undo leaves what unfinished transactions inserted",
+     kOverwrite},
+    {"rollback-without-compensation", "a rollback writes no compensation records", kOverwrite},
+    {"recovery-leaks-old-values", "recovery forgets replaced overflow chains", kOverwrite},
+    // Layouts.
+    {"superblock-before-what-it-names", "a superblock is written before the map it names is synced",
+     kLfs},
+    {"doublewrite-without-sync", "pages go to their places before their copies are durable",
+     kOverwrite},
+    {"doublewrite-area-not-alternated",
+     "a doublewrite area is written again before the pages from it are durable", kGroup},
+    {"journal-before-data", "the map journal names slots whose pages are not durable", kLfs},
+    {"journal-entry-dropped", "every second change of the map is not journalled", kLfs},
+    {"slot-reused-before-journal", "a slot is free before the change that supersedes it is durable",
+     kHylog},
+    {"freed-page-reused-at-once", "the id of a freed page is given out before its free is durable",
+     kGroup},
+    {"page-checksum-ignored", "the checksum of a page that was read is not looked at", kOverwrite},
+    {"page-identity-ignored", "a page that was read is taken for the one that was asked for",
+     kCorruption},
+    {"sync-error-swallowed", "a round of the map journal goes on when the data's sync has failed",
+     kFaults},
+    // Trees and pages.
+    {"separator-off-by-one", "a split's separator is the last key on its left", kModel},
+    {"merge-loses-a-record", "uniting two pages loses the last record", kModel},
+    {"cursor-skips-at-a-leaf", "a scan skips the first key of the next leaf", kModel},
+    {"dirty-bit-lost", "one changed page in eight is not marked dirty", kModel},
+    // Transactions.
+    {"rollback-forgets-a-record", "a rollback leaves the first change", kModel},
+    {"savepoint-off-by-one", "a return to a savepoint undoes one change too few", kModel},
+    {"old-value-freed-at-once", "a replaced long value is freed while others may need it", kModel},
+    {"versions-collected-too-early", "old versions go while snapshots need them", kIsolation},
+    {"snapshot-sees-the-next-commit", "a snapshot sees one commit too many", kIsolation},
+    {"write-conflict-unnoticed", "a write over a change after the snapshot is let through",
+     kIsolation},
+    {"reads-not-validated", "serializable transactions commit without looking at their reads",
+     kIsolation},
+    {"validation-misses-the-first-commit", "the first commit after the snapshot is not compared",
+     kIsolation},
+    {"phantoms-not-noted", "a scan is not noted beyond its first key", kIsolation},
+};
+
+CanaryNet CrashNet(std::string_view name, std::vector<std::string> flags) {
+  flags.insert(flags.begin(), "crash");
+  return {name, std::move(flags), "states"};
+}
+
+}  // namespace
+
+std::span<const Canary> Canaries() { return kCanaries; }
+
+const Canary* FindCanary(std::string_view name) {
+  const auto found = std::find_if(std::begin(kCanaries), std::end(kCanaries),
+                                  [&](const Canary& canary) { return canary.name == name; });
+  return found == std::end(kCanaries) ? nullptr : found;
+}
+
+std::span<const CanaryNet> CanaryNets() {
+  static const std::vector<CanaryNet> nets = {
+      // Short runs, crashed often, also in recovery; long ones, in which space is reused.
+      CrashNet(kOverwrite,
+               {"--layout=overwrite", "--seeds=1..4", "--states=300", "--recovery-every=2"}),
+      CrashNet(kGroup, {"--layout=overwrite", "--durability=group", "--transactions=200",
+                        "--seeds=1..4", "--states=200", "--recovery-every=8"}),
+      CrashNet(kLfs, {"--layout=lfs", "--space-utilization=0.95", "--transactions=200",
+                      "--seeds=1..4", "--states=200", "--recovery-every=4"}),
+      CrashNet(kHylog, {"--layout=hylog", "--segment-cleaning=hole-plugging",
+                        "--space-utilization=0.98", "--seeds=1..4", "--states=300"}),
+      {kIsolation,
+       {"isolation", "--simulated", "--transactions=8000", "--cells=1"},
+       "transactions"},
+      {kModel,
+       {"model", "--operations=60000", "--list=1000", "--cells=1", "--shrink=0"},
+       "operations"},
+      {kFaults, {"faults", "--layout=lfs", "--phase=commit,checkpoint", "--calls=12"}, "runs"},
+      {kCorruption,
+       {"corruption", "--layout=overwrite", "--image=closed", "--cases=4000", "--jobs=1"},
+       "cases"},
+  };
+  return nets;
+}
+
+}  // namespace latchkey

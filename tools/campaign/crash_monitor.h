@@ -1,0 +1,109 @@
+// What must be durable before what, watched at the devices of a database from outside: the engine's
+// own idea of what is durable is not asked (RELIABILITY.md 3.1, always-on monitors).
+//
+//  1. A page is written, to its slot or to a doublewrite area, when the log is durable behind its
+//     LSN.
+//  2. A page that was put into a doublewrite area goes to its slot when the area is durable.
+//  3. A group of the map journal is written when the pages that it names are durable.
+//  4. A superblock is written when its checkpoint, the log up to the end that its client root
+//     names, the journal up to where its replay begins, and the copy written before it are durable.
+//
+// What a disk holds when the watch begins is durable: it is what a crash has left.
+//
+// Thread-safety: as DiskMonitor, one call at a time.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "storage/device/faulty/crash_recorder.h"
+#include "storage/wal/log_format.h"
+
+namespace latchkey {
+
+struct JournalEntry;
+
+/// What the monitor has to know of a database's files, and their places in the machine.
+struct DatabaseOnDisks {
+  static constexpr uint32_t kData = 0, kLog = 1, kJournal = 2;
+
+  uint64_t database_id = 0;
+  uint32_t page_size = 0;
+  LogGeometry log, journal;
+};
+
+/// Whether what lies there is a header of the log's file or of one of its segments.
+bool IsLogHeader(const LogGeometry& geometry, uint64_t offset);
+
+/// How far one log is written and durable, as its device sees it: groups follow each other, one at
+/// a time.
+class LogProgress {
+ public:
+  LogProgress(const LogGeometry& geometry, uint64_t database_id)
+      : geometry_(geometry), database_id_(database_id) {}
+
+  /// The header of the group that begins in this write, if one does.
+  std::optional<GroupHeader> GroupIn(uint64_t offset, std::span<const std::byte> bytes) const;
+  void OnSubmitted(uint64_t offset, std::span<const std::byte> bytes);
+  /// As write number `write` of the disk.
+  void OnCompleted(uint64_t offset, std::span<const std::byte> bytes, uint64_t write);
+  void OnDurable(uint64_t writes);
+
+  /// Whether `durable_end` is known: from the first group on.
+  bool known() const { return known_; }
+  /// Every position below it is durable.
+  uint64_t durable_end() const { return durable_end_; }
+
+ private:
+  const LogGeometry geometry_;
+  const uint64_t database_id_;
+  bool known_ = false;
+  uint64_t durable_end_ = 0;
+  uint64_t group_end_ = 0, group_missing_ = 0;           // of the group under way
+  std::deque<std::pair<uint64_t, uint64_t>> completed_;  // number of the last write, end
+};
+
+class WriteOrderMonitor final : public DiskMonitor {
+ public:
+  explicit WriteOrderMonitor(const DatabaseOnDisks& database);
+
+  std::string OnWriteSubmitted(uint32_t disk, uint64_t offset,
+                               std::span<const std::byte> bytes) override;
+  void OnWriteCompleted(uint32_t disk, uint64_t offset, std::span<const std::byte> bytes,
+                        uint64_t write) override;
+  void OnDurable(uint32_t disk, uint64_t writes) override;
+
+ private:
+  static constexpr uint64_t kInFlight = UINT64_MAX;
+  /// The newest write of something, and its number on the data disk.
+  struct LastWrite {
+    uint64_t page = 0;
+    uint32_t sequence = 0;
+    uint64_t number = kInFlight;
+  };
+
+  bool IsDurable(uint64_t number) const { return number <= durable_; }
+  std::string OnDataSubmitted(uint64_t offset, std::span<const std::byte> bytes);
+  std::string OnPage(uint64_t offset, std::span<const std::byte> page);
+  std::string OnSuperblock(std::span<const std::byte> block);
+  std::string OnJournalGroup(const GroupHeader& group, std::span<const std::byte> bytes) const;
+  std::string OnJournalEntry(const JournalEntry& entry) const;
+  void Note(uint64_t offset, std::span<const std::byte> bytes, uint64_t number);
+
+  const DatabaseOnDisks database_;
+  LogProgress log_, journal_;
+  uint64_t durable_ = 0;                                  // writes of the data disk
+  absl::flat_hash_map<uint64_t, LastWrite> slots_;        // by offset
+  absl::flat_hash_map<uint64_t, LastWrite> doublewrite_;  // by page id
+  absl::flat_hash_map<uint64_t, LastWrite> checkpoint_;   // pages of `checkpoint_generation_`
+  uint64_t checkpoint_generation_ = 0;
+  uint64_t superblock_ = 0;  // number of the newest copy's write
+};
+
+}  // namespace latchkey

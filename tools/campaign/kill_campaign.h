@@ -1,0 +1,49 @@
+// kill -9, again and again, on databases in real files: real threads, libaio, O_DIRECT
+// (RELIABILITY.md 3.3). The parent keeps what was submitted and acknowledged in memory that no kill
+// touches; each child opens the store that the last one was killed on, compares all of it, and
+// works until it is killed in its turn: after a random time, or at a named system call.
+//
+// Nothing that is checked depends on time: a child that got nowhere is not a failure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/runtime/runtime.h"
+#include "tools/campaign/kill_points.h"
+
+namespace latchkey {
+
+struct KillCampaignOptions {
+  std::string directory;  ///< where the stores go; there is one at a time
+  uint64_t seed = 42;
+  uint64_t kills = 200;
+  uint32_t kills_per_store = 10;              ///< then the store is closed, and another one made
+  uint32_t threads = 4;                       ///< 1 to KillNotes::kMostThreads
+  uint64_t min_run_ms = 2, max_run_ms = 300;  ///< of a child's work before it is killed
+  std::vector<std::string> layouts = {"overwrite", "lfs", "wolf", "hylog"};
+  /// Every child is killed there while it works, if it gets there.
+  std::optional<KillPoint> kill_at{};
+};
+
+struct KillReport {
+  uint64_t kills = 0;
+  uint64_t in_open = 0;    ///< before the store was open and compared
+  uint64_t at_points = 0;  ///< by the child itself, at a named call
+  uint64_t stores = 0;
+  uint64_t compared = 0;         ///< stores opened and compared as a whole
+  uint64_t acknowledged = 0;     ///< transactions
+  uint64_t in_flight = 0;        ///< submitted, not acknowledged when the kill came ...
+  uint64_t in_flight_found = 0;  ///< ... and there afterwards
+  std::string wrong;             ///< the first mistake, with what repeats it; empty: none
+};
+
+/// REQUIRES: this process has no other thread. Stops at the first mistake and leaves its store.
+KillReport RunKills(Runtime& runtime, const KillCampaignOptions& options);
+
+/// The campaign `kills`.
+int RunKillCampaign(const std::vector<std::string>& arguments);
+
+}  // namespace latchkey

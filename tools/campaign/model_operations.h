@@ -1,0 +1,69 @@
+// Operation lists: what to do, decided by a seed alone. Every operation makes sense after any
+// others (a commit without a transaction does nothing), so that any part of a list is a list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace latchkey {
+
+enum class ModelKind : uint8_t {
+  kPut,
+  kInsert,
+  kDelete,
+  kGet,
+  kGetForUpdate,
+  kScanForward,
+  kScanBackward,
+  kBatch,
+  kBegin,
+  kCommit,
+  kRollback,
+  kSavepoint,
+  kRollbackTo,
+  kOpenReader,   ///< a read-only snapshot beside everything that follows
+  kCheckReader,  ///< compares it with the model of its time
+  kReopen,
+  kPowerLoss,
+  kCheckpoint,
+  kResizeCache,
+  kDropTree,
+  kVerify,
+};
+
+/// What distinguishes the keys of a list: each a way to hurt a tree.
+enum class KeyShape : uint8_t {
+  kUniform,
+  kAscending,
+  kDescending,
+  kLongPrefixes,  ///< hundreds of shared bytes, up to the longest key
+  kTiny,          ///< the empty key and short ones of a few byte values
+  kBinary,        ///< random bytes of random length
+  kGrowAndEmpty,  ///< phases that put, then phases that delete everything
+};
+inline constexpr int kKeyShapes = 7;
+
+struct ModelOperation {
+  ModelKind kind = ModelKind::kGet;
+  uint8_t tree = 0;
+  uint32_t key = 0;       ///< see KeyFor
+  uint32_t argument = 0;  ///< bytes of a value, records of a scan, index of a savepoint
+  uint64_t salt = 0;      ///< of the value's content
+};
+
+struct ModelList {
+  uint64_t seed = 0;
+  KeyShape shape = KeyShape::kUniform;
+  std::vector<ModelOperation> operations;
+};
+
+inline constexpr int kModelTrees = 2;
+
+ModelList MakeModelList(uint64_t seed, uint32_t size);
+/// The key that number `key` stands for.
+std::string KeyFor(KeyShape shape, uint32_t key);
+std::string ValueFor(const ModelOperation& operation);
+std::string Describe(const ModelOperation& operation, KeyShape shape);
+
+}  // namespace latchkey

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Plants one breach of each rule into a small tree and sees that tools/check_house names it."""
+
+import importlib.machinery
+import importlib.util
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+LOADER = importlib.machinery.SourceFileLoader("check_house", str(Path(__file__).parent / "check_house"))
+SPEC = importlib.util.spec_from_loader("check_house", LOADER)
+check_house = importlib.util.module_from_spec(SPEC)
+LOADER.exec_module(check_house)
+
+SOUND = {
+    "README.md": "See `storage/page.h` and [engine](engine/README.md).\n```cpp\nint main() {}\n```\n",
+    "storage/README.md": "base/ holds the rest.\n",
+    "storage/page.h": "#pragma once\n",
+    "storage/base/ids.h": "#pragma once\n",
+    "layout/README.md": "x\n",
+    "layout/map.h": "#pragma once\n#include \"storage/page.h\"\n",
+    "engine/README.md": "x\n",
+    "engine/example_main.cc": "int main() {}\n",
+    "engine/latchkey.h": "#pragma once\n#include <string>\n",
+}
+
+
+class CheckHouseTest(unittest.TestCase):
+    def breaches_of(self, files=None):
+        """Breaches of the sound tree with `files` (path -> text) added or replaced."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in {**SOUND, **(files or {})}.items():
+                path = Path(root) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return check_house.breaches(root)
+
+    def assert_one(self, files, *words):
+        found = self.breaches_of(files=files)
+        self.assertEqual(len(found), 1, found)
+        for word in words:
+            self.assertIn(word, found[0])
+
+    def test_a_sound_tree_has_no_breach(self):
+        self.assertEqual(self.breaches_of(), [])
+
+    def test_an_include_that_runs_up_is_found(self):
+        self.assert_one({"storage/up.h": "#pragma once\n#include \"layout/map.h\"\n"},
+                        "storage/up.h:2", "must not include from layout")
+
+    def test_layout_and_bufferpool_do_not_know_each_other(self):
+        self.assert_one({"bufferpool/README.md": "x\n", "bufferpool/pool.cc": "#include \"layout/map.h\"\n"},
+                        "bufferpool must not include from layout")
+
+    def test_an_include_relative_to_its_folder_is_found(self):
+        self.assert_one({"layout/x.cc": "#include \"map.h\"\n"}, "repository's root")
+
+    def test_a_circle_of_includes_is_found(self):
+        self.assert_one({"layout/a.h": "#pragma once\n#include \"layout/b.h\"\n",
+                         "layout/b.h": "#pragma once\n#include \"layout/a.h\"\n"}, "circle")
+
+    def test_waiting_outside_the_runtime_is_found(self):
+        self.assert_one({"layout/x.cc": "#include <mutex>\n"}, "layout/x.cc:1", "storage/runtime")
+        self.assert_one({"layout/x.cc": "thread_local int n;\n"}, "thread_local")
+
+    def test_waiting_in_the_runtime_or_in_a_comment_is_allowed(self):
+        self.assertEqual(self.breaches_of(files={
+            "storage/README.md": "base/ and runtime/\n",
+            "storage/runtime/x.cc": "#include <thread>\n",
+            "layout/x.cc": "int n;  // no thread_local here\nconst char* s = \"usleep\";\n"}), [])
+
+    def test_a_public_header_that_needs_the_tree_is_found(self):
+        self.assert_one({"engine/latchkey.h": "#pragma once\n#include \"storage/page.h\"\n"},
+                        "not installed")
+
+    def test_choices_of_a_test_that_refer_to_what_is_gone_are_found(self):
+        self.assert_one({"layout/x_test.cc": "auto n = GENERATE(kSlot0, Offset(1));\n"}, "as<T>")
+        self.assertEqual(self.breaches_of(files={
+            "layout/x_test.cc": "auto n = GENERATE(as<int>{}, kSlot0);  // GENERATE(kA::kB, kA::kC)\n"}), [])
+
+    def test_an_unguarded_header_is_found(self):
+        self.assert_one({"layout/x.h": "int n;\n"}, "pragma once")
+
+    def test_a_folder_that_nobody_explains_is_found(self):
+        self.assert_one({"layout/deep/x.cc": "\n"}, "layout/deep", "layout/README.md")
+        self.assert_one({"extra/x.txt": "\n"}, "extra: no README.md")
+
+    def test_unfinished_marks_are_found(self):
+        self.assert_one({"layout/x.cc": "// TO" + "DO: more\n"}, "unfinished")
+
+    def test_a_switched_off_test_is_found(self):
+        self.assert_one({"layout/x_test.cc": "TEST_CASE(\"reads\", \"[.]\") {}\n"}, "switched off")
+
+    def test_a_path_of_one_machine_is_found(self):
+        self.assert_one({"layout/x.cc": "// see /ho" + "me/me/x\n"}, "one machine")
+
+    def test_a_file_that_has_grown_too_long_is_found(self):
+        self.assert_one({"layout/x.cc": "\n" * 651}, "651 lines")
+
+    def test_a_dead_link_and_a_missing_file_are_found(self):
+        self.assert_one({"engine/README.md": "[x](gone.md)\n"}, "gone.md")
+        self.assert_one({"README.md": SOUND["README.md"] + "`layout/gone.cc`\n"}, "layout/gone.cc")
+
+    def test_an_example_that_the_readme_does_not_show_is_found(self):
+        self.assert_one({"engine/example_main.cc": "int main() { return 1; }\n"}, "example_main.cc")
+
+    def test_a_seeded_bug_that_nobody_hunts_or_that_is_nowhere_is_found(self):
+        listed = {"tools/README.md": "campaign/\n", "tools/campaign/canary_list.cc": '    {"a-bug", "x", y},\n'}
+        placed = {"layout/x.cc": 'if (LATCHKEY_CANARY("a-bug")) return;\n'}
+        self.assertEqual(self.breaches_of(files={**listed, **placed}), [])
+        self.assert_one(listed, "canary_list.cc:1", "a-bug", "no place")
+        self.assert_one(placed, "layout/x.cc:1", "a-bug", "is not in")
+
+    def test_a_canary_in_a_header_is_found(self):
+        self.assert_one({"storage/base/canary.h": "#pragma once\n",
+                         "layout/x.h": "#pragma once\n#include \"storage/base/canary.h\"\n"}, "layout/x.h:2")
+
+
+if __name__ == "__main__":
+    unittest.main()

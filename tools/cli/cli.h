@@ -1,0 +1,12 @@
+// The whole command line: verbs, flags, help.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace latchkey {
+
+/// Runs the command that `arguments` (without the program's name) ask for; returns the exit code.
+int RunCli(std::vector<std::string> arguments);
+
+}  // namespace latchkey

@@ -1,0 +1,186 @@
+#include "tools/cli/db_commands.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "storage/base/status_macros.h"
+#include "tools/cli/db_stream.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/experiment.h"
+#include "tools/cli/signals.h"
+
+namespace latchkey {
+namespace {
+
+int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith(status); }
+
+absl::Status Print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return absl::OkStatus();
+  return absl::UnavailableError("cannot write to stdout");
+}
+
+absl::Status FlushOutput() {
+  if (std::fflush(stdout) == 0) return absl::OkStatus();
+  return absl::UnavailableError("cannot write to stdout");
+}
+
+absl::StatusOr<std::string> ParseFlag(const char* what, const std::string& text, TextForm form) {
+  absl::StatusOr<std::string> bytes = FromText(text, form);
+  if (bytes.ok()) return bytes;
+  return InvalidArgument("{} \"{}\": {}", what, text, std::string(bytes.status().message()));
+}
+
+/// Opens, runs `body(db)`, closes.
+template <typename Body>
+absl::Status WithDatabase(const DatabaseFlags& flags, bool create, Body&& body) {
+  Progress progress;
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
+                            OpenDatabase(flags, create, progress));
+  return CloseAfter(*db, WithPath(flags.path, body(*db)));
+}
+
+absl::Status Get(const GetFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
+  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
+    std::string value;
+    const absl::Status got = db.Get(tree, key, &value);
+    if (absl::IsNotFound(got)) {
+      return MakeStatus(absl::StatusCode::kNotFound, "no key \"{}\"", flags.key);
+    }
+    LATCHKEY_RETURN_IF_ERROR(got);
+    LATCHKEY_RETURN_IF_ERROR(Print(flags.raw ? value : ToText(value, flags.form()) + '\n'));
+    return FlushOutput();
+  });
+}
+
+absl::StatusOr<std::string> ValueOf(const PutFlags& flags) {
+  if (flags.has_value == !flags.value_file.empty()) {
+    return InvalidArgument("give either a value or --value-file");
+  }
+  if (flags.has_value) return ParseFlag("value", flags.value, flags.form());
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
+                            OpenFileSource(flags.value_file));
+  return ReadAll(*source, Database::kMaxValueSize);
+}
+
+absl::Status Put(const PutFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string value, ValueOf(flags));
+  return WithDatabase(flags.db, /*create=*/true, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/true));
+    return db.Put(tree, key, value);
+  });
+}
+
+absl::Status Del(const DelFlags& flags) {
+  std::vector<std::string> keys;
+  for (const std::string& text : flags.keys) {
+    LATCHKEY_ASSIGN_OR_RETURN(std::string key, ParseFlag("key", text, flags.form()));
+    keys.push_back(std::move(key));
+  }
+  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
+    Transaction transaction = db.Begin();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const absl::Status deleted = transaction.Delete(tree, keys[i]);
+      if (absl::IsNotFound(deleted)) {
+        return MakeStatus(absl::StatusCode::kNotFound, "no key \"{}\"; nothing was deleted",
+                          flags.keys[i]);
+      }
+      LATCHKEY_RETURN_IF_ERROR(deleted);
+    }
+    return transaction.Commit();
+  });
+}
+
+absl::StatusOr<KeyRange> RangeOf(const ScanFlags& flags) {
+  KeyRange range;
+  if (flags.has_from) {
+    LATCHKEY_ASSIGN_OR_RETURN(range.from, ParseFlag("--from", flags.from, flags.form()));
+  }
+  if (flags.has_to) {
+    LATCHKEY_ASSIGN_OR_RETURN(range.to, ParseFlag("--to", flags.to, flags.form()));
+  }
+  return range;
+}
+
+absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags) {
+  flags.reverse ? cursor.SeekToLast() : cursor.SeekToFirst();
+  std::string line;
+  for (uint64_t n = 0; n < flags.limit && cursor.Valid(); ++n) {
+    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    line = ToText(cursor.key(), flags.form());
+    if (!flags.keys_only) line += '\t' + ToText(cursor.value(), flags.form());
+    line.push_back('\n');
+    LATCHKEY_RETURN_IF_ERROR(Print(line));
+    flags.reverse ? cursor.Prev() : cursor.Next();
+  }
+  LATCHKEY_RETURN_IF_ERROR(cursor.status());
+  return FlushOutput();
+}
+
+absl::Status Scan(const ScanFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(KeyRange range, RangeOf(flags));
+  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
+    Transaction transaction = db.Begin();
+    Cursor cursor = transaction.NewCursor(tree, std::move(range));
+    return PrintRecords(cursor, flags);
+  });
+}
+
+struct TreeSize {
+  uint64_t records = 0, key_bytes = 0, value_bytes = 0;
+};
+
+absl::StatusOr<TreeSize> CountTree(Database& db, const std::string& name) {
+  LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, db.OpenTree(name, /*create=*/false));
+  TreeSize size;
+  Transaction transaction = db.Begin();
+  Cursor cursor = transaction.NewCursor(tree);
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    ++size.records;
+    size.key_bytes += cursor.key().size();
+    size.value_bytes += cursor.value().size();
+  }
+  LATCHKEY_RETURN_IF_ERROR(cursor.status());
+  return size;
+}
+
+absl::Status Stat(const StatFlags& flags) {
+  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+    const Statistics s = db.GetStatistics();
+    std::string text = fmt::format(
+        "device             {}\npage size          {}\nlive bytes         {}\n"
+        "file bytes         {}\nspace utilisation  {:.3f}\nmemory bytes       {}\n"
+        "trees              {}\n",
+        db.DeviceDescription(), db.page_size(), s.live_bytes, s.file_bytes, s.space_utilization,
+        s.memory_bytes, db.ListTrees().size());
+    for (const std::string& name : db.ListTrees()) {
+      text += "tree \"" + ToText(name, TextForm::kEscaped) + '"';
+      if (flags.count) {
+        LATCHKEY_ASSIGN_OR_RETURN(const TreeSize size, CountTree(db, name));
+        text += fmt::format(": {} records, {} bytes of keys, {} of values", size.records,
+                            size.key_bytes, size.value_bytes);
+      }
+      text.push_back('\n');
+    }
+    LATCHKEY_RETURN_IF_ERROR(Print(text));
+    return FlushOutput();
+  });
+}
+
+}  // namespace
+
+int GetCommand(const GetFlags& flags) { return Finish(Get(flags)); }
+int PutCommand(const PutFlags& flags) { return Finish(Put(flags)); }
+int DelCommand(const DelFlags& flags) { return Finish(Del(flags)); }
+int ScanCommand(const ScanFlags& flags) { return Finish(Scan(flags)); }
+int StatCommand(const StatFlags& flags) { return Finish(Stat(flags)); }
+
+}  // namespace latchkey

@@ -1,0 +1,76 @@
+#include "tools/cli/db_open.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+#include "tools/cli/experiment.h"
+#include "tools/cli/flag_values.h"
+#include "tools/cli/settings.h"
+
+namespace latchkey {
+namespace {
+
+absl::StatusOr<uint32_t> ParsePageSize(const std::string& text) {
+  if (text == "auto") return 0;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes("page-size", text));
+  if (IsValidPageSize(bytes)) {
+    return static_cast<uint32_t>(bytes);
+  }
+  return InvalidArgument("--page-size={}: give a power of two from {} to {}, or auto", text,
+                         kMinPageSize, kMaxPageSize);
+}
+
+/// Who only reads leaves a database as it is: one that is not logged gets no log.
+absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
+  if (!flags.durability.empty()) return ParseDurability(flags.durability);
+  std::error_code error;
+  const bool logged = std::filesystem::exists(std::filesystem::path(flags.path) / "log.lk", error);
+  return logged ? Durability::kCommit : Durability::kNone;
+}
+
+}  // namespace
+
+absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& progress) {
+  Options options;
+  LATCHKEY_ASSIGN_OR_RETURN(options.cache_bytes, ParseBytes("cache-size", flags.cache_size));
+  LATCHKEY_ASSIGN_OR_RETURN(options.page_size, ParsePageSize(flags.page_size));
+  LATCHKEY_ASSIGN_OR_RETURN(options.durability, DurabilityOf(flags));
+  options.log_sink = LogToStderr(progress);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, bool create,
+                                                       Progress& progress) {
+  LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags, progress));
+  options.create_if_missing = create;
+  absl::StatusOr<std::unique_ptr<Database>> db = Database::Open(flags.path, options);
+  if (!db.ok()) return WithPath(flags.path, db.status());
+  return db;
+}
+
+absl::StatusOr<Tree> PickTree(Database& db, const std::string& name, bool create) {
+  if (!name.empty()) return db.OpenTree(name, create);
+  const std::vector<std::string> names = db.ListTrees();
+  if (names.size() == 1) return db.OpenTree(names.front(), /*create=*/false);
+  if (names.empty()) return InvalidArgument("the database has no tree: name one with --tree");
+  return InvalidArgument("the database has several trees: give --tree, one of {}",
+                         fmt::join(names, ", "));
+}
+
+absl::Status CloseAfter(Database& db, absl::Status status) {
+  const absl::Status closed = db.Close();
+  return status.ok() ? closed : status;
+}
+
+absl::Status WithPath(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  const std::string message(status.message());
+  if (message.find(path) != std::string::npos) return status;
+  return MakeStatus(status.code(), "{}: {}", path, message);
+}
+
+}  // namespace latchkey

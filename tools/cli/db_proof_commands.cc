@@ -1,0 +1,180 @@
+// The verbs verify and salvage.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "engine/cursor_impl.h"
+#include "engine/database_impl.h"
+#include "engine/salvage/salvage.h"
+#include "engine/transaction_impl.h"
+#include "storage/base/status_macros.h"
+#include "tools/cli/db_commands.h"
+#include "tools/cli/db_transfer.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/experiment.h"
+#include "tools/cli/signals.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kRecordsBetweenProgress = 4096;
+
+/// Damage has an exit code of its own.
+int Finish(const absl::Status& status) {
+  if (status.ok()) return kExitOk;
+  const int code = FailWith(status);
+  return absl::IsDataLoss(status) ? kExitInconsistent : code;
+}
+
+struct TreeProof {
+  uint64_t records = 0, bytes = 0;
+};
+
+/// Reads every record: large values page by page, keys in strict order.
+absl::StatusOr<TreeProof> ReadTree(DatabaseImpl& db, const std::string& name, Progress& progress) {
+  LATCHKEY_ASSIGN_OR_RETURN(TreeImpl* const tree, db.OpenTree(name, /*create=*/false));
+  TreeProof proof;
+  std::string previous;
+  const std::unique_ptr<TransactionImpl> transaction = db.Begin();
+  CursorImpl cursor(*transaction, tree, {});
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    if (proof.records > 0 && cursor.key() <= previous) {
+      return MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": keys out of order at \"{}\"",
+                        name, ToText(cursor.key(), TextForm::kEscaped));
+    }
+    previous = cursor.key();
+    ++proof.records;
+    proof.bytes += cursor.key().size() + cursor.value().size();
+    if (proof.records % kRecordsBetweenProgress != 0) continue;
+    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    progress.Show(fmt::format("tree \"{}\": {} records read", name, proof.records));
+  }
+  if (cursor.status().ok()) return proof;
+  return MakeStatus(cursor.status().code(), "tree \"{}\": {}", name,
+                    std::string(cursor.status().message()));
+}
+
+absl::Status Verify(DatabaseImpl& db, Progress& progress) {
+  progress.Show("walking the trees");
+  VerifiedPages pages;
+  LATCHKEY_RETURN_IF_ERROR(db.Verify(&pages));
+  std::string text;
+  for (const std::string& name : db.ListTrees()) {
+    LATCHKEY_ASSIGN_OR_RETURN(const TreeProof proof, ReadTree(db, name, progress));
+    text += fmt::format("tree \"{}\": {} records, {} bytes\n", ToText(name, TextForm::kEscaped),
+                        proof.records, proof.bytes);
+  }
+  progress.Clear();
+  text += fmt::format(
+      "{} pages in use, each by one tree, none leaked: {} inner, {} leaves, {} overflow\n"
+      "{} page ids free; {} pages read from the device for this, the others were in memory\n"
+      "proven: order and fences of every page, levels, page map and free pages; checksum,\n"
+      "identity and write sequence of every page read; every value read in full\n"
+      "sound\n",
+      pages.pages(), pages.inner, pages.leaves, pages.overflow, pages.free_ids, pages.page_reads);
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
+void PrintTree(const SalvagedTree& tree) {
+  std::printf("tree \"%s\": %llu records", ToText(tree.name, TextForm::kEscaped).c_str(),
+              static_cast<unsigned long long>(tree.records));
+  const auto print = [](uint64_t count, const char* what) {
+    if (count > 0) std::printf("; %llu %s", static_cast<unsigned long long>(count), what);
+  };
+  print(tree.adopted_records, "of them from leaves below lost inner pages");
+  print(tree.lost_pages, "pages lost");
+  print(tree.lost_values, "records lost with their large values");
+  print(tree.outdated_pages, "pages from older copies");
+  std::puts("");
+}
+
+void PrintLog(const SalvageReport& report) {
+  std::string text;
+  switch (report.log) {
+    case LogUse::kNone:
+      text = "no log is needed: the data file has everything";
+      break;
+    case LogUse::kReplayed:
+      text = fmt::format(
+          "the log was replayed: {} records, {} changes that the data file did not have, {} of "
+          "pages that are lost; {} changes of transactions that had not committed were taken back",
+          report.log_records, report.log_changes, report.log_changes_lost,
+          report.unfinished_changes);
+      break;
+    case LogUse::kUnreadable:
+      text = fmt::format(
+          "the log was not replayed ({}): changes that had not reached the data file are missing, "
+          "and changes of transactions that had not committed may be there",
+          report.log_error);
+      break;
+  }
+  std::puts(text.c_str());
+}
+
+void PrintReport(const SalvageReport& report) {
+  std::fputs(
+      fmt::format(
+          "pages of {} bytes{}: {} places read, {} pages found, {} older copies, {} damaged, "
+          "{} unreadable\n",
+          report.page_size, report.proven ? "" : ", taken by their looks", report.pages.places,
+          report.pages.proven - report.pages.old_copies, report.pages.old_copies,
+          report.pages.damaged, report.pages.unreadable)
+          .c_str(),
+      stdout);
+  if (!report.superblock_found) std::puts("no superblock is readable");
+  if (!report.catalog_found) {
+    std::puts("the catalogue is lost: trees are named after their root pages");
+  } else if (!report.catalog_complete) {
+    std::puts("part of the catalogue is lost: some trees are named after their root pages");
+  }
+  for (const SalvagedTree& tree : report.trees) PrintTree(tree);
+  if (report.unused_leaves > 0) {
+    std::printf("%llu leaves belong to no tree (pages freed before, most likely): left out\n",
+                static_cast<unsigned long long>(report.unused_leaves));
+  }
+  PrintLog(report);
+  std::puts(report.whole() ? "everything that the trees name was found" : "some of it is lost");
+}
+
+absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
+  Progress progress;
+  SalvageOptions options;
+  LATCHKEY_ASSIGN_OR_RETURN(options.output, DatabaseOptions(flags.db, progress));
+  options.output.durability = Durability::kNone;  // it counts once it is closed
+  options.without_proof = flags.without_proof;
+  options.stop = &StopRequested();
+  options.progress = [&](uint64_t done, uint64_t total) {
+    progress.Show(fmt::format("reading {}: {} %", flags.db.path, done * 100 / total));
+  };
+  return Salvage(flags.db.path, flags.out, options);
+}
+
+// Below the public interface: that has no counts of pages.
+absl::Status OpenAndVerify(const VerifyFlags& flags) {
+  Progress progress;
+  LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags.db, progress));
+  options.create_if_missing = false;
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
+                            DatabaseImpl::Open(ThreadRuntime(), flags.db.path, options));
+  const absl::Status verified = Verify(*db, progress);
+  const absl::Status closed = db->Close();
+  return verified.ok() ? closed : verified;
+}
+
+}  // namespace
+
+int VerifyCommand(const VerifyFlags& flags) {
+  return Finish(WithPath(flags.db.path, OpenAndVerify(flags)));
+}
+
+int SalvageCommand(const SalvageFlags& flags) {
+  const absl::StatusOr<SalvageReport> report = RunSalvage(flags);
+  if (!report.ok()) return Finish(report.status());
+  PrintReport(*report);
+  return report->whole() ? kExitOk : kExitInconsistent;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,100 @@
+// Bytes in and out: what dumps are read from and written to, so that tests need no files.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace latchkey {
+
+/// Not thread-safe.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Reads up to `size` bytes; 0 = the end.
+  virtual absl::StatusOr<size_t> Read(char* to, size_t size) = 0;
+};
+
+/// Not thread-safe.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual absl::Status Write(std::string_view bytes) = 0;
+  /// Everything written so far reaches the file (and is synced, where it is one).
+  virtual absl::Status Finish() { return absl::OkStatus(); }
+};
+
+/// Over memory that outlives it.
+class StringSource final : public ByteSource {
+ public:
+  explicit StringSource(std::string_view bytes) : rest_(bytes) {}
+  absl::StatusOr<size_t> Read(char* to, size_t size) override;
+
+ private:
+  std::string_view rest_;
+};
+
+class StringSink final : public ByteSink {
+ public:
+  absl::Status Write(std::string_view bytes) override {
+    bytes_.append(bytes);
+    return absl::OkStatus();
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// A file, or stdin for "-". NotFound or Unavailable, naming the file and why.
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
+/// A file that replaces `path` as a whole at Finish (until then it is `path`.partial), or stdout
+/// for
+/// "-".
+absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path);
+
+/// All of a source, at most `limit` bytes: InvalidArgument beyond.
+absl::StatusOr<std::string> ReadAll(ByteSource& source, size_t limit);
+
+/// A source read byte by byte or in pieces, that knows where it is. Its errors stick: after one,
+/// everything reads as the end, and status() says why.
+class BufferedSource {
+ public:
+  static constexpr int kEnd = -1;
+
+  explicit BufferedSource(ByteSource& source) : source_(source), buffer_(size_t{1} << 18) {}
+
+  /// The next byte as 0..255, or kEnd.
+  int Peek() {
+    if (at_ == end_ && !Fill()) return kEnd;
+    return static_cast<unsigned char>(buffer_[at_]);
+  }
+  int Get() {
+    const int byte = Peek();
+    if (byte != kEnd) ++at_;
+    return byte;
+  }
+  /// Appends exactly `size` bytes to *bytes, growing it with what is really there; false at the
+  /// end.
+  bool Append(size_t size, std::string* bytes);
+
+  uint64_t offset() const { return offset_ + at_; }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  bool Fill();
+
+  ByteSource& source_;
+  std::vector<char> buffer_;
+  size_t at_ = 0, end_ = 0;
+  uint64_t offset_ = 0;  // of buffer_[0]
+  absl::Status status_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,124 @@
+#include "tools/cli/engine_experiment.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "storage/base/status_macros.h"
+#include "storage/runtime/simulated_runtime.h"
+#include "tools/cli/signals.h"
+#include "tpcc-lite/kv/virtual_time.h"
+
+namespace latchkey {
+
+KvOptions EngineExperiment::OptionsOf(size_t index) {
+  KvOptions options = plan(index).settings.kv;
+  options.log_sink = LogToStderr(progress_);
+  return options;
+}
+
+absl::Status EngineExperiment::PrepareFile(size_t index, const std::string& path) {
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<KvBackend> backend,
+      OpenBackend(plan(index).settings.engine, LoadOptionsOf(OptionsOf(index), path)));
+  LATCHKEY_RETURN_IF_ERROR(Load(index, *backend, ThreadRuntime()));
+  return backend->Close();
+}
+
+absl::Status EngineExperiment::PrepareAll() {
+  for (size_t index = 0; index < size(); ++index) {
+    if (!plan(index).settings.kv.in_files() || plan(index).from_empty) continue;
+    LATCHKEY_RETURN_IF_ERROR(catalog_.Prepare(
+        plan(index).load_name, [&](const std::string& path) { return PrepareFile(index, path); }));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> EngineExperiment::PlaceForRun(size_t index) {
+  const RunPlan& run = plan(index);
+  if (!run.settings.kv.in_files()) return run.load_name;
+  return run.from_empty ? catalog_.Empty(run.load_name)
+                        : catalog_.Restore(run.load_name, &StopRequested());
+}
+
+absl::StatusOr<std::unique_ptr<KvBackend>> EngineExperiment::OpenReady(size_t index,
+                                                                       Runtime& runtime) {
+  KvOptions options = OptionsOf(index);
+  options.runtime = &runtime;
+  LATCHKEY_ASSIGN_OR_RETURN(options.path, PlaceForRun(index));
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<KvBackend> backend,
+                            OpenBackend(plan(index).settings.engine, options));
+  if (!options.in_files() && !plan(index).from_empty) {
+    LATCHKEY_RETURN_IF_ERROR(Load(index, *backend, runtime));
+  }
+  return backend;
+}
+
+absl::Status EngineExperiment::OpenAndMeasure(size_t index, const std::string& what,
+                                              Runtime& runtime) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<KvBackend> backend, OpenReady(index, runtime));
+  running_->backend_name = backend->Name();
+  running_->warnings =
+      WarningsOf(plan(index).settings, backend.get(), flags_.database_path, plan(index).data_bytes);
+  progress_.Show(what + ": warming up");
+  const absl::Status measured = Measure(index, what, *backend, runtime);
+  progress_.Clear();
+  const absl::Status closed = backend->Close();
+  return measured.ok() ? closed : measured;
+}
+
+absl::Status EngineExperiment::RunInItsTime(size_t index, const std::string& what) {
+  const KvOptions& kv = plan(index).settings.kv;
+  if (!kv.device.is_simulated()) return RunOnce(index, what, ThreadRuntime());
+  SimulatedRuntime runtime(VirtualTimeOptions(kv));
+  absl::Status outcome;
+  const absl::Status ran = runtime.Run([&] { outcome = RunOnce(index, what, runtime); });
+  return ran.ok() ? outcome : ran;
+}
+
+Json EngineExperiment::Run(size_t index, const std::string& position) {
+  const RunPlan& run = plan(index);
+  running_ = &NewRecord(index);
+  running_->settings = run.settings;
+  const std::string label = position + Label(run.settings);
+  const absl::Status status = RunInItsTime(index, label + ", " + Users(index));
+  if (!status.ok() && !absl::IsCancelled(status)) {
+    running_->error = std::string(status.message());
+    spdlog::error("{}: {}", label, running_->error);
+  }
+  if (run.settings.kv.in_files() && size() > 1 && !flags_.keep && status.ok()) {
+    catalog_.DiscardRun(run.load_name);  // room for the next
+  }
+  Json row = Row();
+  if (absl::IsCancelled(status)) row["interrupted"] = true;
+  return row;
+}
+
+int EngineExperiment::Execute() {
+  if (const absl::Status good = CheckOutputs(flags_.output); !good.ok()) return FailWith(good);
+  if (const absl::Status prepared = PrepareAll(); !prepared.ok()) return FailWith(prepared);
+  const SweepOutcome outcome =
+      RunSweep(size(), flags_.repeat, shape_.figures,
+               [&](size_t index, const std::string& position) { return Run(index, position); });
+  return FinishSweep(flags_, outcome, shape_.schema, shape_.columns);
+}
+
+void EngineExperiment::StartCounting(KvBackend& backend) {
+  backend.ResetExtremes();
+  running_->begin = backend.GetStatistics();
+}
+
+void EngineExperiment::StopCounting(const KvBackend& backend, const std::string& what,
+                                    const std::string& result) {
+  running_->end = backend.GetStatistics();
+  progress_.Clear();
+  spdlog::info("{}: {}", what, result);
+}
+
+void EngineExperiment::ShowRate(const std::string& what, double end_s, double rate,
+                                std::string_view unit) {
+  progress_.Show(fmt::format("{}: {:.0f} s, {:.0f} {}/s", what, end_s, rate, unit));
+}
+
+}  // namespace latchkey

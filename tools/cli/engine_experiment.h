@@ -1,0 +1,87 @@
+// What `tpcc-lite` and `bench` have in common: loads that are made once and copied, a database
+// opened for each run, on threads or in virtual time, one row for each combination.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/cli/database_catalog.h"
+#include "tools/cli/experiment.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/settings.h"
+#include "tpcc-lite/report/measured_run.h"
+
+namespace latchkey {
+
+/// The shape of an experiment's results.
+struct ResultShape {
+  std::string_view schema;
+  std::span<const std::string> figures;  ///< whose spread is reported; see RunFigures
+  std::span<const Column> columns;
+};
+
+/// An experiment over engines; a verb says what is loaded and what is measured. Not thread-safe.
+class EngineExperiment {
+ public:
+  virtual ~EngineExperiment() = default;
+
+  /// Makes the loads of all combinations that live in files.
+  absl::Status PrepareAll();
+  /// Prepares what is missing, runs every combination flags.repeat times and writes the results;
+  /// how the command exits.
+  int Execute();
+
+ protected:
+  EngineExperiment(const ExperimentFlags& flags, ResultShape shape)
+      : flags_(flags), catalog_(flags.database_path), shape_(shape) {}
+
+  // What a verb adds. An index is that of a combination.
+  virtual size_t size() const = 0;
+  virtual const RunPlan& plan(size_t index) const = 0;
+  /// Fills an empty database.
+  virtual absl::Status Load(size_t index, KvBackend& backend, Runtime& runtime) = 0;
+  /// Begins a new record, for one run.
+  virtual MeasuredRun& NewRecord(size_t index) = 0;
+  /// Measures, between StartCounting and StopCounting. `what` names the run in messages.
+  virtual absl::Status Measure(size_t index, const std::string& what, KvBackend& backend,
+                               Runtime& runtime) = 0;
+  /// What users of the run are called: "2 users".
+  virtual std::string Users(size_t index) const = 0;
+  /// The record as a row.
+  virtual Json Row() const = 0;
+  /// One run from its beginning: by default OpenAndMeasure.
+  virtual absl::Status RunOnce(size_t index, const std::string& what, Runtime& runtime) {
+    return OpenAndMeasure(index, what, runtime);
+  }
+
+  absl::Status OpenAndMeasure(size_t index, const std::string& what, Runtime& runtime);
+  /// What a database of this combination is opened with, but for its path and its runtime.
+  KvOptions OptionsOf(size_t index);
+  /// Where the run's own copy of the load is, or an empty place for it.
+  absl::StatusOr<std::string> PlaceForRun(size_t index);
+
+  void StartCounting(KvBackend& backend);
+  /// `result` says what was reached, for a log message.
+  void StopCounting(const KvBackend& backend, const std::string& what, const std::string& result);
+  void ShowRate(const std::string& what, double end_s, double rate, std::string_view unit);
+
+  const ExperimentFlags& flags_;
+  DatabaseCatalog catalog_;
+  Progress progress_;
+
+ private:
+  absl::Status PrepareFile(size_t index, const std::string& path);
+  absl::StatusOr<std::unique_ptr<KvBackend>> OpenReady(size_t index, Runtime& runtime);
+  absl::Status RunInItsTime(size_t index, const std::string& what);
+  Json Run(size_t index, const std::string& position);
+
+  const ResultShape shape_;
+  MeasuredRun* running_ = nullptr;  // the record of the run in progress
+};
+
+}  // namespace latchkey

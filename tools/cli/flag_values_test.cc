@@ -1,0 +1,80 @@
+#include "tools/cli/flag_values.h"
+
+#include <catch2/catch.hpp>
+
+namespace latchkey {
+namespace {
+
+bool Mentions(const absl::Status& status, const std::string& text) {
+  return std::string(status.message()).find(text) != std::string::npos;
+}
+
+TEST_CASE("A list is split at its commas, and colons stay inside an item") {
+  CHECK(*SplitList("replacement", "lru,2q:kin=0.25:kout=0.5") ==
+        std::vector<std::string>{"lru", "2q:kin=0.25:kout=0.5"});
+  CHECK(*SplitList("users", "8") == std::vector<std::string>{"8"});
+}
+
+TEST_CASE("Empty items and lists are refused by the flag's name") {
+  for (const char* text : {"", ",", "a,", ",a", "a,,b"}) {
+    CAPTURE(text);
+    const auto items = SplitList("layout", text);
+    CHECK(Mentions(items.status(), "--layout"));
+  }
+}
+
+TEST_CASE("Counts take thousands, and nothing that is not whole or out of range") {
+  CHECK(*ParseCount("records", "10M", 1, 1'000'000'000) == 10'000'000);
+  CHECK(*ParseCount("records", "1.5k", 1, 10'000) == 1500);
+  CHECK(*ParseCount("seed", "18446744073709551615", 0, UINT64_MAX) == UINT64_MAX);
+  for (const char* text : {"", "x", "-1", "1.5", "0", "11", "5 apples", "nan", "1e400"}) {
+    CAPTURE(text);
+    CHECK(absl::IsInvalidArgument(ParseCount("users", text, 1, 10).status()));
+  }
+}
+
+TEST_CASE("Sizes are bytes or binary multiples of them") {
+  CHECK(*ParseBytes("page-size", "4096") == 4096);
+  CHECK(*ParseBytes("page-size", "64KiB") == 65536);
+  CHECK(*ParseBytes("cache-size", "1.5GiB") == 1610612736);
+  CHECK(*ParseBytes("cache-size", "1GB") == 1073741824);
+  CHECK_FALSE(ParseBytes("cache-size", "1 parsec").ok());
+  CHECK_FALSE(ParseBytes("cache-size", "inf").ok());
+}
+
+TEST_CASE("Durations are seconds unless they say otherwise") {
+  CHECK(*ParseDuration("duration", "30") == 30 * kNanosPerSecond);
+  CHECK(*ParseDuration("duration", "0.5s") == 500 * kNanosPerMilli);
+  CHECK(*ParseDuration("duration", "500ms") == 500 * kNanosPerMilli);
+  CHECK(*ParseDuration("duration", "2m") == 120 * kNanosPerSecond);
+  CHECK_FALSE(ParseDuration("duration", "2 days").ok());
+  CHECK_FALSE(ParseDuration("duration", "1e12").ok());
+}
+
+TEST_CASE("A cache size is bytes or a share of the data") {
+  CHECK(*ParseCacheSize("cache-size", "25%", 4000) == 1000);
+  CHECK(*ParseCacheSize("cache-size", "150%", 4000) == 6000);
+  CHECK(*ParseCacheSize("cache-size", "1MiB", 4000) == 1 << 20);
+  for (const char* text : {"%", "-5%", "0%", "a lot"}) {
+    CAPTURE(text);
+    CHECK(Mentions(ParseCacheSize("cache-size", text, 4000).status(), "--cache-size"));
+  }
+}
+
+TEST_CASE("Numbers outside their range are refused with the range") {
+  CHECK(*ParseNumber("space-utilization", "0.95", 0.5, 0.98) == 0.95);
+  const auto refused = ParseNumber("space-utilization", "0.99", 0.5, 0.98);
+  CHECK(Mentions(refused.status(), "0.5"));
+  CHECK(Mentions(refused.status(), "0.98"));
+  CHECK_FALSE(ParseNumber("space-utilization", "nan", 0.5, 0.98).ok());
+}
+
+TEST_CASE("An unknown value is answered with the known ones") {
+  CHECK(CheckKnown("layout", "lfs", {"overwrite", "lfs"}).ok());
+  const absl::Status unknown = CheckKnown("layout", "btrfs", {"overwrite", "lfs"});
+  CHECK(Mentions(unknown, "btrfs"));
+  CHECK(Mentions(unknown, "overwrite, lfs"));
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,156 @@
+#include "tools/cli/flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "bufferpool/replacement/replacement_list.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "layout/cleaning_policy.h"
+#include "layout/separator.h"
+#include "storage/base/status_macros.h"
+#include "tools/cli/flag_values.h"
+#include "tpcc-lite/bench/kv_workload.h"
+#include "tpcc-lite/kv/kv_backends.h"
+
+namespace latchkey {
+namespace {
+
+std::string DefaultEngine() {
+  const auto& engines = KvBackends();
+  return engines.count("latchkey") > 0 ? "latchkey" : engines.begin()->first;
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+template <typename List>
+std::string NamesOf(const List& list) {
+  std::string names;
+  for (const auto& info : list) {
+    names += (names.empty() ? "" : ", ") + std::string(info.description.name);
+  }
+  return names;
+}
+
+std::string WorkloadNames() {
+  std::string names;
+  for (const KvWorkload& workload : KvWorkloads()) {
+    names += (names.empty() ? "" : ", ") + std::string(workload.name);
+  }
+  return names;
+}
+
+void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+bool IsTechnique(const std::string& flag) {
+  constexpr std::string_view kTechniques[] = {
+      "layout",      "space-utilization", "segment-size", "segment-cleaning",
+      "replacement", "synchronization",   "cleaner",      "cleaners"};
+  return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
+}
+
+bool IsOfSimulation(const std::string& flag) { return flag == "disks" || flag == "cpu-us"; }
+
+std::optional<std::string> Resolve(const Combination& so_far, const std::string& flag,
+                                   const std::string& value) {
+  if (flag == "engine") return value;
+  const KvTraits& traits = KvTraitsOf(so_far.Get("engine"));
+  if (IsTechnique(flag) && !traits.techniques) return std::nullopt;
+  if (flag == "cache-size" && !traits.cache) return std::nullopt;
+  if (flag == "page-size" && !traits.page_size) return std::nullopt;
+  if (flag == "durability" && !traits.durability) return "none";
+  if (flag == "device" && value == "memory" && !traits.memory_device) return "file";
+  if (flag == "device" && value == "file" && !traits.file_device) return "memory";
+  if (IsOfSimulation(flag) && !so_far.Get("device").starts_with("fixed")) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string KnownEngines() {
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : KvBackends()) names.push_back(name);
+  return Join(names);
+}
+
+std::vector<FlagSpec> EngineFlags() {
+  const Techniques defaults;
+  return {
+      {"engine", DefaultEngine(), KnownEngines()},
+      {"layout", defaults.layout, Join(LayoutNames())},
+      {"space-utilization", fmt::format("{}", defaults.space_utilization),
+       "live pages / capacity of the file, 0.5 to 0.98"},
+      {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
+      {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicyNames())},
+      {"replacement", defaults.replacement, NamesOf(ReplacementAlgorithms())},
+      {"synchronization", defaults.synchronization, NamesOf(SynchronizationSchemes())},
+      {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
+      {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},
+      {"device", "file",
+       "file, memory, fixed:service_ms=9:mb_s=0:disks=1:stripe_kb=64. fixed: simulated disks with "
+       "their content in memory; users are simulated, too, and every time and rate is virtual"},
+      {"disks", "auto", "simulated: disks below the data, 1 to 1024; auto: as --device says"},
+      {"cpu-us", "10",
+       "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes its "
+       "user, each on a processor of its own; 0: work takes no time, only the disks do"},
+      {"cache-size", "1GiB", "all memory of the engine: bytes, or % of the data"},
+      {"page-size", "4096", "bytes, a power of two from 4096 to 65536 (rocksdb: block size)"},
+      {"durability", "none",
+       "none: durable when closed; group: logged, durable 10 ms after a commit; commit: logged, "
+       "durable before a commit returns"},
+      {"seed", "42", "of the data, the inputs and every random choice"},
+  };
+}
+
+std::vector<FlagSpec> TpccFlags() {
+  std::vector<FlagSpec> flags = EngineFlags();
+  Append(flags, {
+                    {"warehouses", "1", "1 to 65000, about 100 MB each"},
+                    {"scale", "1", "0.001 to 1: items, customers, stock, orders in proportion"},
+                    {"users", "2", "sessions, without think time"},
+                    {"duration", "30", "of the measured part: 30, 500ms, 2m"},
+                    {"transactions", "0", "to complete in place of a duration; 0: by time"},
+                    {"warmup", "5", "before anything is counted"},
+                });
+  return flags;
+}
+
+std::vector<FlagSpec> BenchFlags() {
+  std::vector<FlagSpec> flags = EngineFlags();
+  Append(flags, {
+                    {"records", "1M", "records of the load"},
+                    {"key-size", "8", "bytes, 8 to 511"},
+                    {"value-size", "100", "bytes, 1 to 1MiB"},
+                    {"workload", "read-uniform", WorkloadNames()},
+                    {"zipf", "0.99", "skew of the zipf workloads"},
+                    {"threads", "1", "sessions, 1 to 1024"},
+                    {"duration", "10", "of the measured part; loads take as long as they take"},
+                    {"operations", "0", "to complete in place of a duration; 0: by time"},
+                    {"warmup", "2", "before anything is counted"},
+                });
+  return flags;
+}
+
+absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
+                                                     const FlagTexts& texts) {
+  std::vector<Dimension> dimensions;
+  for (const FlagSpec& spec : specs) {
+    const auto text = texts.find(spec.name);
+    LATCHKEY_ASSIGN_OR_RETURN(
+        std::vector<std::string> values,
+        SplitList(spec.name, text == texts.end() ? spec.default_value : text->second));
+    dimensions.push_back({spec.name, std::move(values)});
+  }
+  for (const std::string& engine : dimensions.at(0).values) {
+    if (KvBackends().count(engine) > 0) continue;
+    return InvalidArgument("--engine={}: not in this build; known: {}", engine, KnownEngines());
+  }
+  return ExpandSweep(dimensions, Resolve);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,268 @@
+#include "tools/cli/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/replacement/replacement_list.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "layout/cleaning_policy.h"
+#include "layout/separator.h"
+#include "storage/base/status_macros.h"
+#include "tools/cli/flag_values.h"
+#include "tpcc-lite/workload/tpcc_driver.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kDefaultSeed = 42;
+constexpr uint64_t kLoadCacheBytes = 1ull << 30;
+// What every user may hold fixed at once, and what the maps take for every page of the data: below
+// that an engine could only fail later.
+constexpr uint64_t kPagesPerUser = 16;
+constexpr uint64_t kMapBytesPerPage = 24;
+constexpr uint64_t kFewestCacheBytes = 1 << 20;
+constexpr uint64_t kMaxDisks = 1024;
+constexpr double kMaxCpuMicros = 1'000'000;
+
+absl::Status ParseTechniques(const Combination& from, Techniques& to) {
+  LATCHKEY_RETURN_IF_ERROR(CheckKnown("layout", from.Get("layout"), LayoutNames()));
+  LATCHKEY_RETURN_IF_ERROR(
+      CheckKnown("segment-cleaning", from.Get("segment-cleaning"), CleaningPolicyNames()));
+  to.layout = from.Get("layout");
+  to.segment_cleaning = from.Get("segment-cleaning");
+  LATCHKEY_ASSIGN_OR_RETURN(
+      to.space_utilization,
+      ParseNumber("space-utilization", from.Get("space-utilization"), 0.5, 0.98));
+  if (from.Get("segment-size") != "auto") {
+    LATCHKEY_ASSIGN_OR_RETURN(to.segment_size,
+                              ParseBytes("segment-size", from.Get("segment-size")));
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const ReplacementChoice replacement,
+                            ReplacementChoice::Parse(from.Get("replacement")));
+  to.replacement = replacement.ToString();
+  LATCHKEY_ASSIGN_OR_RETURN(to.synchronization,
+                            CanonicalSynchronization(from.Get("synchronization")));
+  LATCHKEY_ASSIGN_OR_RETURN(to.cleaner, CanonicalCleaningController(from.Get("cleaner")));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
+                            ParseCount("cleaners", from.Get("cleaners"), 0, 64));
+  to.cleaners = static_cast<uint32_t>(cleaners);
+  return absl::OkStatus();
+}
+
+absl::Status ParsePageSize(const Combination& from, uint32_t& page_size) {
+  if (!from.Has("page-size")) return absl::OkStatus();
+  const std::string& text = from.Get("page-size");
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes("page-size", text));
+  if (!std::has_single_bit(bytes) || bytes < 4096 || bytes > 65536) {
+    return InvalidArgument("--page-size={}: give a power of two from 4096 to 65536", text);
+  }
+  page_size = static_cast<uint32_t>(bytes);
+  return absl::OkStatus();
+}
+
+absl::Status ParseCache(const Combination& from, uint64_t data_bytes, uint32_t users,
+                        KvOptions& kv) {
+  if (!from.Has("cache-size")) return absl::OkStatus();
+  const std::string& text = from.Get("cache-size");
+  LATCHKEY_ASSIGN_OR_RETURN(kv.cache_bytes, ParseCacheSize("cache-size", text, data_bytes));
+  const uint64_t fewest = kFewestCacheBytes + users * kPagesPerUser * kv.page_size +
+                          data_bytes / kv.page_size * kMapBytesPerPage;
+  if (kv.cache_bytes >= fewest) return absl::OkStatus();
+  return InvalidArgument(
+      "--cache-size={}: {} bytes are below the {} that {} users and the maps of "
+      "the data need; give at least that",
+      text, kv.cache_bytes, fewest, users);
+}
+
+absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
+  const std::string& text = from.Get("device");
+  DeviceSpec& device = settings.kv.device;
+  const absl::StatusOr<DeviceSpec> parsed = ParseDeviceSpec(text);
+  if (!parsed.ok()) {
+    return InvalidArgument("--device={}: {}", text, std::string(parsed.status().message()));
+  }
+  device = *parsed;
+  if (!device.is_simulated()) return absl::OkStatus();
+  if (!settings.traits.simulated_device) {
+    return InvalidArgument("--device={}: {} cannot be simulated; give file{}", text,
+                           settings.engine, settings.traits.memory_device ? " or memory" : "");
+  }
+  if (from.Get("disks") != "auto") {
+    if (text.find("disks=") != std::string::npos) {
+      return InvalidArgument("--disks={} and --device={}: give the number of disks once",
+                             from.Get("disks"), text);
+    }
+    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t disks,
+                              ParseCount("disks", from.Get("disks"), 1, kMaxDisks));
+    device.disks = static_cast<uint32_t>(disks);
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const double cpu_us,
+                            ParseNumber("cpu-us", from.Get("cpu-us"), 0, kMaxCpuMicros));
+  settings.kv.cpu_per_operation = static_cast<Nanos>(cpu_us * kNanosPerMicro + 0.5);
+  return absl::OkStatus();
+}
+
+/// Virtual time passes only where something takes some: a run that is bounded by time alone would
+/// never end where nothing does.
+absl::Status CheckTimePasses(const RunPlan& plan, bool bounded_by_count) {
+  const KvOptions& kv = plan.settings.kv;
+  const bool work_takes_time = !kv.device.is_simulated() || kv.cpu_per_operation > 0;
+  const bool waits = kv.durability == Durability::kCommit || plan.data_bytes > kv.cache_bytes;
+  if (work_takes_time || bounded_by_count || (waits && kv.device.service > 0)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(
+      "--cpu-us=0: nothing here takes virtual time, so no --duration would ever end: give "
+      "--cpu-us, a smaller --cache-size or a number of transactions or operations");
+}
+
+absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t data_bytes,
+                                             uint32_t users) {
+  EngineSettings settings;
+  settings.engine = from.Get("engine");
+  settings.traits = KvTraitsOf(settings.engine);
+  settings.durability = from.Get("durability");
+  LATCHKEY_ASSIGN_OR_RETURN(settings.kv.durability, ParseDurability(settings.durability));
+  LATCHKEY_RETURN_IF_ERROR(ParseDevice(from, settings));
+  if (settings.traits.techniques) {
+    LATCHKEY_RETURN_IF_ERROR(ParseTechniques(from, settings.kv.techniques));
+  }
+  LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
+  LATCHKEY_RETURN_IF_ERROR(ParseCache(from, data_bytes, users, settings.kv));
+  LATCHKEY_ASSIGN_OR_RETURN(settings.kv.techniques.seed,
+                            ParseCount("seed", from.Get("seed"), 0, UINT64_MAX));
+  return settings;
+}
+
+absl::Status CheckReopens(const EngineSettings& settings) {
+  if (!settings.traits.techniques) {
+    return InvalidArgument(
+        "--workload=reopen: {} does not tell what its recovery does; latchkey does",
+        settings.engine);
+  }
+  if (!settings.kv.in_files()) {
+    return InvalidArgument("--workload=reopen needs --device=file: its crash is a killed process");
+  }
+  if (settings.kv.durability == Durability::kNone) {
+    return InvalidArgument("--workload=reopen needs a log: give --durability=group or commit");
+  }
+  return absl::OkStatus();
+}
+
+/// The part of a load's name that the engine and its file decide.
+std::string FileName(const EngineSettings& settings) {
+  const Techniques& techniques = settings.kv.techniques;
+  std::string name;
+  if (settings.traits.techniques) {
+    name += fmt::format("-{}-u{}", techniques.layout, techniques.space_utilization);
+    if (techniques.segment_size != 0) name += fmt::format("-seg{}", techniques.segment_size);
+    if (techniques.segment_cleaning != Techniques().segment_cleaning) {
+      name += "-" + techniques.segment_cleaning;
+    }
+  }
+  if (settings.traits.page_size) name += fmt::format("-p{}", settings.kv.page_size);
+  if (techniques.seed != kDefaultSeed) name += fmt::format("-seed{}", techniques.seed);
+  return name;
+}
+
+}  // namespace
+
+const std::vector<std::string>& DurabilityNames() {
+  static const auto* const names = new std::vector<std::string>{"none", "group", "commit"};
+  return *names;
+}
+
+absl::StatusOr<Durability> ParseDurability(const std::string& name) {
+  LATCHKEY_RETURN_IF_ERROR(CheckKnown("durability", name, DurabilityNames()));
+  if (name == "commit") return Durability::kCommit;
+  return name == "group" ? Durability::kGroup : Durability::kNone;
+}
+
+absl::StatusOr<TpccPlan> PlanTpcc(const Combination& from) {
+  TpccPlan plan;
+  TpccConfig& config = plan.config;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t warehouses,
+                            ParseCount("warehouses", from.Get("warehouses"), 1, kMaxWarehouses));
+  config.warehouses = static_cast<uint32_t>(warehouses);
+  LATCHKEY_ASSIGN_OR_RETURN(config.scale, ParseNumber("scale", from.Get("scale"), 0.001, 1));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t users,
+                            ParseCount("users", from.Get("users"), 1, kMaxTpccUsers));
+  config.users = static_cast<uint32_t>(users);
+  LATCHKEY_ASSIGN_OR_RETURN(config.duration, ParseDuration("duration", from.Get("duration")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.warmup, ParseDuration("warmup", from.Get("warmup")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.transactions,
+                            ParseCount("transactions", from.Get("transactions"), 0, UINT64_MAX));
+  if (config.duration == 0 && config.transactions == 0) {
+    return InvalidArgument("--duration=0: give a time, or --transactions");
+  }
+  plan.data_bytes = EstimateTpccDataBytes(config.Sizes());
+  LATCHKEY_ASSIGN_OR_RETURN(plan.settings, ParseSettings(from, plan.data_bytes, config.users));
+  config.seed = plan.settings.kv.techniques.seed;
+  LATCHKEY_RETURN_IF_ERROR(config.Validate());
+  LATCHKEY_RETURN_IF_ERROR(CheckTimePasses(plan, config.transactions > 0));
+  plan.settings.kv.tables = TpccTableNames();
+  plan.load_name = fmt::format("{}-tpcc-w{}", plan.settings.engine, config.warehouses);
+  if (config.scale != 1) plan.load_name += fmt::format("-scale{}", config.scale);
+  plan.load_name += FileName(plan.settings);
+  return plan;
+}
+
+absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
+  BenchPlan plan;
+  KvBenchConfig& config = plan.config;
+  LATCHKEY_ASSIGN_OR_RETURN(config.records,
+                            ParseCount("records", from.Get("records"), 1, 1ull << 40));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t key_size, ParseBytes("key-size", from.Get("key-size")));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t value_size,
+                            ParseBytes("value-size", from.Get("value-size")));
+  config.key_size = static_cast<uint32_t>(std::min<uint64_t>(key_size, UINT32_MAX));
+  config.value_size = static_cast<uint32_t>(std::min<uint64_t>(value_size, UINT32_MAX));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t threads,
+                            ParseCount("threads", from.Get("threads"), 1, 1024));
+  config.threads = static_cast<uint32_t>(threads);
+  LATCHKEY_ASSIGN_OR_RETURN(config.workload, FindKvWorkload(from.Get("workload")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.zipf_theta, ParseNumber("zipf", from.Get("zipf"), 0.01, 9));
+  LATCHKEY_ASSIGN_OR_RETURN(config.duration, ParseDuration("duration", from.Get("duration")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.warmup, ParseDuration("warmup", from.Get("warmup")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.operations,
+                            ParseCount("operations", from.Get("operations"), 0, UINT64_MAX));
+  if (config.duration == 0 && config.operations == 0) {
+    return InvalidArgument("--duration=0: give a time, or --operations");
+  }
+  LATCHKEY_RETURN_IF_ERROR(config.Validate());
+  plan.data_bytes = config.DataBytes();
+  plan.from_empty = config.workload->load;
+  LATCHKEY_ASSIGN_OR_RETURN(plan.settings, ParseSettings(from, plan.data_bytes, config.threads));
+  config.seed = plan.settings.kv.techniques.seed;
+  config.scan_first = !plan.settings.traits.cache || plan.data_bytes < plan.settings.kv.cache_bytes;
+  LATCHKEY_RETURN_IF_ERROR(CheckTimePasses(plan, config.operations > 0 || plan.from_empty));
+  if (config.workload->reopen) LATCHKEY_RETURN_IF_ERROR(CheckReopens(plan.settings));
+  plan.settings.kv.tables = KvBenchTableNames();
+  plan.load_name = fmt::format("{}-bench-{}x{}+{}", plan.settings.engine, config.records,
+                               config.key_size, config.value_size) +
+                   FileName(plan.settings);
+  return plan;
+}
+
+KvOptions LoadOptionsOf(const KvOptions& run, const std::string& path) {
+  KvOptions options = run;
+  options.path = path;
+  options.cache_bytes = std::max(run.cache_bytes, kLoadCacheBytes);
+  options.read_committed_load = true;
+  options.durability = Durability::kNone;  // closed cleanly before anybody runs on it
+  return options;
+}
+
+std::string Label(const EngineSettings& settings) {
+  std::string label = settings.engine;
+  if (settings.traits.techniques) {
+    label += fmt::format(" {} u={}", settings.kv.techniques.layout,
+                         settings.kv.techniques.space_utilization);
+  }
+  return label;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,180 @@
+#include "tools/cli/settings.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tools/cli/flags.h"
+#include "tpcc-lite/kv/kv_backends.h"
+
+namespace latchkey {
+namespace {
+
+absl::StatusOr<TpccPlan> Plan(FlagTexts texts) {
+  auto combinations = ExpandFlags(TpccFlags(), texts);
+  if (!combinations.ok()) return combinations.status();
+  return PlanTpcc(combinations->at(0));
+}
+
+std::string Refusal(FlagTexts texts) {
+  const auto plan = Plan(std::move(texts));
+  REQUIRE(absl::IsInvalidArgument(plan.status()));
+  return std::string(plan.status().message());
+}
+
+TEST_CASE("The defaults of every verb are a plan") {
+  CHECK(Plan({}).ok());
+  const auto bench = ExpandFlags(BenchFlags(), {});
+  REQUIRE(bench.ok());
+  CHECK(PlanBench(bench->at(0)).ok());
+}
+
+TEST_CASE("An unknown engine is answered with the engines of this build") {
+  const std::string refusal = Refusal({{"engine", "oracle"}});
+  CHECK(refusal.find("oracle") != std::string::npos);
+  CHECK(refusal.find("memory") != std::string::npos);
+}
+
+TEST_CASE("Impossible settings are refused by the name of their flag") {
+  const auto [flag, value] = GENERATE(table<std::string, std::string>({
+      {"warehouses", "0"},
+      {"scale", "2"},
+      {"users", "0"},
+      {"device", "tape"},
+      {"durability", "sync"},
+      {"seed", "x"},
+      {"duration", "0"},
+  }));
+  CAPTURE(flag, value);
+  CHECK(Refusal({{flag, value}}).find(flag) != std::string::npos);
+}
+
+TEST_CASE(
+    "Durability is swept where an engine has a log, and is none elsewhere; loads are made "
+    "without") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto commit = Plan({{"engine", "latchkey"}, {"durability", "commit"}});
+  REQUIRE(commit.ok());
+  CHECK(commit->settings.kv.durability == Durability::kCommit);
+  CHECK(LoadOptionsOf(commit->settings.kv, "x").durability == Durability::kNone);
+  CHECK(Plan({{"engine", "latchkey"}, {"durability", "group"}})->settings.kv.durability ==
+        Durability::kGroup);
+  CHECK(Plan({{"engine", "latchkey"}, {"durability", "none"}})->load_name == commit->load_name);
+  if (KvBackends().count("memory") == 0) return;
+  const auto sweep =
+      ExpandFlags(TpccFlags(), {{"engine", "memory"}, {"durability", "none,group,commit"}});
+  REQUIRE(sweep.ok());
+  CHECK(sweep->size() == 1);
+}
+
+TEST_CASE("A technique's bad value is refused for an engine that has techniques") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto [flag, value, hint] = GENERATE(table<std::string, std::string, std::string>({
+      {"layout", "btrfs", "hylog"},
+      {"segment-cleaning", "mop", "greedy"},
+      {"replacement", "mru", "clock"},
+      {"synchronization", "prayer", "regions"},
+      {"cleaner", "robot", "fixed"},
+      {"space-utilization", "0.99", "0.98"},
+      {"space-utilization", "0.4", "0.5"},
+      {"page-size", "5000", "power of two"},
+      {"page-size", "2048", "4096"},
+      {"cache-size", "1KiB", "users"},
+      {"cleaners", "65", "64"},
+  }));
+  CAPTURE(flag, value);
+  CHECK(Refusal({{"engine", "latchkey"}, {flag, value}}).find(hint) != std::string::npos);
+}
+
+TEST_CASE("Simulated disks are named by one flag or two, and the row says that time is virtual") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto one = Plan({{"device", "fixed:service_ms=9:disks=11"}});
+  const auto two = Plan({{"device", "fixed:service_ms=9"}, {"disks", "11"}});
+  REQUIRE(one.ok());
+  REQUIRE(two.ok());
+  const Json row = DescribeSettings(two->settings);
+  CHECK(row == DescribeSettings(one->settings));
+  CHECK(row["device"] == "fixed:service_ms=9:mb_s=0:disks=11:stripe_kb=64");
+  CHECK(row["virtual_time"] == true);
+  CHECK(row["cpu_us"] == 10);
+  const Json on_file = DescribeSettings(Plan({{"disks", "11"}, {"cpu-us", "1"}})->settings);
+  CHECK(on_file["device"] == "file");
+  CHECK(on_file["virtual_time"] == false);
+  CHECK(on_file["cpu_us"].is_null());
+}
+
+TEST_CASE("Simulated disks that cannot be are refused") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto refusal = [](FlagTexts texts) {
+    if (texts.count("device") == 0) texts["device"] = "fixed:service_ms=9";
+    return Refusal(std::move(texts));
+  };
+  CHECK_THAT(refusal({{"device", "fixed:disks=2"}, {"disks", "3"}}), Catch::Contains("once"));
+  CHECK_THAT(refusal({{"disks", "0"}}), Catch::Contains("--disks=0"));
+  CHECK_THAT(refusal({{"cpu-us", "-1"}}), Catch::Contains("--cpu-us=-1"));
+  CHECK_THAT(refusal({{"device", "fixed:rpm=7200"}}), Catch::Contains("rpm"));
+  CHECK_THAT(refusal({{"engine", "memory"}}), Catch::Contains("memory cannot be simulated"));
+  // Everything in memory, and work takes no time: nothing would end the run.
+  CHECK_THAT(refusal({{"cpu-us", "0"}}), Catch::Contains("--cpu-us=0"));
+  CHECK(Plan({{"device", "fixed"}, {"cpu-us", "0"}, {"transactions", "10"}}).ok());
+  CHECK(Plan({{"device", "fixed"}, {"cpu-us", "0"}, {"cache-size", "25%"}}).ok());
+}
+
+TEST_CASE("A reopen is measured where there is a log to recover from, in files") {
+  const auto refusal = [](FlagTexts texts) {
+    texts["workload"] = "reopen";
+    const auto combinations = ExpandFlags(BenchFlags(), texts);
+    REQUIRE(combinations.ok());
+    return std::string(PlanBench(combinations->at(0)).status().message());
+  };
+  CHECK_THAT(refusal({{"engine", "memory"}}), Catch::Contains("memory does not tell"));
+  if (KvBackends().count("latchkey") == 0) return;
+  CHECK_THAT(refusal({{"durability", "none"}}), Catch::Contains("--durability=group"));
+  CHECK_THAT(refusal({{"durability", "group"}, {"device", "memory"}}),
+             Catch::Contains("--device=file"));
+  CHECK(refusal({{"durability", "group"}}).empty());
+}
+
+TEST_CASE("An engine without techniques runs once in a sweep over them") {
+  const auto combinations = ExpandFlags(
+      TpccFlags(), {{"engine", "memory"}, {"layout", "lfs,hylog"}, {"cache-size", "1GiB,2GiB"}});
+  REQUIRE(combinations.ok());
+  REQUIRE(combinations->size() == 1);
+  const auto plan = PlanTpcc(combinations->at(0));
+  REQUIRE(plan.ok());
+  const Json described = DescribeSettings(plan->settings);
+  CHECK(described["layout"].is_null());
+  CHECK(described["cache_bytes"].is_null());
+  CHECK(described["device"] == "memory");
+}
+
+TEST_CASE("Combinations share a load exactly when nothing that shapes the file differs") {
+  const auto name = [](FlagTexts texts) {
+    texts["engine"] = "memory";
+    return Plan(std::move(texts))->load_name;
+  };
+  const std::string plain = name({});
+  CHECK(name({{"users", "8"}}) == plain);
+  CHECK(name({{"duration", "60"}, {"warmup", "0"}}) == plain);
+  const std::set<std::string> different = {plain, name({{"warehouses", "2"}}),
+                                           name({{"scale", "0.1"}}), name({{"seed", "7"}})};
+  CHECK(different.size() == 4);
+}
+
+TEST_CASE("A load's name tells layouts, utilisations and page sizes apart") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto combinations = ExpandFlags(TpccFlags(), {{"engine", "latchkey"},
+                                                      {"layout", "overwrite,lfs,hylog"},
+                                                      {"space-utilization", "0.8,0.9"},
+                                                      {"page-size", "4096,16KiB"},
+                                                      {"users", "1,2"}});
+  REQUIRE(combinations.ok());
+  std::set<std::string> names;
+  for (const Combination& combination : *combinations) {
+    names.insert(PlanTpcc(combination)->load_name);
+  }
+  CHECK(combinations->size() == 24);
+  CHECK(names.size() == 12);
+}
+
+}  // namespace
+}  // namespace latchkey

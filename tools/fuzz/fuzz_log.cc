@@ -1,0 +1,261 @@
+// T3: the log. Input: one byte that chooses, then
+//   0 record: the bytes of one log record, decoded
+//   1 stream: the blocks of a log's device, behind headers that are sound; with every group's
+//     checksums put right; opened, its end found, all records read
+//   2 redo: records (two bytes of length each, then the bytes) appended to a sound log, analysed
+//   and
+//     redone on an empty store
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/btree/node.h"
+#include "engine/log/log_analysis.h"
+#include "engine/log/log_record.h"
+#include "engine/log/redo.h"
+#include "storage/base/check.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
+#include "storage/device/faulty/crash_recorder.h"
+#include "storage/testing/map_page_store.h"
+#include "storage/wal/log.h"
+#include "storage/wal/log_format.h"
+#include "tools/fuzz/fuzz_input.h"
+#include "tools/fuzz/fuzz_reseal.h"
+#include "tools/fuzz/fuzz_target.h"
+
+namespace latchkey {
+
+const char* const kFuzzTarget = "log";
+uint64_t fuzz_accepted = 0;
+
+namespace {
+
+constexpr uint32_t kPage = 4096;
+constexpr uint64_t kId = 0x1234;
+constexpr uint32_t kSegment = 8 << 10, kBlock = 512;
+enum Form : uint8_t { kRecord, kStream, kRedo, kForms };
+
+LogOptions OptionsOfLog() {
+  return {.database_id = kId,
+          .segment_bytes = kSegment,
+          .initial_bytes = 64 << 10,
+          .max_bytes = 1 << 20,
+          .buffer_bytes = 64 << 10};
+}
+
+// ---- Records, as the engine writes them.
+
+using Bytes = std::vector<std::byte>;
+
+Bytes ChangeRecord(std::string_view key, RecordState now, std::string_view value) {
+  RecordChange change;
+  change.tree = TreeId{1};
+  change.page = PageId{0};
+  change.key = key;
+  change.now = now;
+  change.now_bytes = value;
+  change.before = RecordState::kValue;
+  change.before_bytes = "before";
+  Bytes bytes(ChangeRecordSize(change));
+  EncodeChange({.type = LogRecordType::kChange, .txn = TxnId{7}, .previous = Lsn{64}}, change,
+               bytes.data());
+  return bytes;
+}
+
+Bytes ImagesRecord() {
+  AlignedBuffer page(kPage);
+  NodeEditor leaf(page.data(), kPage);
+  leaf.Init(0, Fences{});
+  leaf.Insert(0, "key", "value", 0);
+  const PageImage images[] = {ImageOf(PageId{0}, page.span()), ImageOf(PageId{2}, page.span())};
+  const PageId freed[] = {PageId{3}};
+  Bytes bytes(ImagesRecordSize(images, 1));
+  EncodeImages({.type = LogRecordType::kImages}, images, freed, bytes.data());
+  return bytes;
+}
+
+std::vector<Bytes> EveryRecord() {
+  const PageId pages[] = {PageId{4}, PageId{5}};
+  const ActiveTransaction active[] = {{.id = TxnId{7}, .first = Lsn{64}, .last = Lsn{64}}};
+  const OverflowChain chains[] = {{.first_page = PageId{5}, .size = 100}};
+  const auto header = [](LogRecordType type) {
+    return LogRecordHeader{.type = type, .txn = TxnId{7}, .previous = Lsn{64}};
+  };
+  std::vector<Bytes> records = {ImagesRecord(), ChangeRecord("key", RecordState::kValue, "now"),
+                                ChangeRecord("other", RecordState::kGhost, "")};
+  EncodeAllocation(header(LogRecordType::kAllocation), pages,
+                   records.emplace_back(AllocationRecordSize(2)).data());
+  EncodeFree(header(LogRecordType::kFree), PageId{4}, pages,
+             records.emplace_back(FreeRecordSize(2)).data());
+  EncodeCheckpoint({.as_of = Lsn{64}, .next_txn = TxnId{9}}, active, chains,
+                   records.emplace_back(CheckpointRecordSize(1, 1)).data());
+  EncodeDropTree(header(LogRecordType::kDropTree), TreeId{1}, PageId{0}, "tree",
+                 records.emplace_back(DropTreeRecordSize(4)).data());
+  EncodeEnd(header(LogRecordType::kCommit), records.emplace_back(kEndRecordSize).data());
+  return records;
+}
+
+// ---- Running them.
+
+void DecodeOne(FuzzInput& input) {
+  const std::string_view bytes = input.TakeBytes(input.size());
+  LogRecord record;
+  const auto span = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  if (!DecodeLogRecord(span, &record).ok()) return;
+  ++fuzz_accepted;
+  AlignedBuffer page(kMaxPageSize);
+  for (const PageImage& image : record.images) {
+    ExpandImage(image, record.page_size, Lsn{9}, page.data());
+  }
+  LogAnalysis analysis;
+  analysis.Add(Lsn{64}, record);
+  analysis.FreePages();
+  analysis.UnneededChains();
+}
+
+std::unique_ptr<Log> NewLog(CrashRecorder& recorder) {
+  auto log = CreateLog(ThreadRuntime(), recorder.Open(0), OptionsOfLog());
+  LATCHKEY_CHECK(log.ok());
+  LATCHKEY_CHECK((*log)->StartWriting().ok());
+  return *std::move(log);
+}
+
+void Append(Log& log, std::string_view bytes) {
+  if (!log.Reserve(log.RecordSpace(bytes.size())).ok()) return;
+  log.Append(bytes.size(),
+             [&](Lsn, std::byte* out) { std::memcpy(out, bytes.data(), bytes.size()); });
+}
+
+std::unique_ptr<BufferPool> NewPool(PageStore& store) {
+  auto policy = MakeFixPolicy(ThreadRuntime(), "clock", "global", 64, 64, 42);
+  LATCHKEY_CHECK(policy.ok());
+  auto pool = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), 64, 64);
+  LATCHKEY_CHECK(pool.ok());
+  return *std::move(pool);
+}
+
+absl::Status AnalyseAndRedo(Log& log) {
+  LogAnalysis analysis;
+  LogRecord record;
+  LATCHKEY_RETURN_IF_ERROR(log.ForEach(Lsn{0}, [&](const LogRecordView& view) {
+    const absl::Status decoded = DecodeLogRecord(view.bytes, &record);
+    if (decoded.ok()) analysis.Add(view.lsn, record);
+    return decoded;
+  }));
+  analysis.Losers();
+  analysis.UnfinishedDrops();
+  analysis.UnneededChains();
+  MapPageStore store(ThreadRuntime(), kPage);
+  const std::unique_ptr<BufferPool> pool = NewPool(store);
+  Redo redo(*pool, analysis);
+  return redo.Run(log, Lsn{0});
+}
+
+/// Whether redo would make every id up to a very large one known to the store: allowed, and slow.
+bool NamesFarPages(std::string_view bytes) {
+  constexpr uint64_t kNear = 1 << 16;
+  LogRecord record;
+  if (!DecodeLogRecord(std::as_bytes(std::span(bytes.data(), bytes.size())), &record).ok()) {
+    return false;
+  }
+  const auto is_far = [](PageId page) { return page != kInvalidPageId && Raw(page) >= kNear; };
+  return is_far(record.change.page) || std::ranges::any_of(record.images, is_far, &PageImage::page);
+}
+
+void RunRedo(FuzzInput& input) {
+  CrashRecorder recorder(ThreadRuntime(), {.record = false, .capacity_limit_bytes = 1 << 20});
+  recorder.AddDisk("log");
+  const std::unique_ptr<Log> log = NewLog(recorder);
+  while (!input.empty()) {
+    const auto size = input.Take<uint16_t>();
+    const std::string_view bytes = input.TakeBytes(size);
+    const bool fits = !bytes.empty() && bytes.size() <= log->max_record_bytes();
+    if (fits && !NamesFarPages(bytes)) Append(*log, bytes);
+  }
+  LATCHKEY_CHECK(log->Flush(log->next()).ok());
+  fuzz_accepted += AnalyseAndRedo(*log).ok();
+}
+
+/// A log whose groups the engine could have written: the disk of it.
+const DiskImage& SoundLog() {
+  static const DiskImage kLog = [] {
+    CrashRecorder recorder(ThreadRuntime(), {.record = false});
+    recorder.AddDisk("log");
+    {
+      const std::unique_ptr<Log> log = NewLog(recorder);
+      for (int i = 0; i < 40; ++i) {
+        for (const Bytes& record : EveryRecord()) {
+          Append(*log, {reinterpret_cast<const char*>(record.data()), record.size()});
+        }
+        LATCHKEY_CHECK(log->Flush(log->next()).ok());
+      }
+    }
+    return recorder.content(0);
+  }();
+  return kLog;
+}
+
+/// The first slot without its header.
+constexpr uint64_t kStreamOffset = kLogSegmentsBegin + kBlock;
+constexpr size_t kStreamBytes = kSegment - kBlock;
+
+void RunStream(FuzzInput& input) {
+  Bytes blocks(kStreamBytes);
+  input.Fill(blocks);
+  ResealGroups(kId, kBlock, blocks);
+  DiskImage disk = SoundLog();
+  disk.Write(kStreamOffset, blocks);
+  CrashRecorder recorder(ThreadRuntime(), {.record = false, .capacity_limit_bytes = 1 << 20});
+  recorder.AddDisk("log", disk);
+  const auto log = OpenLog(ThreadRuntime(), recorder.Open(0), OptionsOfLog());
+  if (!log.ok() || !(*log)->FindEnd(Lsn{0}, Lsn{0}).ok()) return;
+  LogRecord record;
+  Bytes again;
+  const absl::Status read = (*log)->ForEach(Lsn{0}, [&](const LogRecordView& view) {
+    LATCHKEY_CHECK((*log)->Read(view.lsn, &again).ok());
+    LATCHKEY_CHECK(std::ranges::equal(again, view.bytes));
+    return DecodeLogRecord(view.bytes, &record);
+  });
+  fuzz_accepted += read.ok();
+}
+
+}  // namespace
+
+std::vector<std::string> FuzzSeeds() {
+  std::vector<std::string> seeds;
+  std::string redo(1, static_cast<char>(kRedo));
+  for (const Bytes& record : EveryRecord()) {
+    const std::string bytes(reinterpret_cast<const char*>(record.data()), record.size());
+    seeds.push_back(static_cast<char>(kRecord) + bytes);
+    PutValue(static_cast<uint16_t>(bytes.size()), &redo);
+    redo += bytes;
+  }
+  seeds.push_back(redo);
+  Bytes blocks(kStreamBytes);
+  SoundLog().Read(kStreamOffset, blocks);
+  seeds.push_back(static_cast<char>(kStream) +
+                  std::string(reinterpret_cast<const char*>(blocks.data()), blocks.size()));
+  return seeds;
+}
+
+}  // namespace latchkey
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  latchkey::FuzzInput input(data, size);
+  switch (input.Take<uint8_t>() % latchkey::kForms) {
+    case latchkey::kRecord:
+      latchkey::DecodeOne(input);
+      break;
+    case latchkey::kStream:
+      latchkey::RunStream(input);
+      break;
+    default:
+      latchkey::RunRedo(input);
+      break;
+  }
+  return 0;
+}

@@ -1,0 +1,81 @@
+// The KV benchmark: single operations over a KvBackend, each committed by itself.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/runtime/runtime.h"
+#include "tpcc-lite/bench/kv_workload.h"
+#include "tpcc-lite/kv/kv_backend.h"
+#include "tpcc-lite/workload/tpcc_result.h"
+
+namespace latchkey {
+
+/// The benchmark's one table is table 0.
+std::vector<std::string> KvBenchTableNames();
+
+struct KvBenchConfig {
+  // What shapes the database: records 0 to records - 1, numbered in key order.
+  uint64_t records = 1'000'000;  ///< >= 1
+  uint32_t key_size = 8;         ///< bytes, 8 to 511 (LMDB's limit)
+  uint32_t value_size = 100;     ///< bytes, 1 to 1 MiB
+  uint64_t seed = 42;
+
+  // What shapes a run.
+  const KvWorkload* workload = nullptr;
+  uint32_t threads = 1;      ///< 1 to 1024
+  double zipf_theta = 0.99;  ///< > 0
+  /// Scans everything once before the warm-up, so that a database that fits the cache is in it.
+  bool scan_first = false;
+  Nanos warmup = 0;
+  Nanos duration = 10 * kNanosPerSecond;  ///< ignored with `operations`, and by loads
+  uint64_t operations = 0;                ///< in total, split over the threads; 0 = for `duration`
+  const std::atomic<bool>* stop = nullptr;
+
+  absl::Status Validate() const;
+  uint64_t DataBytes() const { return records * (uint64_t{key_size} + value_size); }
+};
+
+/// Operations completed within one second of a run; the last one may be shorter.
+struct KvBenchSample {
+  double end_s = 0, seconds = 0;
+  uint64_t operations = 0;
+};
+
+struct KvBenchResult {
+  bool interrupted = false;
+  double duration_s = 0;
+  uint64_t operations = 0;  ///< completed in that time; one scan is one operation
+  uint64_t retries = 0;     ///< conflicts: attempts that were run again
+  /// Of one operation in eight, so that the clock does not become the benchmark.
+  std::optional<LatencySummary> latency_us;
+  std::vector<KvBenchSample> samples;
+
+  double OperationsPerSecond() const {
+    return duration_s > 0 ? static_cast<double>(operations) / duration_s : 0;
+  }
+};
+
+struct KvBenchHooks {
+  std::function<void(const KvBenchSample&)> on_sample;
+  std::function<void()> on_measure_begin;
+};
+
+/// Fills an empty database in key order, in large transactions, and makes a checkpoint. Cancelled
+/// when config.stop is set.
+absl::Status LoadKvBench(KvBackend& backend, const KvBenchConfig& config,
+                         const std::function<void(uint64_t done, uint64_t total)>& progress = {});
+
+/// Runs config.workload. Data that is not what the load wrote is DataLoss.
+absl::StatusOr<KvBenchResult> RunKvBench(KvBackend& backend, const KvBenchConfig& config,
+                                         const KvBenchHooks& hooks = {},
+                                         Runtime& runtime = ThreadRuntime());
+
+}  // namespace latchkey

@@ -1,0 +1,381 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "storage/base/status_macros.h"
+#include "storage/runtime/mutex.h"
+#include "tpcc-lite/bench/kv_bench.h"
+#include "tpcc-lite/bench/kv_bench_data.h"
+#include "tpcc-lite/bench/zipf.h"
+#include "tpcc-lite/workload/latency_histogram.h"
+
+namespace latchkey {
+namespace {
+
+// One operation in this many reads the clock: for its latency, and to see whether time is up.
+constexpr uint64_t kTimedEvery = 8;
+constexpr uint64_t kMaxScanLength = 100;
+
+enum class Phase : uint32_t { kStarting, kWarming, kMeasuring, kOver };
+
+/// What the workers and the one who times them share.
+struct Shared {
+  Shared(const KvBenchConfig& bench_config, Runtime& bench_runtime)
+      : config(bench_config),
+        runtime(bench_runtime),
+        zipf(bench_config.records, bench_config.zipf_theta),
+        scramble(bench_config.records, bench_config.seed),
+        values(bench_config.value_size, bench_config.seed),
+        next_insert(bench_config.records),
+        mutex(bench_runtime) {}
+
+  bool Over() const { return phase.load(std::memory_order_acquire) == Phase::kOver; }
+
+  const KvBenchConfig& config;
+  Runtime& runtime;
+  const ZipfGenerator zipf;
+  const Permutation scramble;
+  const KvBenchValues values;
+  std::atomic<Phase> phase{Phase::kStarting};
+  std::atomic<uint64_t> next_insert;
+  std::atomic<uint32_t> ready{0};
+  std::atomic<uint32_t> finished{0};
+  Mutex mutex;
+  absl::Status error;  // the first one; guarded by mutex
+};
+
+/// Operations that a worker shall complete in the measured part; 0 = until time is up.
+uint64_t QuotaOf(const KvBenchConfig& config, uint32_t worker) {
+  const uint64_t total = config.workload->load ? config.records : config.operations;
+  return total / config.threads + (worker < total % config.threads ? 1 : 0);
+}
+
+/// The first record that a worker of a load inserts: the sum of the quotas before it.
+uint64_t LoadStartOf(const KvBenchConfig& config, uint32_t worker) {
+  const uint64_t extra = config.records % config.threads;
+  return config.records / config.threads * worker + std::min<uint64_t>(worker, extra);
+}
+
+class Worker {
+ public:
+  Worker(Shared& shared, KvBackend& backend, uint32_t index)
+      : shared_(shared),
+        config_(shared.config),
+        backend_(backend),
+        index_(index),
+        rng_(config_.seed + (uint64_t{index} + 1) * 0x9E3779B97F4A7C15u),
+        key_(config_.key_size),
+        limited_(config_.workload->load || config_.operations > 0) {}
+
+  void Run();
+
+  /// Completed so far, warm-up included; read by others while it runs.
+  uint64_t done() const { return done_.load(std::memory_order_relaxed); }
+  // After Run has returned:
+  const LatencyHistogram& histogram() const { return histogram_; }
+  uint64_t retries() const { return retries_; }
+  Nanos end() const { return end_; }
+
+ private:
+  absl::Status Loop();
+  absl::Status RunOperation();
+  absl::Status Attempt();
+  absl::Status Read(uint64_t record);
+  absl::Status Scan(uint64_t record);
+  absl::Status ReadModifyWrite(uint64_t record);
+  absl::Status InsertNext();
+  absl::Status CheckValue() const;
+  uint64_t ChooseRecord() {
+    if (!config_.workload->zipf) return rng_.Below(config_.records);
+    return shared_.scramble(shared_.zipf.Next(rng_));
+  }
+  void BeginMeasuring() {
+    measuring_ = true;
+    histogram_.Clear();
+    retries_ = 0;
+    measured_ = 0;
+  }
+
+  Shared& shared_;
+  const KvBenchConfig& config_;
+  KvBackend& backend_;
+  const uint32_t index_;
+  Rng rng_;
+  KvBenchKey key_;
+  const bool limited_;
+  std::unique_ptr<KvSession> session_;
+  std::string value_;
+  bool measuring_ = false;
+  uint64_t measured_ = 0;
+  uint64_t retries_ = 0;
+  uint64_t next_load_ = 0;
+  Nanos end_ = 0;
+  LatencyHistogram histogram_;
+  // Written after every operation: not on a line that others write.
+  alignas(64) std::atomic<uint64_t> done_{0};
+};
+
+void Worker::Run() {
+  absl::Status status = Loop();
+  end_ = shared_.runtime.Now();
+  if (!status.ok()) {
+    MutexLock lock(shared_.mutex);
+    if (shared_.error.ok()) shared_.error = std::move(status);
+    shared_.phase.store(Phase::kOver, std::memory_order_release);
+  }
+  shared_.finished.fetch_add(1, std::memory_order_release);
+}
+
+absl::Status Worker::Loop() {
+  absl::StatusOr<std::unique_ptr<KvSession>> session = backend_.NewSession();
+  shared_.ready.fetch_add(1, std::memory_order_release);
+  LATCHKEY_RETURN_IF_ERROR(session.status());
+  session_ = *std::move(session);
+  next_load_ = LoadStartOf(config_, index_);
+  const uint64_t quota = limited_ ? QuotaOf(config_, index_) : UINT64_MAX;
+  while (shared_.phase.load(std::memory_order_acquire) == Phase::kStarting) {
+    shared_.runtime.SleepFor(kNanosPerMilli);
+  }
+  for (uint64_t i = 0;; ++i) {
+    if (measuring_ && measured_ >= quota) return absl::OkStatus();
+    const bool timed = i % kTimedEvery == 0;
+    if (timed) {
+      const Phase phase = shared_.phase.load(std::memory_order_acquire);
+      if (phase == Phase::kOver) return absl::OkStatus();
+      if (phase == Phase::kMeasuring && !measuring_) BeginMeasuring();
+      if (measuring_ && measured_ >= quota) return absl::OkStatus();
+    }
+    const Nanos start = timed ? shared_.runtime.Now() : 0;
+    LATCHKEY_RETURN_IF_ERROR(RunOperation());
+    if (timed) histogram_.Record(shared_.runtime.Now() - start);
+    ++measured_;
+    done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status Worker::RunOperation() {
+  for (Backoff backoff(shared_.runtime);; backoff.Pause()) {
+    const Rng before = rng_;
+    absl::Status status = Attempt();
+    if (!absl::IsAborted(status)) return status;
+    if (shared_.Over()) return absl::OkStatus();
+    ++retries_;
+    rng_ = before;  // the same operation again
+  }
+}
+
+absl::Status Worker::Attempt() {
+  const KvMix& mix = config_.workload->mix;
+  if (config_.workload->load) {
+    const uint64_t record = next_load_;
+    const uint64_t at = config_.workload->sequential ? record : shared_.scramble(record);
+    LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key_.Of(at), shared_.values.Next(rng_)));
+    ++next_load_;
+    return absl::OkStatus();
+  }
+  double choice = rng_.Unit();
+  if ((choice -= mix.read) < 0) return Read(ChooseRecord());
+  if ((choice -= mix.update) < 0) {
+    return session_->PutAuto(0, key_.Of(ChooseRecord()), shared_.values.Next(rng_));
+  }
+  if ((choice -= mix.scan) < 0) return Scan(ChooseRecord());
+  if ((choice -= mix.read_modify_write) < 0) return ReadModifyWrite(ChooseRecord());
+  // Rounding may leave a sliver above the last share: it goes to whatever the mix ends with.
+  if (mix.insert > 0) return InsertNext();
+  return mix.read_modify_write > 0 ? ReadModifyWrite(ChooseRecord()) : Read(ChooseRecord());
+}
+
+absl::Status Worker::CheckValue() const {
+  if (value_.size() == config_.value_size) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss, "read a value of {} bytes where {} were written",
+                    value_.size(), config_.value_size);
+}
+
+absl::Status Worker::Read(uint64_t record) {
+  absl::Status status = session_->GetAuto(0, key_.Of(record), &value_);
+  if (absl::IsNotFound(status)) {
+    return MakeStatus(absl::StatusCode::kDataLoss, "record {} is missing", record);
+  }
+  LATCHKEY_RETURN_IF_ERROR(status);
+  return CheckValue();
+}
+
+absl::Status Worker::Scan(uint64_t record) {
+  static const auto* const end = new std::string(16, '\xff');
+  uint64_t left = 1 + rng_.Below(kMaxScanLength);
+  uint64_t bytes = 0;
+  LATCHKEY_RETURN_IF_ERROR(session_->Begin());
+  absl::Status status = session_->Scan(0, key_.Of(record), *end, false,
+                                       [&](std::string_view, std::string_view value) {
+                                         bytes += value.size();
+                                         return --left > 0;
+                                       });
+  if (absl::IsAborted(status)) return status;
+  LATCHKEY_RETURN_IF_ERROR(status);
+  LATCHKEY_RETURN_IF_ERROR(session_->Commit());
+  if (bytes % config_.value_size == 0 && bytes > 0) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss, "a scan from record {} saw {} bytes of values",
+                    record, bytes);
+}
+
+absl::Status Worker::ReadModifyWrite(uint64_t record) {
+  LATCHKEY_RETURN_IF_ERROR(session_->Begin());
+  LATCHKEY_RETURN_IF_ERROR(session_->GetForUpdate(0, key_.Of(record), &value_));
+  LATCHKEY_RETURN_IF_ERROR(CheckValue());
+  value_[0] = static_cast<char>(value_[0] + 1);
+  LATCHKEY_RETURN_IF_ERROR(session_->Put(0, key_.Of(record), value_));
+  return session_->Commit();
+}
+
+absl::Status Worker::InsertNext() {
+  const uint64_t record = shared_.next_insert.fetch_add(1, std::memory_order_relaxed);
+  return session_->PutAuto(0, key_.Of(record), shared_.values.Next(rng_));
+}
+
+/// Starts the workers, keeps the time, collects the figures.
+class Bench {
+ public:
+  Bench(KvBackend& backend, const KvBenchConfig& config, const KvBenchHooks& hooks,
+        Runtime& runtime)
+      : backend_(backend), config_(config), hooks_(hooks), shared_(config, runtime) {}
+
+  absl::StatusOr<KvBenchResult> Run();
+
+ private:
+  bool Stopped() const {
+    return config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed);
+  }
+  bool AllFinished() const {
+    return shared_.finished.load(std::memory_order_acquire) == config_.threads;
+  }
+  uint64_t Done() const {
+    uint64_t sum = 0;
+    for (const auto& worker : workers_) sum += worker->done();
+    return sum;
+  }
+  absl::Status ScanEverything();
+  void Spawn();
+  void Warm();
+  void Measure();
+  void TakeSample(Nanos now);
+  KvBenchResult Collect();
+
+  KvBackend& backend_;
+  const KvBenchConfig& config_;
+  const KvBenchHooks& hooks_;
+  Shared shared_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  KvBenchResult result_;
+  Nanos begin_ = 0;
+  Nanos sample_begin_ = 0;
+  uint64_t done_at_begin_ = 0;
+  uint64_t done_at_sample_ = 0;
+};
+
+absl::Status Bench::ScanEverything() {
+  static const auto* const end = new std::string(16, '\xff');
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<KvSession> session, backend_.NewSession());
+  LATCHKEY_RETURN_IF_ERROR(session->Begin());
+  LATCHKEY_RETURN_IF_ERROR(session->Scan(
+      0, "", *end, false, [&](std::string_view, std::string_view) { return !Stopped(); }));
+  return session->Commit();
+}
+
+void Bench::Spawn() {
+  for (uint32_t i = 0; i < config_.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(shared_, backend_, i));
+  }
+  for (uint32_t i = 0; i < config_.threads; ++i) {
+    actors_.push_back(shared_.runtime.Spawn(fmt::format("bench-{}", i),
+                                            [worker = workers_[i].get()] { worker->Run(); }));
+  }
+  while (shared_.ready.load(std::memory_order_acquire) < config_.threads) {
+    shared_.runtime.SleepFor(kNanosPerMilli);
+  }
+}
+
+void Bench::Warm() {
+  if (config_.warmup == 0 || config_.workload->load) return;
+  shared_.phase.store(Phase::kWarming, std::memory_order_release);
+  const Nanos end = shared_.runtime.Now() + config_.warmup;
+  while (shared_.runtime.Now() < end && !Stopped() && !AllFinished()) {
+    shared_.runtime.SleepFor(10 * kNanosPerMilli);
+  }
+}
+
+void Bench::TakeSample(Nanos now) {
+  const uint64_t done = Done();
+  KvBenchSample sample;
+  sample.end_s = static_cast<double>(now - begin_) / kNanosPerSecond;
+  sample.seconds = static_cast<double>(now - sample_begin_) / kNanosPerSecond;
+  sample.operations = done - done_at_sample_;
+  done_at_sample_ = done;
+  sample_begin_ = now;
+  result_.samples.push_back(sample);
+  if (hooks_.on_sample) hooks_.on_sample(sample);
+}
+
+void Bench::Measure() {
+  if (hooks_.on_measure_begin) hooks_.on_measure_begin();
+  // A failed worker has said kOver: that stands.
+  Phase before = shared_.phase.load(std::memory_order_acquire);
+  while (before != Phase::kOver &&
+         !shared_.phase.compare_exchange_weak(before, Phase::kMeasuring)) {
+  }
+  begin_ = sample_begin_ = shared_.runtime.Now();
+  done_at_begin_ = done_at_sample_ = Done();
+  const bool limited = config_.workload->load || config_.operations > 0;
+  const Nanos end = limited ? kForever : begin_ + config_.duration;
+  for (;;) {
+    const Nanos now = shared_.runtime.Now();
+    if (now - sample_begin_ >= kNanosPerSecond) TakeSample(now);
+    if (now >= end || AllFinished() || shared_.Over()) break;
+    if (Stopped()) {
+      result_.interrupted = true;
+      break;
+    }
+    shared_.runtime.SleepFor(std::min<Nanos>(5 * kNanosPerMilli, end - now));
+  }
+}
+
+KvBenchResult Bench::Collect() {
+  const bool all_done = AllFinished();
+  const Nanos now = shared_.runtime.Now();
+  result_.operations = Done() - done_at_begin_;
+  shared_.phase.store(Phase::kOver, std::memory_order_release);
+  for (auto& actor : actors_) actor->Join();
+  LatencyHistogram latencies;
+  Nanos last = begin_;
+  for (const auto& worker : workers_) {
+    latencies.Merge(worker->histogram());
+    result_.retries += worker->retries();
+    last = std::max(last, worker->end());
+  }
+  const Nanos end = all_done ? last : now;
+  result_.duration_s = static_cast<double>(end - begin_) / kNanosPerSecond;
+  if (end > sample_begin_) TakeSample(end);
+  result_.latency_us = Summarize(latencies);
+  return result_;
+}
+
+absl::StatusOr<KvBenchResult> Bench::Run() {
+  if (config_.scan_first && !config_.workload->load) LATCHKEY_RETURN_IF_ERROR(ScanEverything());
+  Spawn();
+  Warm();
+  Measure();
+  KvBenchResult result = Collect();
+  MutexLock lock(shared_.mutex);
+  LATCHKEY_RETURN_IF_ERROR(shared_.error);
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<KvBenchResult> RunKvBench(KvBackend& backend, const KvBenchConfig& config,
+                                         const KvBenchHooks& hooks, Runtime& runtime) {
+  LATCHKEY_RETURN_IF_ERROR(config.Validate());
+  return Bench(backend, config, hooks, runtime).Run();
+}
+
+}  // namespace latchkey

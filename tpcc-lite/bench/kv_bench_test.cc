@@ -1,0 +1,88 @@
+#include "tpcc-lite/bench/kv_bench.h"
+
+#include <catch2/catch.hpp>
+
+#include "tpcc-lite/kv/kv_backends.h"
+
+namespace latchkey {
+namespace {
+
+std::unique_ptr<KvBackend> OpenMemory() {
+  KvOptions options;
+  options.tables = KvBenchTableNames();
+  auto backend = OpenMemoryBackend(options);
+  REQUIRE(backend.ok());
+  return *std::move(backend);
+}
+
+KvBenchConfig SmallConfig(std::string_view workload) {
+  KvBenchConfig config;
+  config.workload = *FindKvWorkload(workload);
+  config.records = 2'000;
+  config.value_size = 20;
+  config.threads = 2;
+  config.operations = 3'001;
+  return config;
+}
+
+TEST_CASE("Every workload of the KV benchmark completes its operations") {
+  for (const KvWorkload& workload : KvWorkloads()) {
+    CAPTURE(workload.name);
+    const KvBenchConfig config = SmallConfig(workload.name);
+    const auto backend = OpenMemory();
+    if (!workload.load) REQUIRE(LoadKvBench(*backend, config).ok());
+    const auto result = RunKvBench(*backend, config);
+    REQUIRE(result.ok());
+    CHECK(result->operations == (workload.load ? config.records : config.operations));
+    CHECK(result->latency_us.has_value());
+    CHECK_FALSE(result->interrupted);
+    uint64_t sampled = 0;
+    for (const KvBenchSample& sample : result->samples) sampled += sample.operations;
+    CHECK(sampled == result->operations);
+  }
+}
+
+TEST_CASE("The loads leave the same records whatever their order") {
+  for (const char* name : {"load-seq", "load-random"}) {
+    CAPTURE(name);
+    const auto backend = OpenMemory();
+    REQUIRE(RunKvBench(*backend, SmallConfig(name)).ok());
+    KvBenchConfig read = SmallConfig("read-uniform");
+    read.operations = 20'000;  // a missing record is DataLoss
+    CHECK(RunKvBench(*backend, read).ok());
+  }
+}
+
+TEST_CASE("Missing records are reported, not counted as reads") {
+  const auto backend = OpenMemory();
+  const auto result = RunKvBench(*backend, SmallConfig("read-uniform"));
+  CHECK(absl::IsDataLoss(result.status()));
+}
+
+TEST_CASE("A stop flag ends load and run with what was done") {
+  std::atomic<bool> stop{true};
+  const auto backend = OpenMemory();
+  KvBenchConfig config = SmallConfig("a");
+  REQUIRE(LoadKvBench(*backend, config).ok());
+  config.stop = &stop;
+  config.operations = 0;
+  config.duration = 1000 * kNanosPerSecond;
+  const auto result = RunKvBench(*backend, config);
+  REQUIRE(result.ok());
+  CHECK(result->interrupted);
+  CHECK(absl::IsCancelled(LoadKvBench(*OpenMemory(), config)));
+}
+
+TEST_CASE("Impossible benchmark settings are refused by name") {
+  KvBenchConfig config = SmallConfig("a");
+  config.key_size = 4;
+  CHECK(config.Validate().message().find("--key-size=4") != absl::string_view::npos);
+  config = SmallConfig("a");
+  config.threads = 0;
+  CHECK_FALSE(config.Validate().ok());
+  const auto unknown = FindKvWorkload("z");
+  CHECK(unknown.status().message().find("read-zipf") != absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,183 @@
+#include "tpcc-lite/kv/latchkey_backend.h"
+
+#include <utility>
+
+#include "storage/base/status_macros.h"
+#include "tpcc-lite/kv/virtual_time.h"
+
+namespace latchkey {
+namespace {
+
+// The transaction is destroyed, and with it rolled back, as soon as a call ends in Aborted: the
+// interface promises that it is over then.
+class LatchkeySession final : public KvSession {
+ public:
+  LatchkeySession(Database& database, const std::vector<Tree>& trees)
+      : database_(database), trees_(trees) {}
+
+  absl::Status Begin() override {
+    if (transaction_.has_value()) {
+      return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                        "a transaction is open already: commit or roll it back first");
+    }
+    transaction_.emplace(database_.Begin());
+    return absl::OkStatus();
+  }
+
+  absl::Status Commit() override {
+    if (!transaction_.has_value()) return NotOpen();
+    absl::Status status = transaction_->Commit();
+    transaction_.reset();
+    return status;
+  }
+
+  absl::Status Rollback() override {
+    if (!transaction_.has_value()) return NotOpen();
+    absl::Status status = transaction_->Rollback();
+    transaction_.reset();
+    return status;
+  }
+
+  absl::Status Get(TableIndex table, std::string_view key, std::string* value) override {
+    if (!transaction_.has_value()) return NotOpen();
+    return Ended(transaction_->Get(trees_[table], key, value));
+  }
+  absl::Status GetForUpdate(TableIndex table, std::string_view key, std::string* value) override {
+    if (!transaction_.has_value()) return NotOpen();
+    return Ended(transaction_->GetForUpdate(trees_[table], key, value));
+  }
+  absl::Status Put(TableIndex table, std::string_view key, std::string_view value) override {
+    if (!transaction_.has_value()) return NotOpen();
+    return Ended(transaction_->Put(trees_[table], key, value));
+  }
+  absl::Status Insert(TableIndex table, std::string_view key, std::string_view value) override {
+    if (!transaction_.has_value()) return NotOpen();
+    return Ended(transaction_->Insert(trees_[table], key, value));
+  }
+  absl::Status Delete(TableIndex table, std::string_view key) override {
+    if (!transaction_.has_value()) return NotOpen();
+    return Ended(transaction_->Delete(trees_[table], key));
+  }
+
+  absl::Status Scan(TableIndex table, std::string_view from, std::string_view to, bool reverse,
+                    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    if (!transaction_.has_value()) return NotOpen();
+    if (from >= to) return absl::OkStatus();
+    return Ended(ScanRange(table, from, to, reverse, visit));
+  }
+
+  void Prefetch(std::span<const TableKey> keys) override {
+    if (!transaction_.has_value()) return;
+    prefetch_.clear();
+    for (const TableKey& key : keys) prefetch_.emplace_back(trees_[key.table], key.key);
+    transaction_->Prefetch(std::span<const std::pair<Tree, std::string_view>>(prefetch_));
+  }
+
+  absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override {
+    return database_.Get(trees_[table], key, value);
+  }
+  absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
+    return database_.Put(trees_[table], key, value);
+  }
+
+ private:
+  static absl::Status NotOpen() {
+    return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                      "no transaction is open: call Begin first");
+  }
+
+  absl::Status Ended(absl::Status status) {
+    if (absl::IsAborted(status)) transaction_.reset();
+    return status;
+  }
+
+  // Returns before the cursor's transaction may be destroyed by Ended.
+  absl::Status ScanRange(TableIndex table, std::string_view from, std::string_view to, bool reverse,
+                         absl::FunctionRef<bool(std::string_view, std::string_view)> visit) {
+    Cursor cursor = transaction_->NewCursor(
+        trees_[table], KeyRange{.from = std::string(from), .to = std::string(to)});
+    if (reverse) {
+      for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
+        if (!visit(cursor.key(), cursor.value())) break;
+      }
+    } else {
+      for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+        if (!visit(cursor.key(), cursor.value())) break;
+      }
+    }
+    return cursor.status();
+  }
+
+  Database& database_;
+  const std::vector<Tree>& trees_;
+  std::optional<Transaction> transaction_;
+  std::vector<std::pair<Tree, std::string_view>> prefetch_;  // kept: no allocation per call
+};
+
+class LatchkeyBackend final : public KvBackend {
+ public:
+  LatchkeyBackend(std::unique_ptr<Database> database, std::vector<Tree> trees)
+      : database_(std::move(database)), trees_(std::move(trees)) {}
+
+  std::string Name() const override { return "latchkey"; }
+
+  absl::StatusOr<std::unique_ptr<KvSession>> NewSession() override {
+    return std::make_unique<LatchkeySession>(*database_, trees_);
+  }
+  absl::Status Checkpoint() override { return database_->Checkpoint(); }
+  absl::Status Close() override { return database_->Close(); }
+
+  KvStatistics GetStatistics() const override {
+    KvStatistics result;
+    const Statistics now = database_->GetStatistics();
+    result.latchkey = now;
+    result.reads = now.reads;
+    result.writes = now.writes;
+    result.bytes_read = now.bytes_read;
+    result.bytes_written = now.bytes_written;
+    result.live_bytes = now.live_bytes;
+    result.file_bytes = now.file_bytes;
+    if (now.fixes > 0) {
+      result.hit_ratio = static_cast<double>(now.hits) / static_cast<double>(now.fixes);
+    }
+    return result;
+  }
+
+  void ResetExtremes() override { database_->ResetStatisticsExtremes(); }
+
+ private:
+  std::unique_ptr<Database> database_;
+  std::vector<Tree> trees_;
+};
+
+Options ToOptions(const KvOptions& from) {
+  Options options;
+  options.cache_bytes = from.cache_bytes;
+  options.page_size = from.page_size;
+  options.in_memory_device = from.device.kind == DeviceSpec::Kind::kMemory;
+  options.durability = from.durability;
+  options.techniques = from.techniques;
+  options.log_sink = from.log_sink;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KvBackend>> OpenLatchkeyBackend(const KvOptions& options) {
+  if (options.tables.empty()) return InvalidArgument("latchkey: no tables: name at least one");
+  if (options.device.is_simulated()) return OpenInVirtualTime(options, ToOptions(options));
+  LATCHKEY_ASSIGN_OR_RETURN(auto database, Database::Open(options.path, ToOptions(options)));
+  return NewLatchkeyBackend(std::move(database), options.tables);
+}
+
+absl::StatusOr<std::unique_ptr<KvBackend>> NewLatchkeyBackend(
+    std::unique_ptr<Database> database, const std::vector<std::string>& tables) {
+  std::vector<Tree> trees;
+  for (const std::string& table : tables) {
+    LATCHKEY_ASSIGN_OR_RETURN(Tree tree, database->OpenTree(table));
+    trees.push_back(tree);
+  }
+  return std::make_unique<LatchkeyBackend>(std::move(database), std::move(trees));
+}
+
+}  // namespace latchkey

@@ -1,0 +1,117 @@
+#include "tpcc-lite/kv/virtual_time.h"
+
+#include <utility>
+
+#include "engine/database_impl.h"
+#include "storage/base/status_macros.h"
+#include "tpcc-lite/kv/latchkey_backend.h"
+
+namespace latchkey {
+namespace {
+
+class ChargedSession final : public KvSession {
+ public:
+  ChargedSession(std::unique_ptr<KvSession> session, Runtime& runtime, Nanos cpu)
+      : session_(std::move(session)), runtime_(runtime), cpu_(cpu) {}
+
+  absl::Status Begin() override { return Charged().Begin(); }
+  absl::Status Commit() override { return Charged().Commit(); }
+  absl::Status Rollback() override { return Charged().Rollback(); }
+  absl::Status Get(TableIndex table, std::string_view key, std::string* value) override {
+    return Charged().Get(table, key, value);
+  }
+  absl::Status GetForUpdate(TableIndex table, std::string_view key, std::string* value) override {
+    return Charged().GetForUpdate(table, key, value);
+  }
+  absl::Status Put(TableIndex table, std::string_view key, std::string_view value) override {
+    return Charged().Put(table, key, value);
+  }
+  absl::Status Insert(TableIndex table, std::string_view key, std::string_view value) override {
+    return Charged().Insert(table, key, value);
+  }
+  absl::Status Delete(TableIndex table, std::string_view key) override {
+    return Charged().Delete(table, key);
+  }
+  absl::Status Scan(TableIndex table, std::string_view from, std::string_view to, bool reverse,
+                    absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    return Charged().Scan(table, from, to, reverse, visit);
+  }
+  void Prefetch(std::span<const TableKey> keys) override { session_->Prefetch(keys); }
+  absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override {
+    return Charged().GetAuto(table, key, value);
+  }
+  absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
+    return Charged().PutAuto(table, key, value);
+  }
+
+ private:
+  KvSession& Charged() {
+    runtime_.SleepFor(cpu_);
+    return *session_;
+  }
+
+  const std::unique_ptr<KvSession> session_;
+  Runtime& runtime_;
+  const Nanos cpu_;
+};
+
+/// A backend whose sessions' operations take virtual time.
+class ChargedBackend final : public KvBackend {
+ public:
+  ChargedBackend(std::unique_ptr<KvBackend> backend, Runtime& runtime, Nanos cpu)
+      : backend_(std::move(backend)), runtime_(runtime), cpu_(cpu) {}
+
+  std::string Name() const override { return backend_->Name(); }
+  std::vector<std::string> Warnings() const override { return backend_->Warnings(); }
+  absl::StatusOr<std::unique_ptr<KvSession>> NewSession() override {
+    LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<KvSession> session, backend_->NewSession());
+    return std::make_unique<ChargedSession>(std::move(session), runtime_, cpu_);
+  }
+  absl::Status Checkpoint() override { return backend_->Checkpoint(); }
+  absl::Status Close() override { return backend_->Close(); }
+  KvStatistics GetStatistics() const override { return backend_->GetStatistics(); }
+  void ResetExtremes() override { backend_->ResetExtremes(); }
+
+ private:
+  const std::unique_ptr<KvBackend> backend_;
+  Runtime& runtime_;
+  const Nanos cpu_;
+};
+
+absl::StatusOr<DatabaseDevices> NewDevices(const KvOptions& options) {
+  Runtime& runtime = *options.runtime;
+  DeviceSpec alone = options.device;
+  alone.disks = 1;
+  DatabaseDevices devices;
+  LATCHKEY_ASSIGN_OR_RETURN(devices.data, OpenDeviceOf(runtime, options.device, options.path));
+  if (options.durability == Durability::kNone) return devices;
+  LATCHKEY_ASSIGN_OR_RETURN(devices.log, OpenDeviceOf(runtime, alone, options.path + ".log"));
+  LATCHKEY_ASSIGN_OR_RETURN(devices.journal, OpenDeviceOf(runtime, alone, options.path + ".map"));
+  return devices;
+}
+
+}  // namespace
+
+SimulationOptions VirtualTimeOptions(const KvOptions& options) {
+  SimulationOptions simulation;
+  simulation.seed = options.techniques.seed;
+  simulation.step_cost = 0;  // time passes where these options say so, and nowhere else
+  simulation.stack_bytes = 1 << 20;
+  return simulation;
+}
+
+absl::StatusOr<std::unique_ptr<KvBackend>> OpenInVirtualTime(const KvOptions& options,
+                                                             const Options& engine_options) {
+  Runtime& runtime = *options.runtime;
+  LATCHKEY_ASSIGN_OR_RETURN(DatabaseDevices devices, NewDevices(options));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      std::unique_ptr<DatabaseImpl> database,
+      DatabaseImpl::OpenOverDevices(runtime, std::move(devices), engine_options));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      std::unique_ptr<KvBackend> backend,
+      NewLatchkeyBackend(DatabaseImpl::AsDatabase(std::move(database)), options.tables));
+  if (options.cpu_per_operation == 0) return backend;
+  return std::make_unique<ChargedBackend>(std::move(backend), runtime, options.cpu_per_operation);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,190 @@
+#include "tpcc-lite/report/measured_run.h"
+
+#include <utility>
+
+#include "tpcc-lite/report/environment.h"
+
+namespace latchkey {
+namespace {
+
+Json Share(uint64_t part, uint64_t whole) {
+  if (whole == 0) return nullptr;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
+  Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
+                           "dirty_proportion", "cleaner_outstanding"});
+  block["hit_ratio"] = OrNull(end.hit_ratio);
+  if (!begin.latchkey || !end.latchkey) return block;
+  const Statistics& from = *begin.latchkey;
+  const Statistics& to = *end.latchkey;
+  const uint64_t hits = to.hits - from.hits;
+  const uint64_t misses = to.misses - from.misses;
+  const uint64_t sync_writes = to.sync_page_writes - from.sync_page_writes;
+  const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
+  block["hit_ratio"] = Share(hits, hits + misses);
+  block["sync_write_proportion"] = Share(sync_writes, sync_writes + async_writes);
+  // Thesis 4.4: what the self-tuning controller holds at its target.
+  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + misses);
+  block["dirty_proportion"] = Share(to.dirty_frames, to.frames);
+  block["cleaner_outstanding"] = to.cleaner_outstanding;
+  return block;
+}
+
+Json LayoutToJson(const EngineSettings& settings, const KvStatistics& begin,
+                  const KvStatistics& end) {
+  Json block = NullFields({"write_cost", "segment_io_efficiency", "cleaning_utilization",
+                           "hot_page_proportion", "write_amplification", "min_space_utilization",
+                           "max_space_utilization", "capacities_written", "steady"});
+  if (!begin.latchkey || !end.latchkey) return block;
+  const Statistics& from = *begin.latchkey;
+  const Statistics& to = *end.latchkey;
+  block["write_cost"] = OrNull(to.write_cost);
+  block["segment_io_efficiency"] = OrNull(to.segment_io_efficiency);
+  block["cleaning_utilization"] = OrNull(to.cleaning_utilization);
+  block["hot_page_proportion"] = OrNull(to.hot_page_proportion);
+  block["write_amplification"] = OrNull(to.write_amplification);
+  block["min_space_utilization"] = to.min_space_utilization;
+  block["max_space_utilization"] = to.max_space_utilization;
+  block["capacities_written"] = to.capacities_written - from.capacities_written;
+  // A log's cleaning costs nothing until its free segments have been used up once.
+  block["steady"] = settings.kv.techniques.layout == "overwrite" || from.capacities_written >= 1;
+  return block;
+}
+
+Json Difference(const std::optional<uint64_t>& begin, const std::optional<uint64_t>& end) {
+  if (!begin.has_value() || !end.has_value()) return nullptr;
+  return end.value_or(0) - begin.value_or(0);
+}
+
+Json IoToJson(const EngineSettings& settings, const KvStatistics& begin, const KvStatistics& end) {
+  Json block = {{"reads", Difference(begin.reads, end.reads)},
+                {"writes", Difference(begin.writes, end.writes)},
+                {"bytes_read", Difference(begin.bytes_read, end.bytes_read)},
+                {"bytes_written", Difference(begin.bytes_written, end.bytes_written)},
+                {"user_bytes_written", nullptr},
+                {"mean_reads_in_flight", nullptr},
+                {"device_busy_s", nullptr}};
+  if (!begin.latchkey || !end.latchkey) return block;
+  const Statistics& from = *begin.latchkey;
+  const Statistics& to = *end.latchkey;
+  block["reads"] = to.reads - from.reads;
+  block["writes"] = to.writes - from.writes;
+  block["bytes_read"] = to.bytes_read - from.bytes_read;
+  block["bytes_written"] = to.bytes_written - from.bytes_written;
+  block["user_bytes_written"] =
+      (to.user_page_writes - from.user_page_writes) * settings.kv.page_size;
+  block["mean_reads_in_flight"] = to.mean_reads_in_flight;
+  block["device_busy_s"] = to.device_busy_s - from.device_busy_s;
+  return block;
+}
+
+Json SpaceToJson(const KvStatistics& end) {
+  if (end.latchkey) {
+    return {{"live_bytes", end.latchkey->live_bytes}, {"file_bytes", end.latchkey->file_bytes}};
+  }
+  return {{"live_bytes", OrNull(end.live_bytes)}, {"file_bytes", OrNull(end.file_bytes)}};
+}
+
+}  // namespace
+
+Json NullFields(std::initializer_list<const char*> names) {
+  Json block = Json::object();
+  for (const char* name : names) block[name] = nullptr;
+  return block;
+}
+
+Json LatencyToJson(const std::optional<LatencySummary>& latency) {
+  if (!latency) return NullFields({"p50", "p95", "p99", "p99_9", "max"});
+  return {{"p50", latency->p50},
+          {"p95", latency->p95},
+          {"p99", latency->p99},
+          {"p99_9", latency->p99_9},
+          {"max", latency->max}};
+}
+
+Json DescribeSettings(const EngineSettings& settings) {
+  const KvOptions& kv = settings.kv;
+  const Techniques& techniques = kv.techniques;
+  const bool simulated = kv.device.is_simulated();
+  const auto technique = [&](Json value) {
+    return settings.traits.techniques ? std::move(value) : Json(nullptr);
+  };
+  return {
+      {"engine", settings.engine},
+      {"layout", technique(techniques.layout)},
+      {"segment_cleaning", technique(techniques.segment_cleaning)},
+      {"segment_size",
+       technique(techniques.segment_size == 0 ? Json("auto") : Json(techniques.segment_size))},
+      {"replacement", technique(techniques.replacement)},
+      {"synchronization", technique(techniques.synchronization)},
+      {"cleaner", technique(techniques.cleaner)},
+      {"cleaners", technique(techniques.cleaners)},
+      {"device", CanonicalDeviceSpec(kv.device)},
+      // Every time and rate of the row is of that clock.
+      {"virtual_time", simulated},
+      {"cpu_us",
+       simulated ? Json(static_cast<double>(kv.cpu_per_operation) / kNanosPerMicro) : Json()},
+      {"space_utilization", technique(techniques.space_utilization)},
+      // Nothing protects in-place writes where nothing is promised about crashes.
+      {"torn_write_protection",
+       technique(kv.durability == Durability::kNone ? "none" : "doublewrite")},
+      {"cache_bytes", settings.traits.cache ? Json(kv.cache_bytes) : Json(nullptr)},
+      {"page_size", settings.traits.page_size ? Json(kv.page_size) : Json(nullptr)},
+      {"durability", settings.durability},
+  };
+}
+
+void AddStatistics(const MeasuredRun& run, Json& row) {
+  static const auto* const nothing = new KvStatistics();
+  const bool measured = run.begin && run.end;
+  const KvStatistics& from = measured ? *run.begin : *nothing;
+  const KvStatistics& to = measured ? *run.end : *nothing;
+  row["buffer"] = BufferToJson(from, to);
+  row["layout_stats"] = LayoutToJson(run.settings, from, to);
+  row["io"] = IoToJson(run.settings, from, to);
+  row["space"] = SpaceToJson(run.end ? *run.end : *nothing);
+}
+
+void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row) {
+  row["engine_name"] = run.backend_name.empty() ? Json(nullptr) : Json(run.backend_name);
+  row["interrupted"] = interrupted;
+  row["error"] = run.error.empty() ? Json(nullptr) : Json(run.error);
+  row["warnings"] = run.warnings;
+}
+
+std::vector<Column> SettingsColumns() {
+  using enum ColumnFormat;
+  return {
+      {"engine", "/engine", kText, true},
+      {"layout", "/layout", kText, true},
+      {"utilisation", "/space_utilization", kText, true},
+      {"segment cleaning", "/segment_cleaning", kText, true},
+      {"segment size", "/segment_size", kBytes, true},
+      {"replacement", "/replacement", kText, true},
+      {"synchronization", "/synchronization", kText, true},
+      {"cleaner", "/cleaner", kText, true},
+      {"cleaners", "/cleaners", kCount, true},
+      {"device", "/device", kText, true},
+      {"all in virtual time, us of work an operation", "/cpu_us", kText, true},
+      {"page", "/page_size", kBytes, true},
+      {"cache", "/cache_bytes", kBytes, true},
+      {"durability", "/durability", kText, true},
+  };
+}
+
+std::vector<Column> ColumnsWith(std::vector<Column> own) {
+  std::vector<Column> all = SettingsColumns();
+  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  return all;
+}
+
+Json MakeDocument(std::string_view schema, const std::string& path, std::span<const Json> results) {
+  return {{"schema", std::string(schema)},
+          {"build", DescribeBuild()},
+          {"host", DescribeHost(path)},
+          {"results", std::vector<Json>(results.begin(), results.end())}};
+}
+
+}  // namespace latchkey

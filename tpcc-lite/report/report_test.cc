@@ -1,0 +1,240 @@
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "tpcc-lite/report/csv.h"
+#include "tpcc-lite/report/environment.h"
+#include "tpcc-lite/report/run_report.h"
+#include "tpcc-lite/report/spread.h"
+#include "tpcc-lite/report/table.h"
+
+namespace latchkey {
+namespace {
+
+const std::vector<std::string> kRate = {"/rate"};
+
+TEST_CASE("The median is the middle value, or the mean of the two in the middle") {
+  CHECK(Median({7}) == 7);
+  CHECK(Median({9, 1, 5}) == 5);
+  CHECK(Median({4, 1, 3, 2}) == 2.5);
+}
+
+TEST_CASE("Repetitions combine into medians, with the median repetition's texts and samples") {
+  const std::vector<Json> runs = {
+      {{"rate", 10.0}, {"count", 4}, {"name", "x"}, {"samples", {1}}, {"gone", nullptr}},
+      {{"rate", 30.0}, {"count", 6}, {"name", "x"}, {"samples", {3}}, {"gone", nullptr}},
+      {{"rate", 20.0}, {"count", nullptr}, {"name", "x"}, {"samples", {2}}, {"gone", nullptr}}};
+  const Json combined = CombineRepetitions(runs, kRate);
+  CHECK(combined["rate"] == 20.0);
+  CHECK(combined["count"] == 5);
+  CHECK(combined["gone"].is_null());
+  CHECK(combined["samples"] == Json({2}));
+  CHECK(combined["repeat"] == 3);
+  CHECK(combined["repetitions"].size() == 3);
+  CHECK(combined["repetitions"][1]["rate"] == 30.0);
+  CHECK(combined["spread"]["rate"]["min"] == 10.0);
+  CHECK(combined["spread"]["rate"]["max"] == 30.0);
+  CHECK(combined["spread"]["rate"]["half_range"] == 0.5);
+}
+
+TEST_CASE("The spread of what nobody measured is null") {
+  const std::vector<Json> runs = {{{"rate", nullptr}}, {{"rate", nullptr}}};
+  const Json combined = CombineRepetitions(runs, kRate);
+  CHECK(combined["rate"].is_null());
+  CHECK(combined["spread"]["rate"].is_null());
+}
+
+TEST_CASE("CSV fields are quoted when they must be") {
+  CHECK(CsvField("plain") == "plain");
+  CHECK(CsvField("a,b") == "\"a,b\"");
+  CHECK(CsvField("say \"x\"") == "\"say \"\"x\"\"\"");
+  CHECK(CsvField("two\nlines") == "\"two\nlines\"");
+}
+
+TEST_CASE("CSV has the union of all fields, nested by path, and nothing for null") {
+  const std::vector<Json> results = {
+      {{"engine", "a"},
+       {"io", {{"reads", 3}}},
+       {"warnings", {"w, 1", "w2"}},
+       {"samples", {{{"s", 1}}}}},
+      {{"engine", "b"}, {"io", {{"reads", nullptr}}}, {"late", true}}};
+  CHECK(ToCsv(results) ==
+        "engine,io.reads,warnings,late\n"
+        "a,3,\"w, 1; w2\",\n"
+        "b,,,true\n");
+}
+
+TEST_CASE("Values are written in the format of their column, null as a dash") {
+  CHECK(FormatValue(nullptr, ColumnFormat::kCount) == "-");
+  CHECK(FormatValue(1234567.4, ColumnFormat::kCount) == "1 234 567");
+  CHECK(FormatValue(999, ColumnFormat::kCount) == "999");
+  CHECK(FormatValue(4096, ColumnFormat::kBytes) == "4 KiB");
+  CHECK(FormatValue(1610612736, ColumnFormat::kBytes) == "1.50 GiB");
+  CHECK(FormatValue(0.9734, ColumnFormat::kPercent) == "97.3 %");
+  CHECK(FormatValue(850.2, ColumnFormat::kMicros) == "850 us");
+  CHECK(FormatValue(1250, ColumnFormat::kMicros) == "1.25 ms");
+  CHECK(FormatValue("auto", ColumnFormat::kBytes) == "auto");
+  CHECK(FormatValue(0.8, ColumnFormat::kText) == "0.8");
+}
+
+const std::vector<Column> kColumns = {{"engine", "/engine", ColumnFormat::kText, true},
+                                      {"users", "/users", ColumnFormat::kCount, true},
+                                      {"rate/s", "/rate", ColumnFormat::kCount},
+                                      {"never", "/never", ColumnFormat::kCount}};
+
+TEST_CASE("The table shows what differs in columns and what is common above them") {
+  const std::vector<Json> results = {{{"engine", "latchkey"}, {"users", 2}, {"rate", 84000.0}},
+                                     {{"engine", "rocksdb"}, {"users", 2}, {"rate", nullptr}}};
+  CHECK(ToTable(results, kColumns) ==
+        "Every row: users 2\n"
+        "\n"
+        "engine    rate/s\n"
+        "----------------\n"
+        "latchkey  84 000\n"
+        "rocksdb        -\n");
+}
+
+TEST_CASE("A setting that only some engines have is common when they agree") {
+  const std::vector<Json> results = {{{"engine", "latchkey"}, {"users", 2}, {"rate", 1.0}},
+                                     {{"engine", "rocksdb"}, {"users", nullptr}, {"rate", 2.0}}};
+  CHECK(ToTable(results, kColumns) ==
+        "Every row that has it: users 2\n"
+        "\n"
+        "engine    rate/s\n"
+        "----------------\n"
+        "latchkey       1\n"
+        "rocksdb        2\n");
+}
+
+TEST_CASE("Repeated results have a row of spreads below them") {
+  const std::vector<Json> runs = {{{"engine", "x"}, {"users", 1}, {"rate", 90.0}},
+                                  {{"engine", "x"}, {"users", 1}, {"rate", 110.0}}};
+  const std::vector<Json> results = {CombineRepetitions(runs, kRate)};
+  CHECK(ToTable(results, kColumns) ==
+        "Every row: users 1\n"
+        "\n"
+        "engine           rate/s\n"
+        "-----------------------\n"
+        "x                   100\n"
+        "  spread of 2  +-10.0 %\n");
+}
+
+TEST_CASE("An empty result list is said to be empty") {
+  CHECK(ToTable({}, kColumns) == "(no results)\n");
+}
+
+RunRecord RecordOf(const char* engine) {
+  RunRecord record;
+  record.settings.engine = engine;
+  record.config.warehouses = 3;
+  return record;
+}
+
+// What the schema promises, at the top and inside its blocks.
+const std::vector<const char*> kFields = {"/engine",
+                                          "/layout",
+                                          "/replacement",
+                                          "/synchronization",
+                                          "/cleaner",
+                                          "/cleaners",
+                                          "/device",
+                                          "/space_utilization",
+                                          "/torn_write_protection",
+                                          "/warehouses",
+                                          "/users",
+                                          "/cache_bytes",
+                                          "/page_size",
+                                          "/durability",
+                                          "/seed",
+                                          "/duration_s",
+                                          "/new_order_per_min",
+                                          "/transactions_per_s",
+                                          "/aborts",
+                                          "/latency_us/new_order/p50",
+                                          "/latency_us/payment/p95",
+                                          "/latency_us/order_status/p99",
+                                          "/latency_us/delivery/p99_9",
+                                          "/latency_us/stock_level/max",
+                                          "/buffer/hit_ratio",
+                                          "/buffer/sync_write_proportion",
+                                          "/buffer/dirty_proportion",
+                                          "/buffer/cleaner_outstanding",
+                                          "/layout_stats/write_cost",
+                                          "/layout_stats/segment_io_efficiency",
+                                          "/layout_stats/cleaning_utilization",
+                                          "/layout_stats/hot_page_proportion",
+                                          "/layout_stats/write_amplification",
+                                          "/layout_stats/min_space_utilization",
+                                          "/layout_stats/max_space_utilization",
+                                          "/layout_stats/steady",
+                                          "/io/reads",
+                                          "/io/writes",
+                                          "/io/bytes_read",
+                                          "/io/bytes_written",
+                                          "/io/user_bytes_written",
+                                          "/space/live_bytes",
+                                          "/space/file_bytes",
+                                          "/consistency/checked",
+                                          "/consistency/violated",
+                                          "/samples"};
+
+TEST_CASE("A run's result has every field of the schema") {
+  const Json json = RunToJson(RecordOf("latchkey"));
+  for (const char* field : kFields) {
+    CAPTURE(field);
+    CHECK(json.contains(Json::json_pointer(field)));
+  }
+}
+
+TEST_CASE("What was not measured is null, never 0") {
+  const Json json = RunToJson(RecordOf("rocksdb"));
+  for (const char* field :
+       {"/layout", "/replacement", "/cleaners", "/space_utilization", "/duration_s",
+        "/new_order_per_min", "/aborts", "/latency_us/payment/p99", "/buffer/hit_ratio",
+        "/layout_stats/write_cost", "/layout_stats/steady", "/io/reads", "/io/bytes_written",
+        "/space/live_bytes", "/consistency/checked"}) {
+    CAPTURE(field);
+    CHECK(json.at(Json::json_pointer(field)).is_null());
+  }
+  CHECK(json["warehouses"] == 3);
+}
+
+TEST_CASE("A run's figures are those of its measured part alone") {
+  RunRecord record = RecordOf("latchkey");
+  record.settings.traits.techniques = true;
+  record.settings.kv.page_size = 4096;
+  record.result = TpccResult();
+  record.result->duration_s = 2;
+  record.result->types[0].commits = 100;
+  Statistics begin, end;
+  begin.hits = 100, begin.misses = 100, begin.reads = 7, begin.user_page_writes = 1;
+  end.hits = 190, end.misses = 110, end.reads = 10, end.user_page_writes = 3;
+  record.begin = KvStatistics();
+  record.begin->latchkey = begin;
+  record.end = KvStatistics();
+  record.end->latchkey = end;
+  const Json json = RunToJson(record);
+  CHECK(json["transactions_per_s"] == 50.0);
+  CHECK(json["new_order_per_min"] == 3000.0);
+  CHECK(json["buffer"]["hit_ratio"] == 0.9);
+  CHECK(json["buffer"]["sync_write_proportion"].is_null());
+  CHECK(json["io"]["reads"] == 3);
+  CHECK(json["io"]["user_bytes_written"] == 8192);
+  CHECK(json["latency_us"]["new_order"]["p99"].is_null());
+  CHECK(json["layout"] == "overwrite");
+}
+
+TEST_CASE("The document names its schema, the build and the host") {
+  const std::vector<Json> results = {RunToJson(RecordOf("latchkey"))};
+  const Json document = MakeDocument(kRunSchema, ".", results);
+  CHECK(document["schema"] == "latchkey.run/1");
+  CHECK(document["results"].size() == 1);
+  for (const char* field :
+       {"/build/version", "/build/revision", "/build/compiler", "/build/type", "/host/cpu",
+        "/host/cores", "/host/memory_bytes", "/host/kernel", "/host/file_system"}) {
+    CAPTURE(field);
+    CHECK(document.contains(Json::json_pointer(field)));
+  }
+}
+
+}  // namespace
+}  // namespace latchkey

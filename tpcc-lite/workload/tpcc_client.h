@@ -1,0 +1,165 @@
+// The five transactions over one session (clauses 2.4.2 to 2.8.2).
+//
+// Written for snapshot isolation. Two orders matter and hold in all of them:
+//  - what is known to be read is announced (Prefetch) before the first lock, so that a hot row is
+//  not
+//    locked across device reads;
+//  - the hot rows (WAREHOUSE before DISTRICT) are then locked first: the first GetForUpdate of a
+//    transaction takes the snapshot when it has the lock, so a queue at a hot row does not end in
+//    aborts. Stock is updated in key order, so that New-Orders do not deadlock on it.
+// Other rows that are changed are read by Get: the Put detects conflicts, and a separate lock would
+// cost another descent.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tpcc-lite/kv/kv_backend.h"
+#include "tpcc-lite/workload/inputs.h"
+#include "tpcc-lite/workload/keys.h"
+#include "tpcc-lite/workload/rows.h"
+#include "tpcc-lite/workload/tpcc_config.h"
+
+namespace latchkey {
+
+struct NewOrderOutput {
+  bool rolled_back = false;  ///< an unused item: nothing is left of the transaction
+  uint32_t order = 0;
+  int64_t total = 0;         ///< cents, taxes and discount applied
+  uint32_t brand_lines = 0;  ///< lines with "ORIGINAL" in item and stock
+};
+struct PaymentOutput {
+  uint16_t customer = 0;
+  int64_t balance = 0;  ///< cents
+};
+struct OrderStatusOutput {
+  uint16_t customer = 0;
+  int64_t balance = 0;
+  uint32_t order = 0;  ///< 0: the customer has none
+  uint32_t lines = 0;
+};
+struct DeliveryOutput {
+  uint32_t delivered = 0;  ///< districts that had an undelivered order, 0 to 10
+};
+struct StockLevelOutput {
+  uint32_t low_stock = 0;  ///< distinct items below the threshold
+};
+
+/// One user's transactions. Each call is one attempt: OK = committed (or rolled back by the user);
+/// Aborted = a conflict, to be run again with the same input; DataLoss = a row that must be there
+/// is missing or has the wrong size; anything else is the backend's. After every return no
+/// transaction is open. Belongs to one actor; allocates nothing in the long run.
+class TpccClient {
+ public:
+  struct Options {
+    bool prefetch = true;
+    uint16_t run = 1;   ///< from BeginTpccRun
+    uint16_t user = 0;  ///< distinct among the users of the run
+  };
+
+  TpccClient(KvSession& session, const Options& options);
+
+  /// Advances the logical clock: call it before the first attempt of each transaction.
+  void NextTransaction() { ++sequence_; }
+
+  absl::Status NewOrder(const NewOrderInput& input, NewOrderOutput* output);
+  absl::Status Payment(const PaymentInput& input, PaymentOutput* output);
+  absl::Status OrderStatus(const OrderStatusInput& input, OrderStatusOutput* output);
+  absl::Status Delivery(const DeliveryInput& input, DeliveryOutput* output);
+  absl::Status StockLevel(const StockLevelInput& input, StockLevelOutput* output);
+
+ private:
+  static constexpr uint32_t kStockLevelOrders = 20;
+  // Stock-Level's 20 orders of 15 lines are the most keys that are announced at once.
+  static constexpr size_t kMaxPrefetch = kStockLevelOrders * kMaxOrderLines;
+
+  /// One district's share of a Delivery.
+  struct DistrictDelivery {
+    uint8_t district;
+    uint16_t customer;
+    uint32_t order;
+  };
+
+  uint64_t Date() const { return (uint64_t{options_.run} << 32) + sequence_; }
+
+  /// Ends the transaction as `status` asks for.
+  absl::Status Finish(absl::Status status, bool roll_back = false);
+  /// Reads a row that must be there into `buffer`; `*row` points into it.
+  template <typename Row>
+  absl::Status Read(TableIndex table, std::string_view key, std::string* buffer, Row** row) {
+    absl::Status status = session_.Get(table, key, buffer);
+    return Found(std::move(status), table, buffer, row);
+  }
+  template <typename Row>
+  absl::Status ReadForUpdate(TableIndex table, std::string_view key, std::string* buffer,
+                             Row** row) {
+    absl::Status status = session_.GetForUpdate(table, key, buffer);
+    return Found(std::move(status), table, buffer, row);
+  }
+  template <typename Row>
+  absl::Status Found(absl::Status status, TableIndex table, std::string* buffer, Row** row) {
+    if (!status.ok()) [[unlikely]]
+      return MissingRow(std::move(status), table);
+    *row = MutableRowOf<Row>(buffer);
+    if (*row == nullptr) [[unlikely]]
+      return WrongSize(table, buffer->size(), sizeof(Row));
+    return absl::OkStatus();
+  }
+  static absl::Status MissingRow(absl::Status status, TableIndex table);
+  static absl::Status DamagedOrderLines();
+  static absl::Status WrongSize(TableIndex table, size_t size, size_t expected);
+
+  void Announce(TableIndex table, const TpccKey& key);
+  void Prefetch();
+
+  /// The customer chosen: by number, or the middle one (rounded up) of that last name by first
+  /// name.
+  absl::Status ResolveCustomer(uint16_t w, uint8_t d, const CustomerChoice& choice, uint16_t* c);
+  void AnnounceCustomer(uint16_t w, uint8_t d, const CustomerChoice& choice);
+
+  absl::Status NewOrderBody(const NewOrderInput& input, NewOrderOutput* output);
+  void PrefetchNewOrder(const NewOrderInput& input);
+  absl::Status TakeOrderNumber(const NewOrderInput& input, uint32_t* order, uint32_t* tax);
+  absl::Status OrderLines(const NewOrderInput& input, NewOrderOutput* output, int64_t* sum);
+  absl::Status OrderOneLine(const NewOrderInput& input, uint32_t index, NewOrderOutput* output,
+                            int64_t* sum);
+  absl::Status InsertOrder(const NewOrderInput& input, uint32_t order);
+
+  absl::Status PaymentBody(const PaymentInput& input, PaymentOutput* output);
+  absl::Status PayCustomer(const PaymentInput& input, uint16_t c, PaymentOutput* output);
+  absl::Status InsertHistory(const PaymentInput& input, uint16_t c);
+
+  absl::Status OrderStatusBody(const OrderStatusInput& input, OrderStatusOutput* output);
+
+  absl::Status DeliveryBody(const DeliveryInput& input, DeliveryOutput* output);
+  absl::Status FindOldestOrders(uint16_t w);
+  absl::Status DeliverOrder(const DeliveryInput& input, DistrictDelivery* delivery);
+  absl::Status DeliverLines(uint16_t w, const DistrictDelivery& delivery, int64_t* sum);
+  absl::Status CreditCustomer(uint16_t w, const DistrictDelivery& delivery, int64_t sum);
+
+  absl::Status StockLevelBody(const StockLevelInput& input, StockLevelOutput* output);
+  absl::Status CollectRecentItems(const StockLevelInput& input, uint32_t next_order);
+
+  KvSession& session_;
+  const Options options_;
+  uint32_t sequence_ = 0;
+
+  // Reused buffers. Rows point into them, so each table of a transaction has its own.
+  std::string warehouse_, district_, customer_, order_, item_, stock_;
+  std::vector<uint16_t> namesakes_;
+  std::array<OrderLineRow, kMaxOrderLines> lines_;
+  std::array<uint8_t, kMaxOrderLines> line_numbers_;
+  std::array<DistrictDelivery, kDistrictsPerWarehouse> deliveries_;
+  uint32_t delivery_count_ = 0;
+  std::array<uint32_t, kMaxPrefetch> items_;
+  uint32_t item_count_ = 0;
+  std::array<TpccKey, kMaxPrefetch> prefetch_bytes_;
+  std::array<TableKey, kMaxPrefetch> prefetch_;
+  uint32_t prefetch_count_ = 0;
+};
+
+}  // namespace latchkey
