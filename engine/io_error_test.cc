@@ -98,8 +98,9 @@ void CheckReadOnly(const absl::Status& refused) {
   CHECK_THAT(std::string(refused.message()), Contains("reopen"));
 }
 
-TEST_CASE("A failed sync or page write ends commits and checkpoints until the next open") {
-  // Commits went on in the log after the data file or the map journal had failed.
+TEST_CASE("A failed sync or write of a log ends commits until the next open, that of a page none") {
+  // Commits went on in the log after the data file or the map journal had failed. And one page that
+  // could not be written ended them all, though it can be written again.
   constexpr int kKeys = 12;
   const FaultKind kind = GENERATE(FaultKind::kSyncError, FaultKind::kWriteError);
   CAPTURE(FaultKindName(kind));
@@ -113,16 +114,21 @@ TEST_CASE("A failed sync or page write ends commits and checkpoints until the ne
       auto db = machine.Open();
       TreeImpl& tree = TreeOf(*db);
       machine.disks.SetFault(Fault{.kind = kind, .at_call = call});
+      const auto is_fatal = [&machine] {
+        return machine.disks.injected_faults() > machine.Failed(kData, DeviceCall::kWrite);
+      };
       for (int i = 0; i < kKeys; ++i) {
         const std::string key = "key" + std::to_string(i);
-        const bool refused = machine.disks.injected_faults() > 0;
+        const bool refused = is_fatal();
         const absl::Status done = Put(*db, tree, key, "value");
         if (done.ok()) acknowledged[key] = "value";
         if (refused) CheckReadOnly(done);
-        const bool too_late = machine.disks.injected_faults() > 0;
+        if (!is_fatal()) CHECK(done.ok());
+        const bool too_late = is_fatal();
         if (i % 3 != 2) continue;
         const absl::Status checkpoint = db->Checkpoint();
         if (too_late) CheckReadOnly(checkpoint);
+        if (!is_fatal()) CHECK(checkpoint.ok());
       }
       clean = machine.disks.injected_faults() == 0;
       for (uint32_t disk = 0; disk < 3; ++disk) {
@@ -135,8 +141,13 @@ TEST_CASE("A failed sync or page write ends commits and checkpoints until the ne
         REQUIRE_OK(db->Get(tree, key, &found));
         CHECK(found == value);
       }
+      const bool too_late = is_fatal();
       const absl::Status closed = db->Close();
-      if (!clean) CheckReadOnly(closed);
+      if (too_late) {
+        CheckReadOnly(closed);
+      } else {
+        CHECK((closed.ok() || is_fatal()));
+      }
     });
     if (clean) break;
     Machine again(machine);

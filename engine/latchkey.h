@@ -21,7 +21,8 @@
 //   FailedPrecondition  not ours, other page size, open elsewhere, not closed cleanly, or the
 //                       transaction is over
 //   DataLoss            a page failed its proof: nothing wrong is ever returned as data
-//   Unavailable         the device failed; after a failed sync the database is read-only
+//   Unavailable         the device failed; after a failed sync or write of the log, or a page that
+//                       could not be written elsewhere or again, the database is read-only
 //
 // Out of memory: a call that fails so is as if it had not been made (what *value holds apart); a
 // transaction stays open, a cursor ends with that status and can seek again, and a Transaction or

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layout/superblock.h"
+#include "layout/write_again.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
@@ -92,8 +93,10 @@ absl::Status CheckpointWriter::WriteSegment() {
   const uint32_t pages = std::min(page_ + 1, core_.geometry.slots_per_segment);
   const size_t bytes = size_t{pages} * core_.geometry.page_size;
   bytes_written_ += bytes;
-  return core_.device.Write(core_.geometry.OffsetOf(segments_[segment_index_]),
-                            {buffer_.data(), bytes}, IoClass::kMeta);
+  return WriteRepeatedly([&] {
+    return core_.device.Write(core_.geometry.OffsetOf(segments_[segment_index_]),
+                              {buffer_.data(), bytes}, IoClass::kMeta);
+  });
 }
 
 absl::Status CheckpointWriter::Finish() {

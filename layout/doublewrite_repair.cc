@@ -3,6 +3,7 @@
 #include <map>
 
 #include "layout/doublewriter.h"
+#include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
@@ -50,8 +51,9 @@ absl::Status Repair(StoreCore& core, PageId id, const std::byte* page, AlignedBu
   if (sound && !word.WithSequence(in_slot).OlderThan(sequence)) {
     newest = in_slot;
   } else {
-    LATCHKEY_RETURN_IF_ERROR(
-        core.device.Write(offset, {page, core.geometry.page_size}, IoClass::kMeta));
+    LATCHKEY_RETURN_IF_ERROR(WriteRepeatedly([&] {
+      return core.device.Write(offset, {page, core.geometry.page_size}, IoClass::kMeta);
+    }));
     *wrote = true;
     LogTo(core.log_sink, LogLevel::kWarning,
           fmt::format("recovery put page {} at write {} into its place from the doublewrite area: "

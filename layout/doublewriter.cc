@@ -1,5 +1,6 @@
 #include "layout/doublewriter.h"
 
+#include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -138,7 +139,9 @@ absl::Status Doublewriter::WriteToArea(const Batch& batch) {
   const uint64_t offset = DoublewriteOffset(next_area_);
   if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
   core_.counters.meta_bytes_written.fetch_add(bytes, std::memory_order_relaxed);
-  return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kMeta);
+  return WriteRepeatedly([&] {
+    return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kMeta);
+  });
 }
 
 absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
@@ -165,11 +168,12 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
   absl::Status status;
   for (const IoRequest* request : done_) {
     const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
-    if (request->status.ok()) {
-      if (!core_.InstallWritten(index)) status = OutOfMemory();
-    } else if (status.ok()) {
-      status = request->status;
-    }
+    // The area keeps the batch until all of it is in its places.
+    const absl::Status written = !request->status.ok()
+                                     ? WriteFrameAgain(core_, index, request->status)
+                                 : core_.InstallWritten(index) ? absl::OkStatus()
+                                                               : OutOfMemory();
+    if (status.ok()) status = written;
   }
   return status;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layout/write_again.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -102,16 +103,19 @@ void PageWriteQueue::ReapLocked(size_t minimum) {
 
 void PageWriteQueue::Complete(IoRequest& request) {
   const auto index = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.context));
-  if (request.status.ok() && !core_.InstallWritten(group_->IndexOf(index))) {
-    request.status = OutOfMemory();
+  const FrameIndex frame = group_->IndexOf(index);
+  absl::Status status = request.status;
+  if (!status.ok()) {
+    status = WriteFrameAgain(core_, frame, std::move(status));
+  } else if (!core_.InstallWritten(frame)) {
+    status = OutOfMemory();
   }
-  if (request.status.ok()) {
-    core_.frames.AwaitUnpinned(core_.runtime, group_->IndexOf(index));
+  if (status.ok()) {
+    core_.frames.AwaitUnpinned(core_.runtime, frame);
     free_frames_.push_back(index);
-  } else {
+  } else if (error_.ok()) {
     // The frame stays in use: its page is served from it until the store is closed.
-    if (error_.ok()) error_ = request.status;
-    core_.Poison(request.status);
+    error_ = status;
   }
   outstanding_.fetch_sub(1, std::memory_order_acq_rel);
 }

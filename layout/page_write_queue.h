@@ -30,7 +30,8 @@ class PageWriteQueue final : public WriteHelper {
   /// Starts what is queued and waits until at most `max_outstanding` are outstanding.
   void WaitUntil(size_t max_outstanding);
   void Help() override;
-  /// Completes what the device has finished; never waits, neither for the device nor for the mutex.
+  /// Completes what the device has finished; never waits, neither for the device nor for the mutex,
+  /// but for pages that have to be written again.
   void Poll();
 
   size_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }

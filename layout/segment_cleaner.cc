@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "layout/write_again.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
@@ -160,7 +161,7 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
   std::vector<std::pair<double, SegmentView>> candidates;
   uint64_t holes = 0;
   core_.segments.ForEachClosed([&](const SegmentView& view) {
-    if (view.live >= slots || damaged_.contains(Raw(view.id))) return;
+    if (view.live >= slots || IsStuck(view.id)) return;
     const double age = clock > view.birth ? static_cast<double>(clock - view.birth) : 1.0;
     const double u = static_cast<double>(view.live) / slots;
     candidates.emplace_back(policy_->Priority(u, age), view);
@@ -188,6 +189,11 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
     victims.push_back(view);
   }
   return victims;
+}
+
+// It never comes free, however much is moved out of it.
+bool SegmentCleaner::IsStuck(SegmentId segment) const {
+  return damaged_.contains(Raw(segment)) || core_.segments.HasBadSlots(segment);
 }
 
 bool SegmentCleaner::Clean() {
@@ -241,7 +247,7 @@ bool SegmentCleaner::Shrink() {
     writer_.EndLogsFrom(*obstacle);
     return core_.segments.StateOf(*obstacle) != SegmentState::kOpen;
   }
-  if (state != SegmentState::kClosed || damaged_.contains(Raw(*obstacle))) return false;
+  if (state != SegmentState::kClosed || IsStuck(*obstacle)) return false;
   const SegmentView view{*obstacle, core_.segments.KindOf(*obstacle),
                          core_.segments.LiveOf(*obstacle), core_.segments.BirthOf(*obstacle)};
   const bool room = core_.segments.free_count() > space_.soft_watermark();
@@ -437,12 +443,12 @@ void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t c
   }
   SubmitAndWait();
   for (const IoRequest* request : done_) {
+    const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
     if (!request->status.ok()) {
-      core_.Poison(request->status);
+      WriteFrameAgain(core_, index, request->status).IgnoreError();
       continue;
     }
-    const auto index = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context));
-    if (!core_.InstallWritten(FrameIndex{index})) continue;
+    if (!core_.InstallWritten(index)) continue;
     core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }
 }

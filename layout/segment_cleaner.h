@@ -86,6 +86,7 @@ class SegmentCleaner {
   TuningInputs Inputs();
   std::vector<SegmentView> ChooseVictims(CleaningMethod method);
   CleaningMethod ChooseMethod();
+  bool IsStuck(SegmentId segment) const;
   bool Empty(const std::vector<SegmentView>& victims, CleaningMethod method);
   void Collect(const SegmentView& victim, std::vector<Move>& moves);
   size_t MoveBatch(std::vector<Move>& moves, size_t first, CleaningMethod method);

@@ -183,6 +183,7 @@ PageStoreStats SegmentStoreImpl::stats() const {
   s.cleaned_segments = load(c.cleaned_segments);
   s.plugged_segments = load(c.plugged_segments);
   s.meta_bytes_written = load(c.meta_bytes_written);
+  s.writes_again = load(c.writes_again);
   if (const MapJournal* const journal = usable_journal_.load(std::memory_order_acquire)) {
     s.meta_bytes_written += journal->bytes_written();
   }

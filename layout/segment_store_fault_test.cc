@@ -3,63 +3,13 @@
 #include <cstring>
 
 #include "layout/geometry.h"
+#include "layout/testing/failing_writes.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 #include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
 namespace {
-
-/// Refuses writes of some classes on demand.
-class FailingWrites final : public BlockDevice {
- public:
-  explicit FailingWrites(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
-  std::atomic<bool> fail_writes{false};
-  std::atomic<bool> fail_syncs{false};
-
-  DeviceGeometry geometry() const override { return device_->geometry(); }
-  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass c) override {
-    return device_->Read(offset, out, c);
-  }
-  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass c) override {
-    return fail_writes ? Error() : device_->Write(offset, data, c);
-  }
-  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
-    auto queue = device_->NewQueue(depth);
-    return std::make_unique<Queue>(*this, *std::move(queue));
-  }
-  absl::Status Sync() override { return fail_syncs ? Error() : device_->Sync(); }
-  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
-  DeviceStats stats() const override { return device_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
-  std::string Describe() const override { return "failing"; }
-
- private:
-  static absl::Status Error() { return absl::UnavailableError("EIO on purpose"); }
-
-  class Queue final : public IoQueue {
-   public:
-    Queue(FailingWrites& owner, std::unique_ptr<IoQueue> queue)
-        : owner_(owner), queue_(std::move(queue)) {}
-    void Submit(std::span<IoRequest* const> requests) override { queue_->Submit(requests); }
-    void Wait(size_t minimum, std::vector<IoRequest*>& completed) override {
-      const size_t first = completed.size();
-      queue_->Wait(minimum, completed);
-      for (size_t i = first; i < completed.size(); ++i) {
-        if (completed[i]->op == IoRequest::Op::kWrite && owner_.fail_writes) {
-          completed[i]->status = Error();
-        }
-      }
-    }
-    size_t in_flight() const override { return queue_->in_flight(); }
-
-   private:
-    FailingWrites& owner_;
-    std::unique_ptr<IoQueue> queue_;
-  };
-
-  const std::shared_ptr<BlockDevice> device_;
-};
 
 constexpr uint64_t kPages = 300;
 
@@ -161,7 +111,7 @@ TEST_CASE("The segment cleaner leaves a damaged page where it is and works on") 
   }
 }
 
-TEST_CASE("A failed write turns the store read-only and its page is served from the copy") {
+TEST_CASE("A device that takes no write turns the store read-only, and pages come from copies") {
   const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
   CAPTURE(layout);
   auto device = std::make_shared<FailingWrites>(NewTestDevice());

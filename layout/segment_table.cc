@@ -154,6 +154,14 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
   if (freed && on_freed_) on_freed_();
 }
 
+void StoreSegmentTable::MarkBad(SlotId slot) {
+  LATCHKEY_CHECK(owners_[Raw(slot)].load(std::memory_order_relaxed) != 0);
+  bad_slots_.fetch_add(1, std::memory_order_relaxed);
+  if (!At(geometry_.SegmentOf(slot)).has_bad_slots.exchange(true)) {
+    bad_segments_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void StoreSegmentTable::FindHoles(SegmentKind kind) {
   HoleQueue& queue = holes_[static_cast<size_t>(kind)];
   queue.segments.clear();

@@ -14,6 +14,8 @@
 //     the journal of the map will delay the release until its record is durable too (README).
 //  2. Holes are the unowned slots of kClosed segments, and only of those.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
+//  4. A bad slot stays owned, so that neither it nor its segment is reused; the other holes of the
+//     segment are.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -108,6 +110,9 @@ class StoreSegmentTable {
   void AssignSlot(SlotId slot, PageId page);
   /// Nothing needs the content of the slot any more.
   void ReleaseSlot(SlotId slot);
+  /// Nothing may be written to the slot until the store is opened again: it stays owned, and its
+  /// segment in use. REQUIRES: owned, and nothing needs its content.
+  void MarkBad(SlotId slot);
   /// A hole for `page`, preferably of `kind`, from the fullest segments first (LAYOUT_REFERENCE
   /// A5).
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page);
@@ -139,6 +144,13 @@ class StoreSegmentTable {
   /// Closed segments without live pages become free.
   void FinishRestore();
 
+  /// Segments and slots that MarkBad has taken out of use.
+  uint32_t bad_segments() const { return bad_segments_.load(std::memory_order_relaxed); }
+  uint64_t bad_slots() const { return bad_slots_.load(std::memory_order_relaxed); }
+  bool HasBadSlots(SegmentId s) const {
+    return segments_[Raw(s)].has_bad_slots.load(std::memory_order_relaxed);
+  }
+
   uint32_t total() const { return total_.load(std::memory_order_acquire); }
   uint32_t free_count() const { return free_count_.load(std::memory_order_relaxed); }
   uint64_t live_of_kind(SegmentKind kind) const {
@@ -151,6 +163,7 @@ class StoreSegmentTable {
     std::atomic<uint32_t> live;
     std::atomic<SegmentState> state;
     std::atomic<SegmentKind> kind;
+    std::atomic<bool> has_bad_slots;
     std::atomic<uint64_t> birth;
   };
   static constexpr size_t kHoleBatch = 64;
@@ -170,6 +183,8 @@ class StoreSegmentTable {
   SegmentSet free_;  // with room for all: segments come free in the middle of writing
   std::atomic<uint32_t> total_{0};
   std::atomic<uint32_t> free_count_{0};
+  std::atomic<uint32_t> bad_segments_{0};
+  std::atomic<uint64_t> bad_slots_{0};
   std::atomic<uint64_t> live_by_kind_[2] = {};
 
   // Segments with holes, of one kind each, emptiest first so that the fullest is at the back.

@@ -76,6 +76,24 @@ TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") 
   CHECK(table.OwnerOf(kGeometry.SlotAt(emptier, 3)) == PageId{92});
 }
 
+TEST_CASE("A bad slot is no hole, and its segment is not free without it") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(2));
+  const SegmentId segment = Fill(table, SegmentKind::kCold, 0);
+  table.MarkBad(kGeometry.SlotAt(segment, 2));
+  table.MarkBad(kGeometry.SlotAt(segment, 3));
+  CHECK(table.bad_slots() == 2);
+  CHECK(table.bad_segments() == 1);
+  CHECK(table.HasBadSlots(segment));
+  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) table.ReleaseSlot(kGeometry.SlotAt(segment, i));
+  CHECK(table.StateOf(segment) == SegmentState::kClosed);
+  CHECK(table.free_count() == 1);
+  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) {
+    CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(segment, i));
+  }
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{90}));
+}
+
 TEST_CASE("Free segments are handed out from the front and kept back as asked") {
   StoreSegmentTable table(ThreadRuntime(), kGeometry);
   REQUIRE(table.Grow(3));

@@ -1,5 +1,6 @@
 #include "layout/segment_writer.h"
 
+#include "layout/write_again.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 
@@ -176,13 +177,12 @@ void SegmentWriter::CompleteRange(Buffer& buffer, const IoRequest& request) {
   const auto first = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.context));
   const uint32_t count = request.length / core_.geometry.page_size;
   buffer.completed += count;
-  if (!request.status.ok() || buffer.failed) {
-    buffer.failed = true;
-    core_.Poison(request.status);
-    return;
-  }
+  if (buffer.failed) return;
   for (uint32_t i = first; i < first + count; ++i) {
-    if (!core_.InstallWritten(buffer.group->IndexOf(i))) buffer.failed = true;
+    const FrameIndex frame = buffer.group->IndexOf(i);
+    const bool done = request.status.ok() ? core_.InstallWritten(frame)
+                                          : WriteFrameAgain(core_, frame, request.status).ok();
+    if (!done) buffer.failed = true;
   }
 }
 

@@ -56,7 +56,8 @@ class SegmentWriter {
   /// Ends the segments of logs from `first` on early, so that the file can be cut there; what is
   /// left of them becomes holes. Skips a log that somebody is busy with.
   void EndLogsFrom(SegmentId first);
-  /// Completes what the device has finished; never waits.
+  /// Completes what the device has finished; never waits, but for pages that have to be written
+  /// again.
   void Reap();
 
  private:

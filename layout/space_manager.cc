@@ -24,7 +24,7 @@ absl::Status SpaceManager::AdmitPage(uint64_t limit) {
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   const uint64_t live = core_.map.allocated() + 1;
   const uint32_t total = core_.segments.total();
-  if (sizing_.TargetSegments(live, limit) <= total) return absl::OkStatus();
+  if (TargetSegments(live, limit) <= total) return absl::OkStatus();
   const double capacity = static_cast<double>(capacity_pages());
   const auto pages = static_cast<double>(live);
   const bool full = pages > SpaceSizing::kFullestUtilization * capacity;
@@ -54,7 +54,8 @@ void SpaceManager::FreePage(PageId id) {
 }
 
 bool SpaceManager::WantsShrink() const {
-  return sizing_.TooLarge(core_.segments.total(), core_.map.allocated(), core_.map.limit());
+  return sizing_.TooLarge(core_.segments.total() - core_.segments.bad_segments(),
+                          core_.map.allocated(), core_.map.limit());
 }
 
 absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
@@ -67,7 +68,7 @@ absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
   }
   absl::Status status;
   const uint32_t total = core_.segments.total();
-  const uint32_t target = sizing_.TargetSegments(live, core_.map.limit() + 1);
+  const uint32_t target = TargetSegments(live, core_.map.limit() + 1);
   if (target > total) {
     const auto resize_to = [this](uint32_t segments) {
       return CatchOutOfMemory([&] { return ResizeTo(segments); });
@@ -122,7 +123,7 @@ void SpaceManager::TrimDevice() {
 
 absl::Status SpaceManager::GrowToTarget() {
   const uint64_t live = core_.map.allocated();
-  if (sizing_.TargetSegments(live, core_.map.limit()) <= core_.segments.total()) {
+  if (TargetSegments(live, core_.map.limit()) <= core_.segments.total()) {
     return absl::OkStatus();
   }
   return GrowFor(live, /*late=*/true, /*full=*/false);
@@ -131,7 +132,7 @@ absl::Status SpaceManager::GrowToTarget() {
 std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   MutexLock lock(resize_mutex_);
   const uint32_t total = core_.segments.total();
-  const uint32_t target = sizing_.TargetSegments(core_.map.allocated(), core_.map.limit());
+  const uint32_t target = TargetSegments(core_.map.allocated(), core_.map.limit());
   if (total <= target) return std::nullopt;
   const uint32_t end = core_.segments.RetireTail(target);
   if (end < total) {

@@ -71,7 +71,8 @@ class SpaceManager {
   void NotifyFreed();
 
   uint64_t capacity_pages() const {
-    return sizing_.CapacityPages(core_.segments.total(), core_.map.limit());
+    return sizing_.CapacityPages(core_.segments.total() - core_.segments.bad_segments(),
+                                 core_.map.limit());
   }
   double space_utilization() const;
   double min_utilization() const { return min_utilization_.load(std::memory_order_relaxed); }
@@ -80,6 +81,10 @@ class SpaceManager {
   const SpaceSizing& sizing() const { return sizing_; }
 
  private:
+  // Those with bad slots count for nothing: the file grows by as many.
+  uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
+    return sizing_.TargetSegments(live, limit) + core_.segments.bad_segments();
+  }
   absl::Status AdmitPage(uint64_t limit);
   absl::Status GrowFor(uint64_t live, bool late, bool full);
   absl::Status ResizeTo(uint32_t segments);

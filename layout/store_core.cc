@@ -68,9 +68,16 @@ void StoreCore::Install(FrameIndex index) {
       frame.page != kInvalidPageId && ChangeWord(frame.page, expected, installed, installed,
                                                  supersedes && !at_once ? before.slot() : kNoSlot);
   // Overtaken: nothing ever named the slot, so it may be reused at once.
-  if (!done) segments.ReleaseSlot(frame.target);
-  if (!done && !frame.moved) overtaken.fetch_add(1, std::memory_order_seq_cst);
-  if (done && at_once) segments.ReleaseSlot(before.slot());
+  if (!done) {
+    segments.ReleaseSlot(frame.target);
+    return Forget(frame);
+  }
+  if (at_once) segments.ReleaseSlot(before.slot());
+  frame.ticket.store(0, std::memory_order_seq_cst);
+}
+
+void StoreCore::Forget(CopyFrame& frame) {
+  if (!frame.moved) overtaken.fetch_add(1, std::memory_order_seq_cst);
   frame.ticket.store(0, std::memory_order_seq_cst);
 }
 

@@ -34,6 +34,7 @@ struct StoreCounters {
   std::atomic<uint64_t> plugged_segments{0};
   std::atomic<uint64_t> cleaned_live_pages{0};
   std::atomic<uint64_t> meta_bytes_written{0};
+  std::atomic<uint64_t> writes_again{0};  ///< of single pages whose write had failed
 };
 
 /// Thread-safe.
@@ -61,6 +62,9 @@ struct StoreCore {
   /// False: for want of memory it could not be noted; the store is read-only, and the frame serves
   /// the page until it is closed.
   bool InstallWritten(FrameIndex index);
+  /// The copy in `frame`, which is not going to be written, is no newest one: whoever waits for its
+  /// ticket waits no more.
+  void Forget(CopyFrame& frame);
   /// Exchanges the word of a page that has a durable copy, or gets one; `durable` is the durable
   /// word from now on, and `superseded` (kNoSlot: none) is given back: at once, or with a journal
   /// once all of it is durable.

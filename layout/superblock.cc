@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "layout/geometry.h"
+#include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
@@ -136,6 +137,17 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
 
 namespace {
 
+// Written again, a copy only becomes what it was to be the first time.
+absl::Status WriteCopy(BlockDevice& device, uint64_t offset,
+                       absl::FunctionRef<absl::Status()> may_go_on, AlignedBuffer& buffer) {
+  const auto write = [&]() -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(may_go_on());
+    return device.Write(offset, buffer.span(), IoClass::kMeta);
+  };
+  LATCHKEY_RETURN_IF_ERROR(WriteRepeatedly(write));
+  return device.Sync();
+}
+
 // Which copy of the generation is to be written first. A copy that a crash has torn goes first: if
 // the other one is damaged before this one is whole, neither tells any more that its generation was
 // never completed. And it is blanked: most sectors are the same in every superblock, so what of the
@@ -150,11 +162,9 @@ absl::StatusOr<int> PrepareCopies(BlockDevice& device, uint64_t generation,
     const absl::Status read = device.Read(offset, buffer.span(), IoClass::kMeta);
     std::memcpy(&block, buffer.data(), sizeof(block));
     if (read.ok() && (AllZero(block) || DecodeSuperblock(block).ok())) continue;
-    LATCHKEY_RETURN_IF_ERROR(may_go_on());
     block = BlankSuperblock();
     std::memcpy(buffer.data(), &block, sizeof(block));
-    LATCHKEY_RETURN_IF_ERROR(device.Write(offset, buffer.span(), IoClass::kMeta));
-    LATCHKEY_RETURN_IF_ERROR(device.Sync());
+    LATCHKEY_RETURN_IF_ERROR(WriteCopy(device, offset, may_go_on, buffer));
     return copy;
   }
   return 0;
@@ -173,10 +183,7 @@ absl::Status WriteSuperblock(BlockDevice& device, const Superblock& superblock,
   const uint64_t place = single ? 0 : superblock.generation;
   for (const int copy : {first, 1 - first}) {
     if (single && copy == 1) continue;
-    LATCHKEY_RETURN_IF_ERROR(may_go_on());
-    LATCHKEY_RETURN_IF_ERROR(
-        device.Write(SuperblockOffset(place, copy), buffer.span(), IoClass::kMeta));
-    LATCHKEY_RETURN_IF_ERROR(device.Sync());
+    LATCHKEY_RETURN_IF_ERROR(WriteCopy(device, SuperblockOffset(place, copy), may_go_on, buffer));
   }
   return absl::OkStatus();
 }

@@ -71,6 +71,7 @@ struct PageStoreStats {
   uint64_t cleaned_segments = 0;
   uint64_t plugged_segments = 0;    ///< emptied into holes
   uint64_t meta_bytes_written = 0;  ///< page map, segment table, summaries, superblock
+  uint64_t writes_again = 0;        ///< of single pages whose write had failed
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
   uint64_t file_bytes = 0;          ///< now

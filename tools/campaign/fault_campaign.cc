@@ -100,6 +100,7 @@ class Campaign {
     report_.refused += outcome.refused;
     report_.read_only += outcome.read_only;
     report_.sync_failed += outcome.sync_failed;
+    report_.written_again += outcome.written_again;
     report_.read_back += outcome.read_back;
     report_.hash = MixHash(report_.hash ^ MixHash(outcome.calls * 64 + outcome.injected) ^
                            (outcome.commits << 32 ^ outcome.refused));

@@ -7,9 +7,10 @@
 //  1. that answers are documented ones and, where the database is read-only, name the remedy;
 //  2. that no commit, checkpoint or clean close is acknowledged, and no superblock written, once a
 //     sync, a write of the log, or a page's write for good has failed;
-//  3. that what is read while it is still open is right;
-//  4. that no latch and no frame is left over;
-//  5. that the next open of what is on the disks then, and of what is there after a power loss,
+//  3. that one write of the data file that fails is tried again, and nothing is refused for it;
+//  4. that what is read while it is still open is right;
+//  5. that no latch and no frame is left over;
+//  6. that the next open of what is on the disks then, and of what is there after a power loss,
 //     recovers every acknowledged commit, and those of unknown outcome whole or not at all.
 #pragma once
 
@@ -57,7 +58,7 @@ struct FaultReport {
   uint64_t commits = 0;    ///< acknowledged in them
   uint64_t refused = 0;    ///< operations that answered an error
   uint64_t read_only = 0;  ///< lives that ended read-only
-  uint64_t sync_failed = 0, read_back = 0;
+  uint64_t sync_failed = 0, written_again = 0, read_back = 0;
   uint64_t reopens = 0;  ///< opened again and compared, after power losses too
   uint64_t power_losses = 0;
   uint64_t hash = 0;                        ///< of what all lives came to: same options, same hash

@@ -23,6 +23,7 @@ TEST_CASE(
   CHECK(report.runs >= AllFaultPhases().size() * 8);
   CHECK(report.runs_of.size() == AllFaultPhases().size());
   CHECK(report.sync_failed > 0);
+  CHECK(report.written_again > 0);
   CHECK(report.read_only > 0);
   CHECK(report.read_only < report.runs);
   CHECK(report.power_losses > 0);

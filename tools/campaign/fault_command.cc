@@ -105,11 +105,12 @@ int RunFaultCommand(const std::vector<std::string>& arguments) {
   for (const auto& [phase, runs] : report.runs_of) fmt::print("{}: {} runs\n", phase, runs);
   fmt::print(
       "counts: faults kind={} runs={} injected={} commits={} refused={} read_only={} "
-      "sync_failed={} read_back={} reopens={} power_losses={} mistakes={} history={:016x} "
+      "sync_failed={} written_again={} read_back={} reopens={} power_losses={} mistakes={} "
+      "history={:016x} "
       "cpu_seconds={:.1f}\n",
       flags.kind, report.runs, report.injected, report.commits, report.refused, report.read_only,
-      report.sync_failed, report.read_back, report.reopens, report.power_losses,
-      report.failures.size(), report.hash, ProcessorSeconds() - start);
+      report.sync_failed, report.written_again, report.read_back, report.reopens,
+      report.power_losses, report.failures.size(), report.hash, ProcessorSeconds() - start);
   return report.failures.empty() ? 0 : 1;
 }
 

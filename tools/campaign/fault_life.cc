@@ -61,6 +61,9 @@ std::vector<FaultStep> SomeSteps(Rng& rng) {
   return steps;
 }
 
+// Of virtual time: whoever has asked for a sync that failed has told the others by then.
+constexpr Nanos kToldWithin = 10 * kNanosPerMicro;
+
 /// No superblock is written once a sync has failed: what it names may be lost.
 class NoSuperblockAfterFailedSync final : public DiskMonitor {
  public:
@@ -78,9 +81,6 @@ class NoSuperblockAfterFailedSync final : public DiskMonitor {
   }
 
  private:
-  // Of virtual time: whoever has asked for the sync has told the others by then.
-  static constexpr Nanos kToldWithin = 10 * kNanosPerMicro;
-
   Runtime& runtime_;
   std::optional<Nanos> failed_at_;
 };
@@ -114,6 +114,7 @@ class Life {
     outcome_.calls = source_.calls(machine_);
     outcome_.injected = source_.injected(machine_);
     outcome_.sync_failed = SyncFailed();
+    outcome_.written_again = MustGoOn();
     for (const std::string& violation : machine_.disks->violations()) Mistake(violation);
     return std::move(outcome_);
   }
@@ -131,9 +132,12 @@ class Life {
     }
     return false;
   }
-  // Whether from now on nothing may be acknowledged any more.
-  bool MustRefuse() const {
-    return SyncFailed() || Failed(DatabaseOnDisks::kLog, DeviceCall::kWrite) > 0 || IsReadOnly();
+  // Whether from now on nothing may be acknowledged any more. What has failed by now, its actor has
+  // told the others about in a moment.
+  bool MustRefuse() {
+    const bool failed = SyncFailed() || Failed(DatabaseOnDisks::kLog, DeviceCall::kWrite) > 0;
+    if (failed && !IsReadOnly()) machine_.runtime().SleepFor(2 * kToldWithin);
+    return failed || IsReadOnly();
   }
   bool IsReadOnly() const {
     if (db_ == nullptr) return false;
@@ -141,11 +145,20 @@ class Life {
            (db_->engine_log() != nullptr && !db_->engine_log()->CheckWritable().ok());
   }
 
+  // Whether all that has failed is one write of the data file, which is tried again: nothing may be
+  // refused on its account.
+  bool MustGoOn() const {
+    return !point_.from_then_on && source_.injected(machine_) == 1 &&
+           Failed(DatabaseOnDisks::kData, DeviceCall::kWrite) == 1;
+  }
+
   // Judges what an operation has answered. Returns whether it was done.
   bool Answered(const char* what, const absl::Status& status) {
     if (status.ok()) return true;
     ++outcome_.refused;
-    if (source_.injected(machine_) == 0) {
+    if (MustGoOn()) {
+      Mistake(fmt::format("{} is refused for one failed write: {}", what, status.ToString()));
+    } else if (source_.injected(machine_) == 0) {
       Mistake(fmt::format("{} failed before any fault: {}", what, status.ToString()));
     } else if (!source_.IsDocumented(status)) {
       Mistake(fmt::format("{}: not a documented answer: {}", what, status.ToString()));
@@ -329,6 +342,7 @@ class Life {
     const absl::Status closed = db_->Close();
     AnsweredDurably("closing", refused, closed);
     outcome_.read_only = IsReadOnly();
+    if (MustGoOn() && IsReadOnly()) Mistake("it is read-only for one failed write");
     const LeakedFrames leaked = db_->context().pool.CountLeaks();
     if (leaked.latched > 0 || leaked.lost > 0) {
       Mistake(fmt::format("{} pages are still latched and {} frames lost when it is closed",

@@ -55,6 +55,7 @@ struct FaultOutcome {
   bool created = false;               ///< there is a database that must open again
   bool read_only = false;             ///< in the end
   bool sync_failed = false;           ///< of any disk
+  bool written_again = false;         ///< one write of the data file failed, and nothing else
   bool read_back = false;             ///< everything was read while it was still open
 };
 

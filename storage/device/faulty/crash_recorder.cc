@@ -241,6 +241,17 @@ void CrashRecorder::Tear(Disk& disk, const Flight& flight, bool prefix_only) {
   }
 }
 
+// The device is done with it: nothing more of it comes later.
+void CrashRecorder::SettleFailed(uint32_t number, const Flight& flight) {
+  std::vector<std::byte> left(flight.bytes->size());
+  disks_[number]->now.Read(flight.offset, left);
+  Add({.kind = DiskEvent::Kind::kWriteFailed,
+       .disk = number,
+       .begun = flight.begun,
+       .offset = flight.offset,
+       .bytes = std::make_shared<const std::vector<std::byte>>(std::move(left))});
+}
+
 absl::Status CrashRecorder::FinishWrite(uint32_t number, Flight& flight, const std::byte* buffer) {
   MutexLock lock(mutex_);
   Disk& disk = *disks_[number];
@@ -252,7 +263,11 @@ absl::Status CrashRecorder::FinishWrite(uint32_t number, Flight& flight, const s
     ReportHeld(fmt::format("\"{}\": the buffer of {} bytes at {} changed while it was written",
                            disk.name, flight.bytes->size(), flight.offset));
   }
-  if (flight.lost || !flight.status.ok()) return flight.status;
+  if (flight.lost) return flight.status;
+  if (!flight.status.ok()) {
+    SettleFailed(number, flight);
+    return flight.status;
+  }
   disk.now.Write(flight.offset, *flight.bytes);
   ++disk.completed;
   if (monitor_ != nullptr) {

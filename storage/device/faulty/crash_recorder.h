@@ -40,6 +40,7 @@ struct DiskEvent {
   enum class Kind : uint8_t {
     kWriteSubmitted,
     kWriteCompleted,
+    kWriteFailed,  ///< completed with an error, and with what is there now
     kSyncBegun,
     kSyncEnded,
     kSyncFailed,  ///< what it covered may be lost for ever
@@ -50,7 +51,7 @@ struct DiskEvent {
   uint32_t disk = 0;
   uint64_t begun = 0;   ///< completed, ended, failed: the event that began it
   uint64_t offset = 0;  ///< of a write, bytes; of a resize: the new size
-  DiskBytes bytes{};    ///< of a write that was submitted
+  DiskBytes bytes{};    ///< of a write that was submitted; of one that failed: what is in its place
 };
 
 struct CrashRecorderOptions {
@@ -164,6 +165,7 @@ class CrashRecorder {
   void PlanFault(Disk& disk, FaultKind kind, Flight& flight);
   void Misdirect(const Disk& disk, Flight& flight);
   void Tear(Disk& disk, const Flight& flight, bool prefix_only);
+  void SettleFailed(uint32_t disk, const Flight& flight);
 
   Runtime& runtime_;
   const CrashRecorderOptions options_;

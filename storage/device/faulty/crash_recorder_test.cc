@@ -266,6 +266,31 @@ TEST_CASE("A failed sync is final, and what it was to cover may be lost for ever
   CHECK(ByteAt(ImageAt(replay, CrashVariant::kAll), 0) == 1);
 }
 
+TEST_CASE("What a failed write has left is as durable as the sync behind it, and no more comes") {
+  // It stayed pending for ever: written again and synced, the place could fall back to it.
+  Machine machine;
+  REQUIRE(machine.Fill(0, kPage, 1).ok());
+  REQUIRE(machine.device->Sync().ok());
+  machine.recorder.SetFault(Fault{.kind = FaultKind::kWriteError});
+  CHECK_FALSE(machine.Fill(0, kPage, 2).ok());
+  const uint64_t failed_at = machine.recorder.position();
+  const int left = machine.ByteAt(0);
+  REQUIRE(machine.device->Sync().ok());
+  const uint64_t synced_at = machine.recorder.position();
+  REQUIRE(machine.Fill(0, kPage, 3).ok());
+  REQUIRE(machine.device->Sync().ok());
+  CrashReplay replay(machine.recorder);
+  replay.AdvanceTo(failed_at);
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kNone), 0) == 1);
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kAll), 0) == left);
+  replay.AdvanceTo(synced_at);
+  CHECK(replay.pending_changes() == 0);
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kNone), 0) == left);
+  replay.AdvanceTo(replay.end());
+  CHECK(replay.pending_changes() == 0);
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kNone), 0) == 3);
+}
+
 TEST_CASE("Lost and misdirected writes and flipped bits are silent") {
   Machine machine;
   machine.recorder.SetFault(Fault{.kind = FaultKind::kLostWrite});

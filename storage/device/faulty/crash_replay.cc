@@ -73,6 +73,13 @@ void CrashReplay::Apply(const DiskEvent& event, uint64_t index) {
     case DiskEvent::Kind::kWriteCompleted:
       Complete(event.begun, index);
       break;
+    case DiskEvent::Kind::kWriteFailed:
+      for (Pending& change : pending_) {
+        if (change.begun == event.begun) change.bytes = event.bytes;
+      }
+      Complete(event.begun, index);
+      changed_ = true;
+      break;
     case DiskEvent::Kind::kResizeEnded:
       EndResize(event.begun, index);
       break;

@@ -1,0 +1,96 @@
+// A device that fails writes and syncs on demand.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/device/block_device.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// Thread-safe. What fails reaches the device all the same, which nobody may rely on.
+class FailingWrites final : public BlockDevice {
+ public:
+  explicit FailingWrites(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
+
+  std::atomic<bool> fail_writes{false};  ///< all
+  std::atomic<bool> fail_syncs{false};
+  std::atomic<int> fail_next{0};  ///< so many writes, and then no more
+  /// Bytes at the beginning of the next write go bad, 0: none; every write of them fails.
+  std::atomic<uint64_t> go_bad_at_next_write{0};
+  std::atomic<std::optional<IoClass>> fail_class{std::nullopt};
+  uint64_t failed() const { return failed_; }
+
+  DeviceGeometry geometry() const override { return device_->geometry(); }
+  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass c) override {
+    return device_->Read(offset, out, c);
+  }
+  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass c) override {
+    const absl::Status written = device_->Write(offset, data, c);
+    return Fails(offset, data.size(), c) ? Error() : written;
+  }
+  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
+    auto queue = device_->NewQueue(depth);
+    return std::make_unique<Queue>(*this, *std::move(queue));
+  }
+  absl::Status Sync() override { return fail_syncs ? Error() : device_->Sync(); }
+  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
+  DeviceStats stats() const override { return device_->stats(); }
+  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
+  std::string Describe() const override { return "failing"; }
+
+ private:
+  static absl::Status Error() { return absl::UnavailableError("EIO on purpose"); }
+
+  bool Fails(uint64_t offset, uint64_t length, IoClass io_class) {
+    MutexLock lock(mutex_);
+    if (const uint64_t bytes = go_bad_at_next_write.exchange(0); bytes > 0) {
+      bad_begin_ = offset;
+      bad_end_ = offset + bytes;
+    }
+    bool fails = fail_writes || fail_class.load() == io_class;
+    if (offset < bad_end_ && offset + length > bad_begin_) fails = true;
+    if (!fails && fail_next > 0) {
+      --fail_next;
+      fails = true;
+    }
+    failed_ += fails;
+    return fails;
+  }
+
+  class Queue final : public IoQueue {
+   public:
+    Queue(FailingWrites& owner, std::unique_ptr<IoQueue> queue)
+        : owner_(owner), queue_(std::move(queue)) {}
+    void Submit(std::span<IoRequest* const> requests) override { queue_->Submit(requests); }
+    void Wait(size_t minimum, std::vector<IoRequest*>& completed) override {
+      const size_t first = completed.size();
+      queue_->Wait(minimum, completed);
+      for (size_t i = first; i < completed.size(); ++i) {
+        IoRequest& request = *completed[i];
+        if (request.op == IoRequest::Op::kWrite &&
+            owner_.Fails(request.offset, request.length, request.io_class)) {
+          request.status = Error();
+        }
+      }
+    }
+    size_t in_flight() const override { return queue_->in_flight(); }
+
+   private:
+    FailingWrites& owner_;
+    std::unique_ptr<IoQueue> queue_;
+  };
+
+  const std::shared_ptr<BlockDevice> device_;
+  Mutex mutex_{ThreadRuntime()};  // guards what follows
+  uint64_t bad_begin_ = 0, bad_end_ = 0;
+  std::atomic<uint64_t> failed_{0};
+};
+
+}  // namespace latchkey

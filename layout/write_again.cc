@@ -1,0 +1,107 @@
+#include "layout/write_again.h"
+
+#include <optional>
+#include <string>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// A hole, or the first slot of a free segment, whose others become holes.
+std::optional<SlotId> TakeAnotherSlot(StoreCore& core, SegmentKind kind, PageId page) {
+  if (const std::optional<SlotId> hole = core.segments.TakeHole(kind, page)) return hole;
+  const std::optional<SegmentId> segment = core.segments.TakeFree(/*keep=*/0, kind);
+  if (!segment) return std::nullopt;
+  const uint64_t birth = core.accepted_ticket.load(std::memory_order_relaxed);
+  const OnException give_back([&] { core.segments.Close(*segment, birth); });
+  if (core.journal != nullptr) core.journal->NoteSegment(*segment, kind, birth);
+  const SlotId slot = core.geometry.SlotAt(*segment, 0);
+  core.segments.AssignSlot(slot, page);
+  core.segments.Close(*segment, birth);
+  return slot;
+}
+
+// Nothing is written to the frame's target any more. False: too much of the device is bad.
+bool GiveUpTarget(StoreCore& core, const CopyFrame& frame, const absl::Status& error) {
+  core.segments.MarkBad(frame.target);
+  CatchOutOfMemory([&] {
+    LogTo(core.log_sink, LogLevel::kWarning,
+          fmt::format("slot {} could not be written and is not used again until the store is "
+                      "opened again: {}",
+                      Raw(frame.target), std::string(error.message())));
+    return absl::OkStatus();
+  }).IgnoreError();
+  return core.segments.bad_slots() <= uint64_t{kMostBadSegments} * core.geometry.slots_per_segment;
+}
+
+bool MoveTarget(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
+  const SegmentKind kind = core.segments.KindOf(core.geometry.SegmentOf(frame.target));
+  std::optional<SlotId> slot;
+  try {
+    slot = TakeAnotherSlot(core, kind, frame.page);
+  } catch (const std::bad_alloc&) {
+  }
+  if (!slot) return true;  // then the same one again
+  const bool goes_on = GiveUpTarget(core, frame, error);
+  frame.target = *slot;
+  return goes_on;
+}
+
+// The page has no other durable copy that its write could not harm: it lies where it is written.
+bool IsInPlace(const CopyFrame& frame) {
+  const PageWord durable(frame.durable_word.load(std::memory_order_relaxed));
+  return !frame.moved && durable.on_device() && durable.slot() == frame.target;
+}
+
+bool IsOvertaken(const StoreCore& core, FrameIndex index, const CopyFrame& frame) {
+  return frame.page == kInvalidPageId ||
+         core.map.Load(frame.page) != PageWord::InMemory(index, frame.sequence);
+}
+
+absl::Status WriteToTarget(StoreCore& core, FrameIndex index) {
+  return core.device.Write(core.geometry.OffsetOf(core.frames.Frame(index).target),
+                           {core.frames.Memory(index), core.geometry.page_size},
+                           IoClass::kPageWrite);
+}
+
+// REQUIRES: nothing names the frame's target, and nothing needs its copy.
+absl::Status Abandon(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
+  const bool goes_on = GiveUpTarget(core, frame, error);
+  core.Forget(frame);
+  return goes_on ? absl::OkStatus() : error;
+}
+
+absl::Status TryAgain(StoreCore& core, FrameIndex index, absl::Status error) {
+  CopyFrame& frame = core.frames.Frame(index);
+  if (core.poisoned()) return error;
+  const bool in_place = IsInPlace(frame);
+  if (frame.moved || (!in_place && IsOvertaken(core, index, frame))) {
+    return Abandon(core, frame, error);
+  }
+  for (int attempt = 1; attempt < kWriteAttempts; ++attempt) {
+    if (!in_place && !MoveTarget(core, frame, error)) break;
+    core.counters.writes_again.fetch_add(1, std::memory_order_relaxed);
+    error = WriteToTarget(core, index);
+    if (error.ok()) return core.InstallWritten(index) ? absl::OkStatus() : OutOfMemory();
+    if (core.poisoned()) break;
+  }
+  return error;
+}
+
+}  // namespace
+
+absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write) {
+  absl::Status status = write();
+  for (int attempt = 1; attempt < kWriteAttempts && !status.ok(); ++attempt) status = write();
+  return status;
+}
+
+absl::Status WriteFrameAgain(StoreCore& core, FrameIndex index, absl::Status error) {
+  absl::Status status = TryAgain(core, index, std::move(error));
+  if (!status.ok()) core.Poison(status);
+  return status;
+}
+
+}  // namespace latchkey
