@@ -4,6 +4,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/runtime/testing/every_runtime.h"
@@ -45,23 +47,51 @@ TEST_CASE("A held mutex cannot be taken a second time, and a free one can") {
   });
 }
 
+// Another runtime, and how often somebody has gone to sleep in it.
+class CountingSleeps final : public Runtime {
+ public:
+  explicit CountingSleeps(Runtime& runtime)
+      : Runtime(/*has_schedule_points=*/true), runtime_(runtime) {}
+
+  std::unique_ptr<Actor> Spawn(const std::string& name, std::function<void()> body) override {
+    return runtime_.Spawn(name, std::move(body));
+  }
+  Nanos Now() override { return runtime_.Now(); }
+  int64_t WallClockSeconds() override { return runtime_.WallClockSeconds(); }
+  void SleepFor(Nanos duration) override { runtime_.SleepFor(duration); }
+  bool WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) override {
+    ++sleeps;
+    return runtime_.WaitOnWord(word, expected, timeout);
+  }
+  void Wake(std::atomic<uint32_t>& word, uint32_t count) override { runtime_.Wake(word, count); }
+  void BackOff(uint32_t attempt) override { runtime_.BackOff(attempt); }
+  uint32_t ActorIndex() override { return runtime_.ActorIndex(); }
+
+  std::atomic<int> sleeps{0};
+
+ private:
+  void OnSchedulePoint() override { runtime_.SchedulePoint(); }
+
+  Runtime& runtime_;
+};
+
 TEST_CASE("A mutex held for long puts its waiters to sleep and wakes every one of them") {
   OnEveryRuntime([](Runtime& runtime) {
-    Mutex mutex(runtime);
+    CountingSleeps counting(runtime);
+    Mutex mutex(counting);
     mutex.Lock();
-    std::atomic<int> entered{0}, waiting{0}, slept{0};
+    std::atomic<int> entered{0}, slept{0};
     std::vector<std::unique_ptr<Actor>> actors;
     for (int i = 0; i < 3; ++i) {
       actors.push_back(runtime.Spawn("waiter", [&] {
-        ++waiting;
         if (mutex.Lock()) ++slept;
         ++entered;
         mutex.Unlock();
       }));
     }
+    // For as long as they take to get there: no span of time is long enough for all schedules.
     Backoff backoff(runtime);
-    while (waiting < 3) backoff.Pause();
-    runtime.SleepFor(20 * kNanosPerMilli);
+    while (counting.sleeps < 3) backoff.Pause();
     CHECK(entered == 0);
     mutex.Unlock();
     for (auto& actor : actors) actor->Join();

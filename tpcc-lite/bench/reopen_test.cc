@@ -13,7 +13,7 @@ namespace {
 KvBenchConfig SmallReopen() {
   KvBenchConfig config;
   config.workload = *FindKvWorkload("reopen");
-  config.records = 5'000;
+  config.records = 2'000;
   config.threads = 2;
   config.scan_first = true;
   return config;
@@ -24,7 +24,8 @@ KvOptions InFiles(const std::string& path) {
   options.path = path;
   options.tables = KvBenchTableNames();
   options.cache_bytes = 8 << 20;
-  options.durability = Durability::kGroup;
+  // What the killed process has counted as committed is in its log, however late a flusher comes.
+  options.durability = Durability::kCommit;
   return options;
 }
 
