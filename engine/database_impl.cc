@@ -117,10 +117,9 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
     LATCHKEY_RETURN_IF_ERROR(recovery->Undo(*pool_, *engine_log_, *overflow_, *this));
     times.undo_s = watch.Lap();
   }
-  const bool changed = recovery ? recovery->is_needed() : log_file_ != nullptr;
-  LATCHKEY_RETURN_IF_ERROR(StartCheckpoints(/*at_once=*/changed));
+  LATCHKEY_ASSIGN_OR_RETURN(const bool cut_off, StartCheckpoints(recovery ? &*recovery : nullptr));
   if (recovery && recovery->is_needed()) {
-    times.checkpoint_s = watch.Lap();
+    if (cut_off) times.checkpoint_s = watch.Lap();
     recovery->Describe(&times);
     recovery_ = times;
   }
@@ -203,12 +202,20 @@ absl::Status DatabaseImpl::StartCleaners() {
   return absl::OkStatus();
 }
 
-absl::Status DatabaseImpl::StartCheckpoints(bool at_once) {
+absl::StatusOr<bool> DatabaseImpl::StartCheckpoints(const Recovery* recovery) {
   checkpointer_ = std::make_unique<Checkpointer>(
       *pool_, engine_log_.get(), [this] { return DescribeRoot(); }, root_, log_sink_);
-  if (at_once) LATCHKEY_RETURN_IF_ERROR(checkpointer_->Run(/*clean=*/false));
-  if (engine_log_ != nullptr) checkpointer_->Start(CheckpointLogBytes(options_));
-  return absl::OkStatus();
+  if (engine_log_ == nullptr) return false;
+  const uint64_t interval = CheckpointLogBytes(options_);
+  const bool is_new = recovery == nullptr;
+  const bool was_needed = !is_new && recovery->is_needed();
+  // What recovery has read stays needed until the checkpoint after it, which nobody needs to wait
+  // for. A database that crashes again and again before it has one would collect more and more log.
+  const bool is_long = was_needed && Raw(log_file_->end()) - Raw(root_.redo) >
+                                         Checkpointer::kUsualIntervals * interval;
+  if (is_new || is_long) LATCHKEY_RETURN_IF_ERROR(checkpointer_->Run(/*clean=*/false));
+  checkpointer_->Start(interval, /*begins=*/was_needed && !is_long);
+  return is_new || is_long;
 }
 
 ClientRoot DatabaseImpl::DescribeRoot() const {
@@ -603,6 +610,16 @@ Statistics DatabaseImpl::GetStatistics() const {
   s.device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
   s.mean_reads_in_flight = device.mean_depth;
 
+  if (log_file_ != nullptr) {
+    const LogStats log = log_file_->stats();
+    s.log = {.records = log.records,
+             .record_bytes = log.record_bytes,
+             .groups = log.groups,
+             .group_bytes = log.group_bytes,
+             .syncs = log.syncs,
+             .file_bytes = log.allocated_bytes,
+             .checkpoints = checkpointer_->checkpoints()};
+  }
   s.cache_bytes = cache_bytes_.load(std::memory_order_relaxed);
   s.memory_bytes =
       pool_->memory_bytes() + versions_->bytes() + store_->memory_bytes() + log_buffer_bytes_;

@@ -110,7 +110,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::Status StartLogging();
   absl::Status OpenCatalog(TxnId first_txn);
   absl::Status StartCleaners();
-  absl::Status StartCheckpoints(bool at_once);
+  /// Whether a checkpoint was taken before it returns. `recovery` nullptr: the log is new.
+  absl::StatusOr<bool> StartCheckpoints(const Recovery* recovery);
   ClientRoot DescribeRoot() const;
   /// Makes a change of the catalogue as durable as a commit.
   absl::Status AcknowledgeTrees();

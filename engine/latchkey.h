@@ -292,16 +292,26 @@ struct Statistics {
   // Device.
   uint64_t reads = 0, writes = 0, bytes_read = 0, bytes_written = 0, syncs = 0;
   double device_busy_s = 0, mean_reads_in_flight = 0;
+  /// The write-ahead log. nullopt: durability none.
+  struct Log {
+    uint64_t records = 0, record_bytes = 0;  ///< what was logged
+    uint64_t groups = 0, group_bytes = 0;    ///< what was written for it: with headers and padding
+    uint64_t syncs = 0;
+    uint64_t file_bytes = 0;   ///< now
+    uint64_t checkpoints = 0;  ///< that ended well
+  };
+  std::optional<Log> log;
   // Memory in use now, bytes, against cache_bytes.
   uint64_t memory_bytes = 0, cache_bytes = 0;
 
   /// What the open had to do after a crash, and the seconds of its parts, in their order.
   struct Recovery {
-    double layout_s = 0;      ///< page map and segment table: map journal, torn writes
-    double log_read_s = 0;    ///< the log proved readable
-    double redo_s = 0;        ///< changes repeated on the pages
-    double undo_s = 0;        ///< unfinished transactions taken back
-    double checkpoint_s = 0;  ///< everything written back, the log cut off
+    double layout_s = 0;    ///< page map and segment table: map journal, torn writes
+    double log_read_s = 0;  ///< the log proved readable
+    double redo_s = 0;      ///< changes repeated on the pages
+    double undo_s = 0;      ///< unfinished transactions taken back
+    /// Everything written back, the log cut off; 0 when that goes on behind the open.
+    double checkpoint_s = 0;
     uint64_t log_bytes = 0, log_records = 0, redone_changes = 0, undone_changes = 0;
   };
   std::optional<Recovery> recovery;  ///< nullopt: there was nothing to recover

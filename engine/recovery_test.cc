@@ -311,6 +311,47 @@ TEST_CASE("After a crash the statistics say what recovery did, after a clean clo
   REQUIRE_OK((*db)->Close());
 }
 
+// What a crash leaves of a database with `records` records of 100 bytes, none of them
+// checkpointed.
+CrashImages CrashWithoutCheckpoint(int records) {
+  CrashGroup group(ThreadRuntime());
+  Options options = SmallOptions("overwrite", Durability::kCommit);
+  options.checkpoint_log_bytes = 16 << 20;
+  auto db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, {}), options);
+  REQUIRE(db.ok());
+  auto tree = (*db)->OpenTree("t", /*create=*/true);
+  REQUIRE(tree.ok());
+  const std::string value(100, 'v');
+  for (int i = 0; i < records; ++i) {
+    REQUIRE_OK((*db)->RunTransaction([&](TransactionImpl& transaction) {
+      return transaction.Put(**tree, "key" + std::to_string(i), value);
+    }));
+  }
+  group.Crash();
+  db->reset();
+  Rng rng(1);
+  return group.Images(CrashDamage::kKeepNone, rng);
+}
+
+TEST_CASE("The checkpoint after recovery goes on behind the open, unless the log is too long") {
+  const bool is_long = GENERATE(false, true);
+  CAPTURE(is_long);
+  CrashImages images = CrashWithoutCheckpoint(is_long ? 2000 : 100);
+  CrashGroup group(ThreadRuntime());
+  const Options options = SmallOptions("overwrite", Durability::kCommit);
+  auto db =
+      DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, std::move(images)), options);
+  REQUIRE(db.ok());
+  const Statistics opened = (*db)->GetStatistics();
+  REQUIRE(opened.recovery.has_value());
+  REQUIRE(opened.log.has_value());
+  CHECK((opened.recovery->log_bytes > 3 * options.checkpoint_log_bytes) == is_long);
+  CHECK((opened.recovery->checkpoint_s > 0) == is_long);
+  if (is_long) CHECK(opened.log->checkpoints > 0);
+  while ((*db)->GetStatistics().log->checkpoints == 0) ThreadRuntime().SleepFor(kNanosPerMilli);
+  REQUIRE_OK((*db)->Close());
+}
+
 // ---- The files of a database
 
 std::string Value(Database& db, const std::string& key) {

@@ -12,9 +12,6 @@
 namespace latchkey {
 namespace {
 
-// The log's usual size in checkpoint intervals: one since the last checkpoint, one that is written
-// while the next is under way, and some for what running transactions have reserved.
-constexpr uint64_t kUsualIntervals = 3;
 // After a checkpoint that failed: the reason (a full disk, a lost device) seldom passes quickly.
 constexpr Nanos kRetryInterval = kNanosPerSecond;
 
@@ -81,9 +78,11 @@ absl::Status Checkpointer::RunLogged(bool clean) {
   return absl::OkStatus();
 }
 
-void Checkpointer::Start(uint64_t log_bytes) {
+void Checkpointer::Start(uint64_t log_bytes, bool begins) {
   LATCHKEY_CHECK(log_ != nullptr && actor_ == nullptr);
-  log_->log().space_watch().Begin(kUsualIntervals * log_bytes);
+  SpaceWatch& watch = log_->log().space_watch();
+  watch.Begin(kUsualIntervals * log_bytes);
+  if (begins) watch.Ask();
   actor_ = pool_.runtime().Spawn("checkpointer", [this, log_bytes] { Watch(log_bytes); });
 }
 

@@ -3,7 +3,8 @@
 //
 // A checkpoint is fuzzy: others go on while it notes the state of one instant in the log, writes
 // the pages that changed before it, and has the layout keep the client root that names the
-// instant. Then the log before it is given up. Close and the end of recovery run the same code.
+// instant. Then the log before it is given up. Close runs the same code, and so does recovery,
+// behind the users' backs: the log that it has read is needed until then.
 //
 // Lock order: the checkpoint's mutex comes before everything else of the database. Who waits for
 // room in the log (Log::Reserve) may hold mutexes that a checkpoint wants: the wait is bounded.
@@ -29,6 +30,10 @@ namespace latchkey {
 
 class Checkpointer {
  public:
+  /// The log's usual size in checkpoint intervals: one since the last checkpoint, one that is
+  /// written while the next is under way, and some for what running transactions have reserved.
+  static constexpr uint64_t kUsualIntervals = 3;
+
   /// Tells what of the client root is not the checkpointer's: trees and ids.
   using DescribeRoot = std::function<ClientRoot()>;
 
@@ -42,9 +47,9 @@ class Checkpointer {
   absl::Status Run(bool clean);
 
   /// Starts the actor that takes a checkpoint whenever the log since the last one reaches
-  /// `log_bytes`, or runs out of room; it sleeps until one of them happens. REQUIRES: a log; not
-  /// started.
-  void Start(uint64_t log_bytes);
+  /// `log_bytes`, or runs out of room; it sleeps until one of them happens. `begins`: takes the
+  /// first at once. REQUIRES: a log; not started.
+  void Start(uint64_t log_bytes, bool begins);
   /// Ends the actor, after the checkpoint that it may be taking.
   void Stop();
 

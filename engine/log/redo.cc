@@ -10,8 +10,10 @@
 namespace latchkey {
 namespace {
 
-// Of a batch: enough pages to keep any device busy, and a bounded part of a small cache.
-constexpr size_t kMaxBatchPages = 512, kMaxBatchBytes = 1 << 20;
+// Of a batch: enough pages to keep any device busy, and a bounded part of a small cache, which has
+// to hold two.
+constexpr size_t kMaxBatchPages = 8192, kMaxBatchBytes = 4 << 20;
+constexpr size_t kBatchesPerCache = 8;
 
 absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
   return MakeStatus(absl::StatusCode::kDataLoss,
@@ -48,11 +50,19 @@ bool MakeRecord(NodeEditor leaf, const RecordChange& change) {
 absl::Status Redo::Run(Log& log, Lsn from) {
   LATCHKEY_RETURN_IF_ERROR(
       log.ForEach(from, [this](const LogRecordView& view) { return Collect(view); }));
-  return ApplyBatch();
+  LATCHKEY_RETURN_IF_ERROR(Turn());
+  reader_.Await();
+  return ApplyBatch(current_);
+}
+
+void Redo::Batch::Clear() {
+  bytes.clear();
+  entries.clear();
+  pages.clear();
 }
 
 void Redo::Want(Lsn lsn, PageId page) {
-  if (!analysis_.IsFreedAfter(page, lsn)) pages_.push_back(page);
+  if (!analysis_.IsFreedAfter(page, lsn)) next_.pages.push_back(page);
 }
 
 absl::Status Redo::Collect(const LogRecordView& view) {
@@ -62,36 +72,52 @@ absl::Status Redo::Collect(const LogRecordView& view) {
   if (changes_one) Want(view.lsn, record_.change.page);
   for (const PageImage& image : record_.images) Want(view.lsn, image.page);
   if (!changes_one && record_.images.empty()) return absl::OkStatus();
-  entries_.push_back({.lsn = view.lsn, .offset = bytes_.size(), .size = view.bytes.size()});
-  bytes_.insert(bytes_.end(), view.bytes.begin(), view.bytes.end());
-  const size_t most_pages = std::clamp<size_t>(pool_.frames() / 4, 1, kMaxBatchPages);
-  return pages_.size() >= most_pages || bytes_.size() >= kMaxBatchBytes ? ApplyBatch()
-                                                                        : absl::OkStatus();
+  next_.entries.push_back(
+      {.lsn = view.lsn, .offset = next_.bytes.size(), .size = view.bytes.size()});
+  next_.bytes.insert(next_.bytes.end(), view.bytes.begin(), view.bytes.end());
+  return IsFull(next_) ? Turn() : absl::OkStatus();
 }
 
-void Redo::Prefetch() {
-  std::sort(pages_.begin(), pages_.end());
-  pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
+bool Redo::IsFull(const Batch& batch) const {
+  const size_t most_pages =
+      std::clamp<size_t>(pool_.frames() / kBatchesPerCache, 1, kMaxBatchPages);
+  return batch.pages.size() >= most_pages || batch.bytes.size() >= kMaxBatchBytes;
+}
+
+absl::Status Redo::Turn() {
+  reader_.Await();
+  std::vector<PageId> pages = PagesToRead(next_);
+  if (current_.entries.empty() && !IsFull(next_)) {
+    pool_.Prefetch(pool_.Here(), pages);  // all in one batch: nothing to apply meanwhile
+  } else {
+    reader_.Begin(std::move(pages));
+  }
+  LATCHKEY_RETURN_IF_ERROR(ApplyBatch(current_));
+  std::swap(current_, next_);
+  return absl::OkStatus();
+}
+
+std::vector<PageId> Redo::PagesToRead(const Batch& batch) const {
+  std::vector<PageId> pages = batch.pages;
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
   const PageStore& store = pool_.store();
-  std::erase_if(pages_, [&](PageId page) {
-    return Raw(page) >= store.page_id_limit() || !store.IsAllocated(page);
+  std::erase_if(pages, [&](PageId page) {
+    return Raw(page) >= store.page_id_limit() || !store.IsAllocated(page) || pool_.IsResident(page);
   });
-  pool_.Prefetch(pool_.Here(), pages_);
+  return pages;
 }
 
-absl::Status Redo::ApplyBatch() {
-  Prefetch();
-  for (const Entry& entry : entries_) {
+absl::Status Redo::ApplyBatch(Batch& batch) {
+  for (const Entry& entry : batch.entries) {
     LATCHKEY_RETURN_IF_ERROR(
-        DecodeLogRecord(std::span(bytes_).subspan(entry.offset, entry.size), &record_));
+        DecodeLogRecord(std::span(batch.bytes).subspan(entry.offset, entry.size), &record_));
     const absl::Status done = Apply(entry.lsn, record_);
     const bool skip = misfits_ == Misfits::kSkip && absl::IsDataLoss(done);
     if (!done.ok() && !skip) return done;
     skipped_ += skip;
   }
-  entries_.clear();
-  bytes_.clear();
-  pages_.clear();
+  batch.Clear();
   return absl::OkStatus();
 }
 

@@ -1,8 +1,8 @@
 // Redo: repeats history. Every record from the last checkpoint on is applied to its page if the
 // page's LSN is smaller. Pages that the log frees later are left alone.
 //
-// The records go through batches, so that the pages of a whole batch are read with many requests in
-// flight.
+// The records go through batches: while one is applied, the pages of the next are read with many
+// requests in flight.
 //
 // Thread-safety: one actor.
 #pragma once
@@ -16,6 +16,7 @@
 #include "bufferpool/buffer_pool.h"
 #include "engine/log/log_analysis.h"
 #include "engine/log/log_record.h"
+#include "engine/log/redo_reader.h"
 #include "storage/base/log_sink.h"
 #include "storage/wal/log.h"
 
@@ -28,7 +29,7 @@ class Redo {
   enum class Misfits : uint8_t { kRefuse, kSkip };
 
   Redo(BufferPool& pool, const LogAnalysis& analysis, Misfits misfits = Misfits::kRefuse)
-      : pool_(pool), analysis_(analysis), misfits_(misfits) {}
+      : pool_(pool), analysis_(analysis), misfits_(misfits), reader_(pool) {}
 
   /// Applies every record of `log` from `from` on. DataLoss: log and pages do not fit together.
   absl::Status Run(Log& log, Lsn from);
@@ -39,24 +40,34 @@ class Redo {
  private:
   struct Entry {
     Lsn lsn;
-    size_t offset, size;  // in bytes_
+    size_t offset, size;  // in Batch::bytes
+  };
+  struct Batch {
+    std::vector<std::byte> bytes;  // of the records
+    std::vector<Entry> entries;
+    std::vector<PageId> pages;  // that they change
+    void Clear();
   };
 
   absl::Status Collect(const LogRecordView& view);
-  absl::Status ApplyBatch();
+  bool IsFull(const Batch& batch) const;
+  /// Has the pages of next_ read, and applies what they were read for before.
+  absl::Status Turn();
+  absl::Status ApplyBatch(Batch& batch);
   absl::Status Apply(Lsn lsn, const LogRecord& record);
   absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
   absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
   void Want(Lsn lsn, PageId page);
-  void Prefetch();
+  /// Those of the batch's pages that are to be read, in their order.
+  std::vector<PageId> PagesToRead(const Batch& batch) const;
 
   BufferPool& pool_;
   const LogAnalysis& analysis_;
   const Misfits misfits_;
   LogRecord record_;
-  std::vector<std::byte> bytes_;
-  std::vector<Entry> entries_;
-  std::vector<PageId> pages_;
+  Batch next_;     // being collected
+  Batch current_;  // being read by reader_
+  RedoReader reader_;
   uint64_t applied_ = 0, skipped_ = 0;
 };
 

@@ -13,8 +13,8 @@ Json SampleToJson(const KvBenchSample& sample) {
 Json ReopenToJson(const std::optional<ReopenResult>& reopen, uint32_t page_size) {
   if (!reopen) {
     return NullFields({"commits", "dirty_bytes", "dirty_share", "open_s", "layout_s", "log_read_s",
-                       "redo_s", "undo_s", "checkpoint_s", "log_bytes", "log_records",
-                       "redone_changes", "undone_changes"});
+                       "redo_s", "undo_s", "checkpoint_s", "checkpointed_s", "log_bytes",
+                       "log_records", "redone_changes", "undone_changes"});
   }
   const Statistics::Recovery& phases = reopen->phases;
   return {{"commits", reopen->commits},
@@ -26,6 +26,7 @@ Json ReopenToJson(const std::optional<ReopenResult>& reopen, uint32_t page_size)
           {"redo_s", phases.redo_s},
           {"undo_s", phases.undo_s},
           {"checkpoint_s", phases.checkpoint_s},
+          {"checkpointed_s", reopen->checkpointed_s},
           {"log_bytes", phases.log_bytes},
           {"log_records", phases.log_records},
           {"redone_changes", phases.redone_changes},
@@ -73,10 +74,10 @@ Json BenchToJson(const BenchRecord& record) {
 }
 
 std::span<const std::string> BenchFigures() {
-  static const auto* const figures = new std::array<std::string, 10>{
-      "/operations_per_s", "/latency_us/p99",     "/device_overwrites_per_s", "/share_of_device",
-      "/reopen/open_s",    "/reopen/layout_s",    "/reopen/log_read_s",       "/reopen/redo_s",
-      "/reopen/undo_s",    "/reopen/checkpoint_s"};
+  static const auto* const figures = new std::array<std::string, 11>{
+      "/operations_per_s", "/latency_us/p99",      "/device_overwrites_per_s", "/share_of_device",
+      "/reopen/open_s",    "/reopen/layout_s",     "/reopen/log_read_s",       "/reopen/redo_s",
+      "/reopen/undo_s",    "/reopen/checkpoint_s", "/reopen/checkpointed_s"};
   return *figures;
 }
 
@@ -107,9 +108,11 @@ std::span<const Column> BenchColumns() {
       {"redo", "/reopen/redo_s", kNumber},
       {"undo", "/reopen/undo_s", kNumber},
       {"checkpoint", "/reopen/checkpoint_s", kNumber},
+      {"checkpointed after", "/reopen/checkpointed_s", kNumber},
       {"hits", "/buffer/hit_ratio", kPercent},
       {"read", "/io/bytes_read", kBytes},
       {"written", "/io/bytes_written", kBytes},
+      {"log written", "/log/bytes_written", kBytes},
       {"file", "/space/file_bytes", kBytes},
       {"error", "/error", kText},
   }));

@@ -18,6 +18,7 @@ namespace {
 using Opener = absl::FunctionRef<absl::StatusOr<std::unique_ptr<KvBackend>>()>;
 
 constexpr Nanos kBetweenLooks = 20 * kNanosPerMilli;
+constexpr Nanos kCheckpointPatience = 600 * kNanosPerSecond;
 constexpr Nanos kEndless = 1'000'000 * kNanosPerSecond;
 
 /// What the child tells through the pipe, right before it is killed or gives up.
@@ -156,6 +157,17 @@ absl::Status CountRecords(KvBackend& backend, const KvBenchConfig& config) {
                     records, config.records);
 }
 
+/// Waits for the checkpoint that an open begins. It may fail: then there is none to wait for.
+absl::Status AwaitCheckpoint(const KvBackend& backend) {
+  const Nanos until = ThreadRuntime().Now() + kCheckpointPatience;
+  while (ThreadRuntime().Now() < until) {
+    const Statistics now = backend.GetStatistics().latchkey.value_or(Statistics());
+    if (now.log && now.log->checkpoints > 0) return absl::OkStatus();
+    ThreadRuntime().SleepFor(kBetweenLooks);
+  }
+  return absl::DeadlineExceededError("no checkpoint came to its end after the open");
+}
+
 }  // namespace
 
 absl::StatusOr<ReopenResult> MeasureReopen(Opener open, const KvBenchConfig& config) {
@@ -177,6 +189,8 @@ absl::StatusOr<ReopenResult> MeasureReopen(Opener open, const KvBenchConfig& con
   result.dirty_share = words.pages_in_cache == 0 ? 0
                                                  : static_cast<double>(words.dirty_pages) /
                                                        static_cast<double>(words.pages_in_cache);
+  LATCHKEY_RETURN_IF_ERROR(AwaitCheckpoint(*backend));
+  result.checkpointed_s = static_cast<double>(runtime.Now() - began) / kNanosPerSecond;
   LATCHKEY_RETURN_IF_ERROR(CountRecords(*backend, config));
   LATCHKEY_RETURN_IF_ERROR(backend->Close());
   return result;

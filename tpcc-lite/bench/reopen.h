@@ -20,6 +20,7 @@ struct ReopenResult {
   // The open after it.
   double open_s = 0;            ///< of the whole call
   Statistics::Recovery phases;  ///< its parts
+  double checkpointed_s = 0;    ///< from the beginning of the call to the first checkpoint's end
 };
 
 /// A child process opens the database, updates records at random as config.threads sessions until

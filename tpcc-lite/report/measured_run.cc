@@ -80,6 +80,19 @@ Json IoToJson(const EngineSettings& settings, const KvStatistics& begin, const K
   return block;
 }
 
+Json LogToJson(const KvStatistics& begin, const KvStatistics& end) {
+  Json block = NullFields({"record_bytes", "bytes_written", "syncs", "file_bytes", "checkpoints"});
+  if (!begin.latchkey || !end.latchkey || !begin.latchkey->log || !end.latchkey->log) return block;
+  const Statistics::Log& from = *begin.latchkey->log;
+  const Statistics::Log& to = *end.latchkey->log;
+  block["record_bytes"] = to.record_bytes - from.record_bytes;
+  block["bytes_written"] = to.group_bytes - from.group_bytes;
+  block["syncs"] = to.syncs - from.syncs;
+  block["file_bytes"] = to.file_bytes;
+  block["checkpoints"] = to.checkpoints - from.checkpoints;
+  return block;
+}
+
 Json SpaceToJson(const KvStatistics& end) {
   if (end.latchkey) {
     return {{"live_bytes", end.latchkey->live_bytes}, {"file_bytes", end.latchkey->file_bytes}};
@@ -144,6 +157,7 @@ void AddStatistics(const MeasuredRun& run, Json& row) {
   row["buffer"] = BufferToJson(from, to);
   row["layout_stats"] = LayoutToJson(run.settings, from, to);
   row["io"] = IoToJson(run.settings, from, to);
+  row["log"] = LogToJson(from, to);
   row["space"] = SpaceToJson(run.end ? *run.end : *nothing);
 }
 
