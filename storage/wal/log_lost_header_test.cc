@@ -1,5 +1,5 @@
-// A write of a segment header that the device has lost: the slot still says what it held before, so
-// nothing leads to the groups in it.
+// A write of a header that the device has lost: a slot still says what it held before, or the file
+// how many slots there were, so nothing leads to the groups behind it.
 #include <catch2/catch.hpp>
 
 #include "storage/wal/log_format.h"
@@ -44,6 +44,63 @@ TEST_CASE("A segment header whose write was lost does not hide what was acknowle
   }
   CHECK(lost > 0);
   CHECK(MustReadAll(*MustOpen(CrashDevice::MediumOf(std::move(late)))) == written);
+}
+
+// Older copies of both file headers hid every slot that the log had grown by since.
+TEST_CASE("A file header that is older than the slots in use does not hide what lies in them") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  MustAppendDurably(*log, "first");
+  const DeviceImage early = medium->durable;
+  while (medium->durable.size() == early.size()) MustAppendDurably(*log, std::string(3000, 'x'));
+  for (int i = 0; i < 10; ++i) MustAppendDurably(*log, std::string(3000, 'x'));
+  DeviceImage late = medium->durable;
+  log = nullptr;
+  CHECK(MustReadAll(*MustOpen(CrashDevice::MediumOf(late))).size() > 10);
+  std::memcpy(late.data(), early.data(), kLogSegmentsBegin);
+  const absl::Status refused = Open(CrashDevice::MediumOf(std::move(late))).status();
+  INFO(refused);
+  CHECK(absl::IsDataLoss(refused));
+}
+
+TEST_CASE("A growth that a crash cut off before the file header is no sign of damage") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  MustAppendDurably(*log, "first");
+  DeviceImage grown = medium->durable;
+  log = nullptr;
+  const uint64_t slots = (grown.size() - kLogSegmentsBegin) / TinyLog().segment_bytes;
+  grown.resize(grown.size() + 2 * TinyLog().segment_bytes);  // one with its header, one without
+  EncodeSegmentHeader({.slot = static_cast<uint32_t>(slots)}, TinyLog().database_id,
+                      SlotHeader(grown, slots));
+  CHECK(MustReadAll(*MustOpen(CrashDevice::MediumOf(std::move(grown)))).size() == 1);
+}
+
+// The header of the slot that the last group goes on in was damaged, and the group taken for torn.
+TEST_CASE("A group that goes on in a segment which is nowhere was acknowledged, and is missed") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  MustAppendDurably(*log, "first");
+  MustAppendDurably(*log, std::string(2 * TinyLog().segment_bytes, 'x'));
+  const DeviceImage sound = medium->durable;
+  const LogGeometry geometry{.segment_bytes = TinyLog().segment_bytes, .block_bytes = 512};
+  const uint64_t newest = geometry.IndexOf(Raw(log->durable()) - 1);
+  log = nullptr;
+  int used = 0;
+  const size_t slots = (sound.size() - kLogSegmentsBegin) / TinyLog().segment_bytes;
+  for (size_t slot = 0; slot < slots; ++slot) {
+    DeviceImage image = sound;
+    const auto header = DecodeSegmentHeader(SlotHeader(image, slot), TinyLog().database_id, slot);
+    if (!header || header->index == 0 || header->index > newest) continue;
+    ++used;
+    SlotHeader(image, slot)[8] ^= std::byte{1};
+    auto opened = Open(CrashDevice::MediumOf(std::move(image)));
+    REQUIRE(opened.ok());
+    const absl::Status found = (*opened)->FindEnd(Lsn{0}, Lsn{0});
+    INFO("slot " << slot << ": " << found);
+    CHECK(absl::IsDataLoss(found));
+  }
+  CHECK(used >= 2);
 }
 
 TEST_CASE("Slots that hold older segments are no sign of damage") {

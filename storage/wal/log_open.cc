@@ -143,6 +143,28 @@ absl::Status ReadSegmentHeaders(LogMedium& medium, uint64_t slots) {
   return absl::OkStatus();
 }
 
+// A slot is given to a segment only when the file header that counts it is durable. Behind a growth
+// that a crash cut off there are free ones, then none.
+absl::Status RefuseOutgrownHeader(LogMedium& medium, uint64_t slots) {
+  const uint64_t on_device =
+      SlotsIn(medium.device->geometry().size_bytes, medium.geometry.segment_bytes);
+  AlignedBuffer block(medium.geometry.block_bytes);
+  for (uint64_t slot = slots; slot < on_device; ++slot) {
+    LATCHKEY_RETURN_IF_ERROR(
+        medium.device->Read(medium.geometry.SlotOffset(slot), block.span(), IoClass::kMeta));
+    const auto header =
+        DecodeSegmentHeader(block.data(), medium.database_id, static_cast<uint32_t>(slot));
+    if (!header) break;
+    if (header->index == kFreeSegment) continue;
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "{}: its header counts {} segments, and a later one is in use: the header is "
+                      "an older copy, and committed changes would be lost; restore the database "
+                      "from a backup, or salvage it",
+                      medium.name, slots);
+  }
+  return absl::OkStatus();
+}
+
 std::unique_ptr<LogMedium> NewMedium(Runtime& runtime, std::unique_ptr<BlockDevice> device,
                                      const LogOptions& options, LogGeometry geometry) {
   auto medium = std::make_unique<LogMedium>(runtime, std::move(device));
@@ -212,6 +234,7 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(Runtime& runtime, std::unique_ptr<B
       NewMedium(runtime, std::move(device), options,
                 {.segment_bytes = header.segment_bytes, .block_bytes = header.block_bytes});
   LATCHKEY_RETURN_IF_ERROR(ReadSegmentHeaders(*medium, header.slots));
+  LATCHKEY_RETURN_IF_ERROR(RefuseOutgrownHeader(*medium, header.slots));
   return std::make_unique<LogImpl>(std::move(medium), options, /*is_new=*/false);
 }
 

@@ -107,7 +107,7 @@ absl::StatusOr<GroupScanner::Found> GroupScanner::Next() {
     if (header->epoch > expected) return Found::kGap;
     if (header->epoch < expected) return Found::kNothing;
   }
-  if (header->bytes > end - position_) return Found::kTorn;
+  if (header->bytes > end - position_) return end == limit_ ? Found::kTorn : Found::kGap;
   LATCHKEY_ASSIGN_OR_RETURN(bytes, Window(position_, header->bytes, end));
   if (!IsGroupBodySound(*header, medium_.database_id, bytes) &&
       !LATCHKEY_CANARY("log-without-checksum")) {

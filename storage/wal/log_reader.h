@@ -27,7 +27,8 @@ class GroupScanner {
     kGroup,    ///< a sound group, proved: header(), group()
     kNothing,  ///< no group of the expected epoch begins here
     kTorn,     ///< a header, but not all of its group
-    kGap,      ///< a group of a later epoch, whose mark is missing
+    kGap,      ///< a group of a later epoch, whose mark is missing; or one that goes on in a
+               ///< segment that is nowhere, though its slot was known before the group was written
   };
 
   /// `limit`: no group beyond it is looked at (UINT64_MAX: as far as there are segments).
