@@ -4,11 +4,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "storage/runtime/testing/every_runtime.h"
+#include "storage/runtime/testing/forwarding_runtime.h"
 
 namespace latchkey {
 namespace {
@@ -47,32 +46,15 @@ TEST_CASE("A held mutex cannot be taken a second time, and a free one can") {
   });
 }
 
-// Another runtime, and how often somebody has gone to sleep in it.
-class CountingSleeps final : public Runtime {
+// Counts how often somebody goes to sleep.
+class CountingSleeps final : public ForwardingRuntime {
  public:
-  explicit CountingSleeps(Runtime& runtime)
-      : Runtime(/*has_schedule_points=*/true), runtime_(runtime) {}
-
-  std::unique_ptr<Actor> Spawn(const std::string& name, std::function<void()> body) override {
-    return runtime_.Spawn(name, std::move(body));
-  }
-  Nanos Now() override { return runtime_.Now(); }
-  int64_t WallClockSeconds() override { return runtime_.WallClockSeconds(); }
-  void SleepFor(Nanos duration) override { runtime_.SleepFor(duration); }
+  using ForwardingRuntime::ForwardingRuntime;
   bool WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) override {
     ++sleeps;
-    return runtime_.WaitOnWord(word, expected, timeout);
+    return ForwardingRuntime::WaitOnWord(word, expected, timeout);
   }
-  void Wake(std::atomic<uint32_t>& word, uint32_t count) override { runtime_.Wake(word, count); }
-  void BackOff(uint32_t attempt) override { runtime_.BackOff(attempt); }
-  uint32_t ActorIndex() override { return runtime_.ActorIndex(); }
-
   std::atomic<int> sleeps{0};
-
- private:
-  void OnSchedulePoint() override { runtime_.SchedulePoint(); }
-
-  Runtime& runtime_;
 };
 
 TEST_CASE("A mutex held for long puts its waiters to sleep and wakes every one of them") {

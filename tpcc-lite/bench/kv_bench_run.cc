@@ -318,13 +318,14 @@ void Bench::TakeSample(Nanos now) {
 
 void Bench::Measure() {
   if (hooks_.on_measure_begin) hooks_.on_measure_begin();
+  // Before the workers may begin: they may be done before this actor gets to its next line.
+  begin_ = sample_begin_ = shared_.runtime.Now();
+  done_at_begin_ = done_at_sample_ = Done();
   // A failed worker has said kOver: that stands.
   Phase before = shared_.phase.load(std::memory_order_acquire);
   while (before != Phase::kOver &&
          !shared_.phase.compare_exchange_weak(before, Phase::kMeasuring)) {
   }
-  begin_ = sample_begin_ = shared_.runtime.Now();
-  done_at_begin_ = done_at_sample_ = Done();
   const bool limited = config_.workload->load || config_.operations > 0;
   const Nanos end = limited ? kForever : begin_ + config_.duration;
   for (;;) {
