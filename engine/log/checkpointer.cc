@@ -83,6 +83,7 @@ void Checkpointer::Start(uint64_t log_bytes, bool begins) {
   SpaceWatch& watch = log_->log().space_watch();
   watch.Begin(kUsualIntervals * log_bytes);
   if (begins) watch.Ask();
+  log_->log().StartGrowingAhead();
   actor_ = pool_.runtime().Spawn("checkpointer", [this, log_bytes] { Watch(log_bytes); });
 }
 
@@ -94,6 +95,7 @@ void Checkpointer::Stop() {
   watch.Interrupt();
   actor_->Join();
   actor_.reset();
+  log_->log().StopGrowingAhead();
   watch.End();
 }
 

@@ -133,6 +133,11 @@ class Log {
   virtual bool scarce() const = 0;
   /// Where the log tells that it has grown or lacks room.
   virtual SpaceWatch& space_watch() = 0;
+  /// From now on an actor of the log's own makes it larger before room is short, up to the usual size
+  /// that space_watch() was told: so that nobody waits for new space to be written ahead. Where that
+  /// fails Reserve grows the log, as without. Both from one actor, before and after all others.
+  virtual void StartGrowingAhead() = 0;
+  virtual void StopGrowingAhead() = 0;  ///< idempotent
   /// The least LogOptions::buffer_bytes on a device of this logical block.
   static constexpr uint32_t LeastBufferBytes(uint32_t logical_block) {
     constexpr uint32_t kLeast = 64u << 10, kBlocks = 128;

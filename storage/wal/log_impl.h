@@ -37,6 +37,8 @@ class LogImpl final : public Log {
   /// `medium` knows its geometry and slots. `is_new`: nothing has ever been written.
   LogImpl(std::unique_ptr<LogMedium> medium, const LogOptions& options, bool is_new);
 
+  ~LogImpl() override { StopGrowingAhead(); }
+
   absl::Status FindEnd(Lsn from, Lsn end_at_least) override;
   Lsn end() const override;
   absl::Status ForEach(Lsn from,
@@ -52,6 +54,8 @@ class LogImpl final : public Log {
   uint64_t PaidGroupSpace() const override { return is_shared() ? GroupOverhead() : 0; }
   bool scarce() const override;
   SpaceWatch& space_watch() override { return watch_; }
+  void StartGrowingAhead() override;
+  void StopGrowingAhead() override;
   size_t max_record_bytes() const override;
   Lsn Append(size_t size, absl::FunctionRef<void(Lsn, std::byte*)> fill) override;
   std::optional<Lsn> TryAppendPaid(size_t size,
@@ -111,6 +115,10 @@ class LogImpl final : public Log {
   absl::Status GrowFor(uint64_t bytes, Claim claim);  // REQUIRES: grow_mutex_
   absl::Status AddSlots(uint64_t count);              // REQUIRES: grow_mutex_
   absl::Status FailGrowth(const absl::Status& cause);
+  bool IsShort() const;
+  void NoteShortage();
+  void GrowAhead();
+  absl::Status GrowAheadOnce();
   void GiveUpBelow(Lsn oldest_needed);
   absl::Status NoSpace(uint64_t bytes, const absl::Status& cause) const;
 
@@ -175,6 +183,10 @@ class LogImpl final : public Log {
 
   std::array<std::atomic<uint32_t>, 2> wake_words_{};
   SpaceWatch watch_;
+
+  std::unique_ptr<Actor> grower_;
+  std::atomic<bool> grows_ahead_{false};
+  std::atomic<uint32_t> grower_word_{0};  // changes with what the grower waits for
 
   // The leader's.
   AlignedBuffer header_block_;

@@ -290,6 +290,7 @@ bool LogImpl::Finish(Half& half, uint64_t target) {
   }
   medium_->latch.Unlock();
   watch_.OnGrowth(durable());
+  NoteShortage();
   // The next leader first: the device waits for it.
   if (wakes_next) runtime_.Wake(WakeWord(done + 1), 1);
   if (wakes_done) runtime_.Wake(WakeWord(done), UINT32_MAX);

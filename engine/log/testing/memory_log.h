@@ -80,6 +80,8 @@ class MemoryLog final : public Log {
   uint64_t RecordSpace(size_t size) const override { return size + 64; }
   uint64_t PaidGroupSpace() const override { return 1000; }
   bool scarce() const override { return false; }
+  void StartGrowingAhead() override {}
+  void StopGrowingAhead() override {}
   SpaceWatch& space_watch() override { return watch_; }
   size_t max_record_bytes() const override { return 4u << 20; }
 
