@@ -249,9 +249,21 @@ void BufferPool::ReadInto(std::span<PageRead> reads) {
   });
   for (PageRead& read : reads) {
     if (!done.ok()) read.status = done;
-    if (page_check_ == nullptr || !read.status.ok()) continue;
-    read.status = CatchOutOfMemory([&] { return page_check_(read.id, {read.out, page_size_}); });
+    if (!read.status.ok()) continue;
+    read.status = CatchOutOfMemory([&] { return CheckRead(read); });
   }
+}
+
+absl::Status BufferPool::CheckRead(const PageRead& read) const {
+  const uint64_t lsn = RacyLoad<uint64_t>(read.out + offsetof(PageHeader, lsn));
+  if (refuses_pages_beyond_log_ && log_ != nullptr && lsn != 0 && lsn >= Raw(log_->durable())) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "page {} was changed at {} of the log, which is durable up to {} only: the "
+                      "log has lost its end or is an older copy; restore a backup or salvage",
+                      Raw(read.id), lsn, Raw(log_->durable()));
+  }
+  if (page_check_ == nullptr) return absl::OkStatus();
+  return page_check_(read.id, {read.out, page_size_});
 }
 
 void BufferPool::ReadUnchecked(std::span<PageRead> reads) {

@@ -143,6 +143,9 @@ class BufferPool {
   /// page that is read. An error is the fix's. Set before the first fix; nullptr: anything.
   using PageCheck = absl::Status (*)(PageId page, std::span<const std::byte> bytes);
   void SetPageCheck(PageCheck check) { page_check_ = check; }
+  /// From now on a page that was changed behind the durable end of the log, which no page on the
+  /// device can be, is DataLoss when it is read. Not during redo, which replaces damaged pages.
+  void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
 
   /// The calling actor's part of the pool: valid while the actor lives; pass it to the fixes.
   PoolActor& Here();
@@ -285,6 +288,7 @@ class BufferPool {
   absl::Status Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
   void ReadInto(std::span<PageRead> reads);
   void ReadUnchecked(std::span<PageRead> reads);
+  absl::Status CheckRead(const PageRead& read) const;
   /// Publishes `page` in `frame` with `latch`; the load that it was is reported to the policy.
   void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, uint64_t latch);
 
@@ -356,6 +360,7 @@ class BufferPool {
   WriteAheadLog* log_ = nullptr;
   FreedPages* freed_pages_ = nullptr;
   PageCheck page_check_ = nullptr;
+  bool refuses_pages_beyond_log_ = false;
 
   // Misses hold the gate shared, a resize holds it alone: bit 31 = closed, below it the misses
   // inside.

@@ -97,7 +97,7 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
   StopWatch watch(runtime_);
   if (log_file_ != nullptr) {
     if (root_.has_log) {
-      recovery.emplace(*log_file_, root_, log_sink_);
+      recovery.emplace(*log_file_, root_, store_->log_reach(), log_sink_);
       LATCHKEY_RETURN_IF_ERROR(recovery->Analyze());
       times.log_read_s = watch.Lap();
     }
@@ -108,6 +108,7 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
   if (recovery) {
     LATCHKEY_RETURN_IF_ERROR(recovery->Redo(*pool_));
     times.redo_s = watch.Lap();
+    pool_->RefusePagesBeyondLog();
     first_txn = std::max(first_txn, recovery->analysis().next_txn());
     root_.next_tree_id = std::max(root_.next_tree_id, recovery->analysis().next_tree());
   }
@@ -174,6 +175,7 @@ absl::Status DatabaseImpl::StartLogging() {
        .page_status = [store = store_.get()] { return store->WriteStatus(); }});
   // No checkpoint may follow a log that has failed, not even one that is under way.
   store_->SetCheckpointGate([log = engine_log_.get()] { return log->CheckWritable(); });
+  store_->SetLogPosition([log = log_file_.get()] { return log->durable(); });
   pool_->SetWriteAheadLog(engine_log_.get());
   pool_->SetFreedPages(engine_log_.get());
   return absl::OkStatus();
@@ -240,6 +242,7 @@ DatabaseImpl::~DatabaseImpl() {
   versions_.reset();
   if (store_ == nullptr) return;
   store_->SetCheckpointGate(nullptr);
+  store_->SetLogPosition(nullptr);
   store_->SetCopySource(nullptr);
 }
 

@@ -38,6 +38,15 @@ void Consider(const StoreCore& core, const std::byte* page, PagesInArea& pages) 
   }
 }
 
+// Whether `page` notes how far the log reached, since the newest superblock: an older note may be
+// of a log that was begun anew with that.
+bool IsLogReach(const StoreCore& core, const std::byte* page) {
+  const PageHeader header = HeaderOf(page);
+  return static_cast<PageType>(header.page_type) == PageType::kLogReach &&
+         header.write_sequence == static_cast<uint32_t>(core.generation.load()) &&
+         ProvesItself(core, kInvalidPageId, page);
+}
+
 // Puts the page into its slot unless that holds this write, or a later one, already.
 absl::Status Repair(StoreCore& core, PageId id, const std::byte* page, AlignedBuffer& slot_page,
                     bool* wrote) {
@@ -80,7 +89,9 @@ absl::Status RepairFromDoublewriteAreas(StoreCore& core, uint32_t area_pages) {
     LATCHKEY_RETURN_IF_ERROR(
         core.device.Read(DoublewriteOffset(area), {memory, bytes}, IoClass::kMeta));
     for (uint32_t i = 0; i < area_pages; ++i) {
-      Consider(core, memory + size_t{i} * core.geometry.page_size, pages);
+      const std::byte* page = memory + size_t{i} * core.geometry.page_size;
+      if (IsLogReach(core, page)) core.NoteLogReach(Lsn{HeaderOf(page).lsn});
+      Consider(core, page, pages);
     }
   }
   AlignedBuffer slot_page(core.geometry.page_size);

@@ -1,10 +1,14 @@
 #include "layout/doublewriter.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
+#include "storage/page_format.h"
 
 namespace latchkey {
 
@@ -21,7 +25,7 @@ bool Doublewriter::Prepare() {
   requests_.resize(batch_pages_);
   start_.reserve(batch_pages_);
   done_.reserve(batch_pages_);
-  FrameGroup* groups[] = {core_.frames.NewGroup(batch_pages_), core_.frames.NewGroup(batch_pages_)};
+  FrameGroup* groups[] = {core_.frames.NewGroup(area_pages()), core_.frames.NewGroup(area_pages())};
   if (groups[0] == nullptr || groups[1] == nullptr) {
     core_.Poison(absl::ResourceExhaustedError("no frames for doublewrite batches"));
     return false;
@@ -135,13 +139,29 @@ Doublewriter::Batch* Doublewriter::CloseBatch() {
 }
 
 absl::Status Doublewriter::WriteToArea(const Batch& batch) {
-  const size_t bytes = size_t{batch.filled} * core_.geometry.page_size;
+  NoteLogReach(batch);
+  const size_t bytes = size_t{batch.filled + 1} * core_.geometry.page_size;
   const uint64_t offset = DoublewriteOffset(next_area_);
   if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
   core_.counters.meta_bytes_written.fetch_add(bytes, std::memory_order_relaxed);
   return WriteRepeatedly([&] {
     return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kMeta);
   });
+}
+
+// Nobody reads or fills the frames behind the last page while the batch is closed.
+void Doublewriter::NoteLogReach(const Batch& batch) {
+  const size_t page_size = core_.geometry.page_size;
+  const std::span<std::byte> note(batch.group->memory.data() + batch.filled * page_size, page_size);
+  const PageHeader header{.checksum = 0,
+                          .page_id = 0,
+                          .lsn = Raw(core_.LogReach()),
+                          .write_sequence = 0,
+                          .page_type = static_cast<uint8_t>(PageType::kLogReach),
+                          .zero = {}};
+  std::ranges::fill(note, std::byte{0});
+  std::memcpy(note.data(), &header, sizeof(header));
+  SealPage(note, kInvalidPageId, static_cast<uint32_t>(core_.generation.load()), core_.database_id);
 }
 
 absl::Status Doublewriter::WriteToPlaces(Batch& batch) {

@@ -8,6 +8,10 @@
 // durable as well: so the area of a batch is used again only when its pages are safe in place, at
 // one sync a batch.
 //
+// Behind the pages of a batch, in the same request, goes a note of how far the log above reached:
+// so it is durable before any of them is in its place, where only the log tells that they are newer
+// than what the map knows.
+//
 // A page in the area needs no record of where it belongs: it names its id and its write, and the
 // map tells where the newest durable copy of that id has to be.
 #pragma once
@@ -27,7 +31,7 @@ namespace latchkey {
 /// Thread-safe. Memory and I/O queue are taken at the first write.
 class Doublewriter final : public WriteHelper {
  public:
-  /// `batch_pages` at most DoublewriteCapacity(page size).
+  /// `batch_pages` below DoublewriteCapacity(page size).
   Doublewriter(StoreCore& core, uint32_t batch_pages);
 
   /// Accepts `page`, whose word is `current`, to be written over its slot. False: nothing was done,
@@ -40,6 +44,8 @@ class Doublewriter final : public WriteHelper {
   /// Waits for the batch that is being written; when there is none, writes the one being filled.
   void Help() override;
   uint32_t batch_pages() const { return batch_pages_; }
+  /// Pages of an area that a full batch takes.
+  uint32_t area_pages() const { return batch_pages_ + 1; }
 
  private:
   struct Batch {
@@ -55,6 +61,7 @@ class Doublewriter final : public WriteHelper {
   void WriteOpenBatch();                         // REQUIRES: io_mutex_
   Batch* CloseBatch();                           // REQUIRES: io_mutex_
   absl::Status WriteToArea(const Batch& batch);  // REQUIRES: io_mutex_
+  void NoteLogReach(const Batch& batch);         // REQUIRES: io_mutex_
   absl::Status WriteToPlaces(Batch& batch);      // REQUIRES: io_mutex_
   void Reopen(Batch& batch);                     // REQUIRES: io_mutex_
 
@@ -75,7 +82,7 @@ class Doublewriter final : public WriteHelper {
 /// Used only while a store is opened after a crash, when the map is restored: reads `area_pages`
 /// pages of each area, and where one is a later write than the map's, or than what is in its slot,
 /// or the slot is torn, puts it there. Syncs, so that the areas may be used again. Every repair is
-/// reported to the log sink.
+/// reported to the log sink. How far the log above reached when they were written goes to the core.
 absl::Status RepairFromDoublewriteAreas(StoreCore& core, uint32_t area_pages);
 
 }  // namespace latchkey

@@ -159,7 +159,7 @@ void MapJournal::Take(Batch& batch) {
   signalled_.store(false, std::memory_order_relaxed);
 }
 
-absl::Status MapJournal::Write(const Batch& batch, uint64_t clock) {
+absl::Status MapJournal::Write(const Batch& batch, uint64_t clock, Lsn log_reach) {
   if (batch.entries.empty()) return absl::OkStatus();
   const size_t fit = log_->max_record_bytes() / sizeof(JournalEntry) - 1;
   const size_t most = std::min(kEntriesPerRecord, fit);
@@ -176,7 +176,7 @@ absl::Status MapJournal::Write(const Batch& batch, uint64_t clock) {
     log_->Append(bytes, [&](Lsn, std::byte* out) {
       std::memcpy(out, batch.entries.data() + first, count * sizeof(JournalEntry));
       if (!last) return;
-      const JournalEntry end = JournalEntry::Clock(clock);
+      const JournalEntry end = JournalEntry::Clock(clock, log_reach);
       std::memcpy(out + count * sizeof(JournalEntry), &end, sizeof(end));
     });
     bytes_written_.fetch_add(bytes, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,7 @@ namespace latchkey {
 struct JournalEntry {
   enum class Type : uint8_t { kPage = 1, kSegment = 2, kClock = 3 };
 
-  uint64_t key = 0;  ///< type in bits 56-63; page id or segment below
+  uint64_t key = 0;  ///< type in bits 56-63; page id, segment or LSN below
   uint64_t value = 0;
 
   static JournalEntry Page(PageId page, PageWord word) {
@@ -38,11 +39,15 @@ struct JournalEntry {
   static JournalEntry Segment(SegmentId segment, uint64_t table_entry) {
     return {Key(Type::kSegment, Raw(segment)), table_entry};
   }
-  static JournalEntry Clock(uint64_t clock) { return {Key(Type::kClock, 0), clock}; }
+  /// `reach`: how far the log above reached when the round began; 0: not known.
+  static JournalEntry Clock(uint64_t clock, Lsn reach) {
+    return {Key(Type::kClock, std::min(Raw(reach), kMaxId)), clock};
+  }
   Type type() const { return static_cast<Type>(key >> 56); }
-  uint64_t id() const { return key & ((uint64_t{1} << 56) - 1); }
+  uint64_t id() const { return key & kMaxId; }
 
  private:
+  static constexpr uint64_t kMaxId = (uint64_t{1} << 56) - 1;
   static constexpr uint64_t Key(Type type, uint64_t id) {
     return (static_cast<uint64_t>(type) << 56) | id;
   }
@@ -113,8 +118,8 @@ class MapJournal {
 
   /// Moves what has gathered into `batch`, whose content is dropped.
   void Take(Batch& batch);
-  /// Makes the entries of `batch`, and the clock, durable.
-  absl::Status Write(const Batch& batch, uint64_t clock);
+  /// Makes the entries of `batch`, the clock, and how far the log above has reached, durable.
+  absl::Status Write(const Batch& batch, uint64_t clock, Lsn log_reach);
 
   /// Where a replay has to begin so that it sees everything that is written from now on.
   Lsn Position() const;

@@ -145,7 +145,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
   device_->SetPositioningBytes(PositioningBytes(superblock.costs, superblock.page_size));
   if (journal_device_ != nullptr &&
       options.torn_write_protection == SegmentStoreOptions::TornWriteProtection::kDoublewrite) {
-    const uint32_t most = DoublewriteCapacity(superblock.page_size);
+    const uint32_t most = DoublewriteCapacity(superblock.page_size) - 1;
     const uint32_t wanted = options.doublewrite_pages;
     doublewriter_ =
         std::make_unique<Doublewriter>(core_, wanted == 0 ? most : std::min(wanted, most));

@@ -89,7 +89,7 @@ absl::Status SegmentStoreImpl::MarkUnclean() {
   next.clean = false;
   next.crash_safe = core_.journal != nullptr;
   next.doublewrite_pages = 0;
-  if (doublewriter_ != nullptr) next.doublewrite_pages = doublewriter_->batch_pages();
+  if (doublewriter_ != nullptr) next.doublewrite_pages = doublewriter_->area_pages();
   if (next.crash_safe && !started_) {
     LATCHKEY_RETURN_IF_ERROR(core_.journal->StartWriting());
     usable_journal_.store(core_.journal.get(), std::memory_order_release);
@@ -214,11 +214,14 @@ absl::Status SegmentStoreImpl::CaptureAndCommit(const std::vector<SegmentId>& se
   return CommitSuperblock(next);
 }
 
-absl::Status SegmentStoreImpl::CommitSuperblock(const Superblock& next) {
-  return WriteSuperblock(*device_, next, [this] {
+absl::Status SegmentStoreImpl::CommitSuperblock(Superblock& next) {
+  next.log_reach = Raw(core_.LogReach());
+  LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(*device_, next, [this] {
     const absl::Status writable = core_.WriteStatus();
     return writable.ok() && checkpoint_gate_ != nullptr ? checkpoint_gate_() : writable;
-  });
+  }));
+  core_.generation.store(next.generation, std::memory_order_release);
+  return absl::OkStatus();
 }
 
 void SegmentStoreImpl::SetCheckpointGate(std::function<absl::Status()> may_go_on) {

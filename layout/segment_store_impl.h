@@ -55,6 +55,10 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) override;
   absl::Status WriteStatus() const override { return core_.WriteStatus(); }
   void SetCheckpointGate(std::function<absl::Status()> may_go_on) override;
+  void SetLogPosition(std::function<Lsn()> durable) override {
+    core_.SetLogPosition(std::move(durable));
+  }
+  Lsn log_reach() const override { return core_.LogReach(); }
   void SetCopySource(CopyIfCleanFunction copy_if_clean) override {
     cleaner_.SetCopySource(std::move(copy_if_clean));
   }
@@ -105,7 +109,7 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next);
   void CheckpointMapIfWanted();
   void CheckpointMap();  // REQUIRES: checkpoint_mutex_
-  absl::Status CommitSuperblock(const Superblock& next);
+  absl::Status CommitSuperblock(Superblock& next);
   absl::Status WriteMapAndTable(uint64_t generation, const std::vector<SegmentId>& segments,
                                 Superblock& next);
   PageWord DurableWord(PageId id) const;

@@ -39,6 +39,7 @@ absl::Status SegmentStoreImpl::Format() {
   first.checkpoint_segment = kNoSegment;
   LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(*device_, first));
   superblock_ = first;
+  core_.generation.store(first.generation, std::memory_order_relaxed);
   cleaner_.set_idle(true);
   return absl::OkStatus();
 }
@@ -84,6 +85,8 @@ absl::Status SegmentStoreImpl::Restore() {
                       "no memory for the table of {} segments", segments);
   }
   core_.accepted_ticket.store(superblock_.clock, std::memory_order_relaxed);
+  core_.generation.store(superblock_.generation, std::memory_order_relaxed);
+  core_.NoteLogReach(Lsn{superblock_.log_reach});
   cleaner_.set_idle(true);
   const bool after_crash = !superblock_.clean;
   // What a process that was killed has written may be read, and yet not be durable.
@@ -163,6 +166,7 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
     case JournalEntry::Type::kClock:
       core_.accepted_ticket.store(std::max(entry.value, accepted_ticket()),
                                   std::memory_order_relaxed);
+      core_.NoteLogReach(Lsn{entry.id()});
       return absl::OkStatus();
   }
   return MakeStatus(absl::StatusCode::kDataLoss,

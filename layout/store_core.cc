@@ -41,6 +41,24 @@ void StoreCore::TakeTicket(CopyFrame& frame) {
   accepted_ticket.fetch_add(1, std::memory_order_seq_cst);
 }
 
+void StoreCore::SetLogPosition(std::function<Lsn()> durable) {
+  LogReach();  // the last answer of who is asked no more stays
+  SpinLatchGuard guard(log_latch, runtime);
+  log_position.swap(durable);
+}
+
+Lsn StoreCore::LogReach() const {
+  SpinLatchGuard guard(log_latch, runtime);
+  // Not the greater of the two: what was noted may be of a log that was begun anew since.
+  if (log_position != nullptr) known_log_reach = log_position();
+  return known_log_reach;
+}
+
+void StoreCore::NoteLogReach(Lsn reach) {
+  SpinLatchGuard guard(log_latch, runtime);
+  known_log_reach = std::max(known_log_reach, reach);
+}
+
 void StoreCore::AdvanceDurableTicket(WriteTicket ticket) {
   WriteTicket now = durable.load(std::memory_order_relaxed);
   while (now < ticket && !durable.compare_exchange_weak(now, ticket)) {
@@ -101,11 +119,12 @@ absl::Status StoreCore::CommitRound() {
   journal->set_most_pending_slots(
       std::clamp<uint64_t>(slots / 32, geometry.slots_per_segment / 2, 4096));
   journal->Take(round_batch);  // or throws with nothing changed
+  const Lsn log_reach = LogReach();
   absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
     absl::Status synced;
     if (!LATCHKEY_CANARY("journal-before-data")) synced = device.Sync();
     if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;
-    return journal->Write(round_batch, accepted);
+    return journal->Write(round_batch, accepted, log_reach);
   });
   if (!status.ok()) {
     Poison(status);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -75,6 +76,13 @@ struct StoreCore {
   /// recoverable afterwards. Waits for I/O only; an error poisons the store. REQUIRES: a journal.
   absl::Status CommitRound();
 
+  /// Asks `durable` from now on how far the log above has reached; nullptr: nobody.
+  void SetLogPosition(std::function<Lsn()> durable);
+  /// How far it has reached, as far as is known now. To be noted by whatever is written.
+  Lsn LogReach() const;
+  /// What an open has found noted.
+  void NoteLogReach(Lsn reach);
+
   /// Takes the next ticket for the write in `frame`.
   void TakeTicket(CopyFrame& frame);
   WriteTicket durable_ticket() const { return durable.load(std::memory_order_acquire); }
@@ -96,6 +104,8 @@ struct StoreCore {
   StoreCounters counters;
   std::unique_ptr<MapJournal> journal;  ///< nullptr: not crash-safe; set before the first change
   bool recovered = false;               ///< the map was restored after a crash
+  /// Of the newest superblock on the device.
+  std::atomic<uint64_t> generation{0};
   /// Writes that completed when a newer copy of their page had been accepted already.
   std::atomic<uint64_t> overtaken{0};
   /// Newest WriteTicket; also the clock that the age of segments is measured by.
@@ -111,6 +121,9 @@ struct StoreCore {
   const absl::Status fatal_without_memory = absl::UnavailableError(
       "the store is read-only since memory ran out in the middle of a write; close and reopen it");
   std::atomic<bool> is_poisoned{false};
+  mutable SpinLatch log_latch;  // a leaf; guards the two below
+  std::function<Lsn()> log_position;
+  mutable Lsn known_log_reach{0};
   Mutex round_mutex;  // guards the batch; held across the I/O of a round
   MapJournal::Batch round_batch;
 };

@@ -79,6 +79,7 @@ SuperblockLayout EncodeSuperblock(const Superblock& s) {
   b.flags = (s.clean ? kFlagClean : 0) | (s.crash_safe ? kFlagCrashSafe : 0);
   b.journal_start = s.journal_start;
   b.doublewrite_pages = s.doublewrite_pages;
+  b.log_reach = s.log_reach;
   std::copy_n(s.layout.data(), std::min(s.layout.size(), b.layout.size()), b.layout.data());
   b.page_write_ns = s.costs.page_write_ns;
   b.segment_write_ns = s.costs.segment_write_ns;
@@ -127,6 +128,7 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
   s.crash_safe = (b.flags & kFlagCrashSafe) != 0;
   s.journal_start = b.journal_start;
   s.doublewrite_pages = b.doublewrite_pages;
+  s.log_reach = b.log_reach;
   s.layout.assign(b.layout.data(), strnlen(b.layout.data(), b.layout.size()));
   s.costs = {b.page_write_ns, b.segment_write_ns, b.segment_read_ns};
   s.clock = b.clock;

@@ -51,7 +51,7 @@ struct SuperblockLayout {
   uint32_t client_root_size;
   uint32_t doublewrite_pages;
   uint64_t journal_start;
-  uint64_t zero;
+  uint64_t log_reach;
   uint64_t clock;
   uint64_t checkpoint_generation;
   std::array<std::byte, 1856> reserved;
@@ -63,6 +63,7 @@ static_assert(offsetof(SuperblockLayout, layout) == 112);
 static_assert(offsetof(SuperblockLayout, client_root_size) == 152);
 static_assert(offsetof(SuperblockLayout, doublewrite_pages) == 156);
 static_assert(offsetof(SuperblockLayout, journal_start) == 160);
+static_assert(offsetof(SuperblockLayout, log_reach) == 168);
 static_assert(offsetof(SuperblockLayout, client_root) == 2048);
 
 inline constexpr std::array<char, 8> kSuperblockMagic = {'L', 'A', 'T', 'C', 'H', 'K', 'E', 'Y'};
@@ -83,6 +84,7 @@ struct Superblock {
   bool crash_safe = false;         ///< changes since the checkpoint are in the map journal
   uint64_t journal_start = 0;      ///< where the replay of the journal begins
   uint32_t doublewrite_pages = 0;  ///< of each doublewrite area, in use since the checkpoint
+  uint64_t log_reach = 0;          ///< LSN that the log above reached; 0: not known
   std::string layout;
   PageCosts costs;
   uint64_t clock = 0;

@@ -30,6 +30,7 @@ Superblock Example() {
   s.crash_safe = true;
   s.journal_start = 0x123456;
   s.doublewrite_pages = 126;
+  s.log_reach = 0x654321;
   s.layout = "hylog";
   s.costs = {.page_write_ns = 9000, .segment_write_ns = 900, .segment_read_ns = 8000};
   s.clock = 123456;
@@ -53,7 +54,7 @@ TEST_CASE("A superblock has the bytes that FORMAT.md says") {
   CHECK(std::memcmp(bytes, "LATCHKEY", 8) == 0);
   CHECK(u32(8) == 2);
   CHECK(u32(12) == 4096);
-  CHECK(u64(16) == 0x37abe5b6674c1d59);
+  CHECK(u64(16) == 0x809bb87b583c3b22);
   CHECK(u64(24) == 3);
   CHECK(u64(32) == 0x1122334455667788);
   CHECK(u64(40) == 0);
@@ -72,11 +73,17 @@ TEST_CASE("A superblock has the bytes that FORMAT.md says") {
   CHECK(u32(152) == 2);
   CHECK(u32(156) == 126);
   CHECK(u64(160) == 0x123456);
-  CHECK(u64(168) == 0);
+  CHECK(u64(168) == 0x654321);
   CHECK(u64(176) == 123456);
   CHECK(u64(184) == 2);
   CHECK(bytes[2048] == 0xaa);
   CHECK(bytes[2049] == 0xbb);
+}
+
+TEST_CASE("A superblock that knows nothing of a log has the bytes it always had") {
+  Superblock s = Example();
+  s.log_reach = 0;
+  CHECK(EncodeSuperblock(s).checksum == 0x37abe5b6674c1d59);
 }
 
 TEST_CASE("A superblock survives the way to the device and back") {
@@ -88,6 +95,7 @@ TEST_CASE("A superblock survives the way to the device and back") {
   CHECK(decoded->space_utilization == Approx(.95));
   CHECK(decoded->client_root == Example().client_root);
   CHECK(decoded->costs.segment_read_ns == 8000);
+  CHECK(decoded->log_reach == 0x654321);
 }
 
 TEST_CASE("Every damaged byte of a superblock is found") {

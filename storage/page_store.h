@@ -138,6 +138,15 @@ class PageStore {
   /// what it asks goes away.
   virtual void SetCheckpointGate(std::function<absl::Status()> may_go_on) = 0;
 
+  /// Tells up to where the log above is durable. The store notes it in whatever it writes that may
+  /// make later versions of pages the newest ones, so that an open after a crash knows how far the
+  /// log has to reach. Neither waits nor calls back. Set before the first write, cleared (nullptr)
+  /// before what it asks goes away.
+  virtual void SetLogPosition(std::function<Lsn()> durable) = 0;
+  /// How far the log above has reached at least, as far as the store knows; after an open, as far
+  /// as was noted. A log that ends before it has lost its end. Lsn{0}: nothing is known.
+  virtual Lsn log_reach() const = 0;
+
   /// The segment cleaner may ask for a clean in-memory copy instead of a device read. Try-only: the
   /// function never waits and never calls back. Set before the first write, cleared (nullptr)
   /// before the pool goes away.

@@ -33,6 +33,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     active.last = lsn;
   }
   for (const PageImage& image : record.images) NoteUse(image.page);
+  page_images_ += record.images.size();
   switch (record.header.type) {
     case LogRecordType::kChange:
     case LogRecordType::kCompensation:

@@ -46,6 +46,8 @@ class LogAnalysis {
   TxnId next_txn() const { return TxnId{next_txn_}; }
   uint32_t next_tree() const { return next_tree_; }
   uint64_t records() const { return records_; }
+  /// At least as many as the pages that came into use.
+  uint64_t page_images() const { return page_images_; }
 
   /// Whether a record behind `lsn` frees `page`: a change at `lsn` is not redone, an allocation not
   /// undone.
@@ -81,6 +83,7 @@ class LogAnalysis {
   uint64_t next_txn_ = 1;
   uint32_t next_tree_ = 1;
   uint64_t records_ = 0;
+  uint64_t page_images_ = 0;
 };
 
 }  // namespace latchkey

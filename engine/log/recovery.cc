@@ -10,7 +10,7 @@
 namespace latchkey {
 
 absl::Status Recovery::Analyze() {
-  LATCHKEY_RETURN_IF_ERROR(log_.FindEnd(root_.scan_from, root_.end));
+  LATCHKEY_RETURN_IF_ERROR(log_.FindEnd(root_.scan_from, log_reach_));
   read_to_ = Raw(log_.end());
   LogRecord record;
   return log_.ForEach(root_.first_needed, [&](const LogRecordView& view) -> absl::Status {
@@ -22,7 +22,7 @@ absl::Status Recovery::Analyze() {
 }
 
 absl::Status Recovery::Redo(BufferPool& pool) {
-  latchkey::Redo redo(pool, analysis_);
+  latchkey::Redo redo(pool, analysis_, Lsn{read_to_});
   LATCHKEY_RETURN_IF_ERROR(redo.Run(log_, root_.redo));
   redone_ = redo.applied();
   if (LATCHKEY_CANARY("recovery-resets-log-before-flush")) log_.Truncate(log_.end());

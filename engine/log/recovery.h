@@ -16,6 +16,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -45,8 +46,12 @@ class Recovery {
     virtual void PurgeGhost(TreeId tree, std::string_view key) = 0;
   };
 
-  Recovery(Log& log, const ClientRoot& root, LogSink log_sink)
-      : log_(log), root_(root), log_sink_(std::move(log_sink)) {}
+  /// `log_reach`: what PageStore::log_reach() said when it was opened.
+  Recovery(Log& log, const ClientRoot& root, Lsn log_reach, LogSink log_sink)
+      : log_(log),
+        root_(root),
+        log_reach_(std::max(root.end, log_reach)),
+        log_sink_(std::move(log_sink)) {}
 
   /// DataLoss: the log is damaged, or ends before what is known to have been in it.
   absl::Status Analyze();
@@ -68,6 +73,7 @@ class Recovery {
 
   Log& log_;
   const ClientRoot root_;
+  const Lsn log_reach_;
   const LogSink log_sink_;
   LogAnalysis analysis_;
   uint64_t checkpoint_records_ = 0;

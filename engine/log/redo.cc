@@ -22,6 +22,10 @@ absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
                     Raw(lsn), Raw(page), what);
 }
 
+// What an actor may have been handed out at most before the record that names it is in the log: a
+// crash then takes such ids back, and leaves higher ones in the log.
+constexpr uint64_t kMostUnloggedPages = 4 * uint64_t{Runtime::kMaxActors};
+
 uint64_t PageLsn(const std::byte* page) {
   return RacyLoad<uint64_t>(page + offsetof(PageHeader, lsn));
 }
@@ -48,6 +52,9 @@ bool MakeRecord(NodeEditor leaf, const RecordChange& change) {
 }  // namespace
 
 absl::Status Redo::Run(Log& log, Lsn from) {
+  if (misfits_ == Misfits::kRefuse) {
+    page_ids_ = pool_.store().page_id_limit() + analysis_.page_images() + kMostUnloggedPages;
+  }
   LATCHKEY_RETURN_IF_ERROR(
       log.ForEach(from, [this](const LogRecordView& view) { return Collect(view); }));
   LATCHKEY_RETURN_IF_ERROR(Turn());
@@ -129,11 +136,26 @@ absl::Status Redo::Apply(Lsn lsn, const LogRecord& record) {
   return absl::OkStatus();
 }
 
+absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* guard) {
+  if (Raw(page) >= page_ids_) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the log at {} changes page {}, but the pages on the device and in the log "
+                      "end below {}: the log is damaged; restore a backup or salvage",
+                      Raw(lsn), Raw(page), page_ids_);
+  }
+  LATCHKEY_RETURN_IF_ERROR(pool_.FixForRedo(pool_.Here(), page, is_replaced, guard));
+  const uint64_t newest = PageLsn(guard->data());
+  if (newest < Raw(log_end_)) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "page {} was changed at {} of the log, which ends at {}: the log is damaged "
+                    "there or is an older copy; restore a backup or salvage",
+                    Raw(page), newest, Raw(log_end_));
+}
+
 absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
   if (analysis_.IsFreedAfter(change.page, lsn)) return absl::OkStatus();
   ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(
-      pool_.FixForRedo(pool_.Here(), change.page, /*is_replaced=*/false, &guard));
+  LATCHKEY_RETURN_IF_ERROR(Fix(lsn, change.page, /*is_replaced=*/false, &guard));
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
   const LatchedNodeView view(guard.data(), pool_.page_size());
   if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
@@ -154,8 +176,7 @@ absl::Status Redo::ApplyImage(Lsn lsn, const LogRecord& record, const PageImage&
     return Misfit(lsn, image.page, "with an image of another page size");
   }
   ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(
-      pool_.FixForRedo(pool_.Here(), image.page, /*is_replaced=*/true, &guard));
+  LATCHKEY_RETURN_IF_ERROR(Fix(lsn, image.page, /*is_replaced=*/true, &guard));
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
   ExpandImage(image, record.page_size, lsn, guard.Mutable());
   LATCHKEY_RETURN_IF_ERROR(CheckPageShape(image.page, {guard.data(), pool_.page_size()}));

@@ -1,6 +1,9 @@
 // Redo: repeats history. Every record from the last checkpoint on is applied to its page if the
 // page's LSN is smaller. Pages that the log frees later are left alone.
 //
+// A page id that no page can have, or a page changed behind the end of the log, proves that the log
+// is damaged.
+//
 // The records go through batches: while one is applied, the pages of the next are read with many
 // requests in flight.
 //
@@ -28,8 +31,11 @@ class Redo {
   /// are known to be lost.
   enum class Misfits : uint8_t { kRefuse, kSkip };
 
-  Redo(BufferPool& pool, const LogAnalysis& analysis, Misfits misfits = Misfits::kRefuse)
-      : pool_(pool), analysis_(analysis), misfits_(misfits), reader_(pool) {}
+  /// `log_end`: where the log ended when it was opened. A page changed behind it proves that the
+  /// log has lost its end.
+  Redo(BufferPool& pool, const LogAnalysis& analysis, Lsn log_end,
+       Misfits misfits = Misfits::kRefuse)
+      : pool_(pool), analysis_(analysis), log_end_(log_end), misfits_(misfits), reader_(pool) {}
 
   /// Applies every record of `log` from `from` on. DataLoss: log and pages do not fit together.
   absl::Status Run(Log& log, Lsn from);
@@ -57,13 +63,18 @@ class Redo {
   absl::Status Apply(Lsn lsn, const LogRecord& record);
   absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
   absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
+  /// As BufferPool::FixForRedo, for the record at `lsn`. DataLoss: no such page can have been
+  /// there, or it is newer than the log.
+  absl::Status Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* guard);
   void Want(Lsn lsn, PageId page);
   /// Those of the batch's pages that are to be read, in their order.
   std::vector<PageId> PagesToRead(const Batch& batch) const;
 
   BufferPool& pool_;
   const LogAnalysis& analysis_;
+  const Lsn log_end_;
   const Misfits misfits_;
+  uint64_t page_ids_ = UINT64_MAX;  // above every id that can have been handed out
   LogRecord record_;
   Batch next_;     // being collected
   Batch current_;  // being read by reader_

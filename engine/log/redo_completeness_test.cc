@@ -27,7 +27,7 @@ struct Replica {
                           return absl::OkStatus();
                         })
                 .ok());
-    Redo redo(*pool, analysis);
+    Redo redo(*pool, analysis, log.end());
     const absl::Status done = redo.Run(log, Lsn{0});
     if (!done.ok()) FAIL(done.message());
   }

@@ -88,7 +88,7 @@ absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& 
   SurveyStore store(survey);
   {
     LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BufferPool> pool, NewPool(store));
-    Redo redo(*pool, analysis, Redo::Misfits::kSkip);
+    Redo redo(*pool, analysis, /*log_end=*/Lsn{UINT64_MAX}, Redo::Misfits::kSkip);
     LATCHKEY_RETURN_IF_ERROR(redo.Run(log, root.redo));
     LATCHKEY_RETURN_IF_ERROR(pool->WriteAllDirty());
     rescued.redone = redo.applied();

@@ -39,6 +39,8 @@ class SurveyStore final : public PageStore {
   absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
   absl::Status WriteStatus() const override { return absl::OkStatus(); }
   void SetCheckpointGate(std::function<absl::Status()>) override {}
+  void SetLogPosition(std::function<Lsn()>) override {}
+  Lsn log_reach() const override { return Lsn{0}; }
   void SetCopySource(CopyIfCleanFunction) override {}
   uint64_t memory_bytes() const override { return written_.size() * page_size(); }
   PageStoreStats stats() const override { return {}; }

@@ -76,6 +76,8 @@ class MapPageStore final : public PageStore {
   absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
   absl::Status WriteStatus() const override { return absl::OkStatus(); }
   void SetCheckpointGate(std::function<absl::Status()>) override {}
+  void SetLogPosition(std::function<Lsn()>) override {}
+  Lsn log_reach() const override { return Lsn{0}; }
   void SetCopySource(CopyIfCleanFunction) override {}
   uint64_t memory_bytes() const override { return 0; }
   PageStoreStats stats() const override {
