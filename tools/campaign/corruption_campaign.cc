@@ -152,13 +152,12 @@ CaseVerdict JudgeCase(const CorruptionImage& image, const Damage& damage,
     return CaseVerdict::kWrong;
   }
   if (image.IsRight(found->fingerprint)) return CaseVerdict::kRight;
-  if (IsInLastGroup(image, damage) && image.LacksLastGroup(found->fingerprint)) {
+  if (IsInLastGroup(image, damage) &&
+      image.IsRightUpTo(NewestGroup(Damaged(image, damage)[kLogDisk]), found->fingerprint)) {
     return CaseVerdict::kLastGroup;
   }
-  if (image.state != ImageState::kClosed && CutsLog(image, damage) &&
-      image.oracle.IsPrefix(image.position, found->fingerprint)) {
-    return CaseVerdict::kOlderLog;
-  }
+  const std::optional<GroupName> left = NewestGroupLeft(image, damage);
+  if (left && image.IsRightUpTo(*left, found->fingerprint)) return CaseVerdict::kOlderLog;
   *why = "wrong data: " + image.oracle.Explain(image.position, found->fingerprint);
   return CaseVerdict::kWrong;
 }

@@ -8,8 +8,9 @@
 //               the log and nothing else, and the damage lies wholly within that group, which no
 //               reader can tell from one that was never finished
 //   older log   of an image that was not closed: so much of the log was replaced by an older or
-//               another one that its newest group is nowhere any more, which leaves what an earlier
-//               crash would have left; the contents are those after an earlier commit, exactly
+//               another one that its newest group is nowhere whole any more, and nothing on the
+//               other disks says that the log has been longer, which is what an earlier crash would
+//               have left; the contents are those after the newest group that is left, exactly
 //   wrong       anything else
 #pragma once
 

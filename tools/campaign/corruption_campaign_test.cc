@@ -6,6 +6,7 @@
 #include <string>
 
 #include "storage/runtime/sanitizers.h"
+#include "storage/wal/log_format.h"
 #include "tools/campaign/corruption_workers.h"
 
 namespace latchkey {
@@ -71,6 +72,34 @@ TEST_CASE("Commits may be missing only when the last group of a crashed log is d
   CHECK_FALSE(IsInLastGroup(image, before));
   CHECK_FALSE(IsInLastGroup(image, elsewhere));
   CHECK(ImageOf(ImageState::kClosed).last_group.empty());
+}
+
+// A tail of older bytes that began within the last group left its header and tore its body: called
+// wrong data, though nothing on the disks tells it from a group that was never finished.
+TEST_CASE("A splice that tears the last group leaves what the groups before it say, exactly") {
+  int left_groups = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const auto image = MakeCorruptionImage("overwrite", ImageState::kCrashed, seed);
+    REQUIRE(image.ok());
+    const ByteRange last = image->last_group.front();
+    if (last.end - last.begin <= kMinLogBlock) continue;
+    INFO(seed);
+    const Damage within{
+        .kind = DamageKind::kOlderTail, .disk = kLogDisk, .offset = last.begin + kMinLogBlock};
+    const auto left = NewestGroupLeft(*image, within);
+    REQUIRE(left.has_value());
+    CHECK(*left < image->groups.back().name);
+    std::string what;
+    const auto found = OpenImage(*image, Damaged(*image, within), false);
+    const CaseVerdict verdict = JudgeCase(*image, within, found, &what);
+    // Refused where the tail went before the group as well, as slots are in no order.
+    CHECK(verdict == (found.ok() ? CaseVerdict::kOlderLog : CaseVerdict::kRefused));
+    left_groups += found.ok();
+    const auto older = OpenImage(*image, image->older, false);
+    REQUIRE(older.ok());
+    CHECK(JudgeCase(*image, within, older, &what) == CaseVerdict::kWrong);
+  }
+  CHECK(left_groups > 0);
 }
 
 TEST_CASE("A damage is repeated by its name and changes nothing but what it names") {

@@ -218,12 +218,13 @@ bool IsInLastGroup(const CorruptionImage& image, const Damage& damage) {
   });
 }
 
-bool CutsLog(const CorruptionImage& image, const Damage& damage) {
+std::optional<GroupName> NewestGroupLeft(const CorruptionImage& image, const Damage& damage) {
   const bool replaces =
       damage.kind == DamageKind::kOlderTail || damage.kind == DamageKind::kOlderHead ||
       damage.kind == DamageKind::kOlderFile || damage.kind == DamageKind::kForeignTail;
-  return damage.disk == kLogDisk && replaces &&
-         NewestGroup(Damaged(image, damage)[kLogDisk]) < NewestGroup(image.disks[kLogDisk]);
+  if (damage.disk != kLogDisk || !replaces) return std::nullopt;
+  const GroupName left = NewestGroup(Damaged(image, damage)[kLogDisk]);
+  return left < NewestGroup(image.disks[kLogDisk]) ? std::optional(left) : std::nullopt;
 }
 
 DamageList::DamageList(const CorruptionImage& image, uint32_t bits) : bits_(bits) {

@@ -55,9 +55,9 @@ std::optional<Damage> DamageOf(std::string_view name);
 std::vector<DiskImage> Damaged(const CorruptionImage& image, const Damage& damage);
 /// Whether the damage lies within the last group of the log, wholly.
 bool IsInLastGroup(const CorruptionImage& image, const Damage& damage);
-/// Whether the damage replaces so much of the log that no group is left anywhere that is as new as
-/// the newest was.
-bool CutsLog(const CorruptionImage& image, const Damage& damage);
+/// The newest group that is left whole when the damage replaces so much of the log that this is not
+/// the one that was; nullopt: no such damage.
+std::optional<GroupName> NewestGroupLeft(const CorruptionImage& image, const Damage& damage);
 
 /// Every damage of one image; immutable.
 class DamageList {

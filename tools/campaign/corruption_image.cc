@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -80,10 +80,44 @@ std::vector<DiskImage> ImagesAt(const CrashRecorder& disks, uint64_t position, I
   return replay.Images({.variant = variant, .index = 0}, seed);
 }
 
-/// The newest whole group of a log: its header, and where its slot begins on the disk.
+GroupName NameOf(const GroupHeader& group) { return {group.epoch, group.lsn}; }
+
+/// Where the bytes of the group lie, in their order: it may go on in other slots.
+std::vector<ByteRange> RangesOf(const GroupHeader& group, const LogFileHeader& file,
+                                const std::vector<std::byte>& log) {
+  const LogGeometry geometry{.segment_bytes = file.segment_bytes, .block_bytes = file.block_bytes};
+  std::map<uint64_t, ByteRange> pieces;  // by position
+  for (uint64_t slot = 0; geometry.SlotOffset(slot + 1) <= log.size(); ++slot) {
+    const auto header = DecodeSegmentHeader(log.data() + geometry.SlotOffset(slot),
+                                            file.database_id, static_cast<uint32_t>(slot));
+    if (!header || header->index == kFreeSegment) continue;
+    const uint64_t start = geometry.StartOf(header->index), end = start + geometry.payload();
+    const uint64_t from = std::max(start, group.lsn);
+    const uint64_t to = std::min(end, group.lsn + group.bytes);
+    if (from >= to) continue;
+    const uint64_t offset = geometry.Offset(slot, from);
+    pieces[from] = {offset, offset + (to - from)};
+  }
+  std::vector<ByteRange> ranges;
+  for (const auto& [from, piece] : pieces) ranges.push_back(piece);
+  return ranges;
+}
+
+/// Whether all of the group is there.
+bool IsWhole(const GroupHeader& group, const LogFileHeader& file,
+             const std::vector<ByteRange>& ranges, const std::vector<std::byte>& log) {
+  std::vector<std::byte> bytes;
+  for (const ByteRange& range : ranges) {
+    bytes.insert(bytes.end(), log.begin() + static_cast<ptrdiff_t>(range.begin),
+                 log.begin() + static_cast<ptrdiff_t>(range.end));
+  }
+  return bytes.size() == group.bytes && IsGroupBodySound(group, file.database_id, bytes.data());
+}
+
+/// The newest whole group of a log, and where it lies.
 struct FoundGroup {
   GroupHeader header;
-  uint64_t offset = 0;
+  std::vector<ByteRange> ranges;
 };
 
 std::optional<FoundGroup> FindLastGroup(const std::vector<std::byte>& log) {
@@ -93,45 +127,23 @@ std::optional<FoundGroup> FindLastGroup(const std::vector<std::byte>& log) {
   for (uint64_t at = kLogSegmentsBegin; file && at + file->block_bytes <= log.size();
        at += file->block_bytes) {
     const auto header = DecodeAnyGroupHeader(log.data() + at, file->database_id, file->block_bytes);
-    if (!header || header->bytes > log.size() - at) continue;
-    const bool newer = !last || header->epoch > last->header.epoch ||
-                       (header->epoch == last->header.epoch && header->lsn > last->header.lsn);
-    if (newer) last = FoundGroup{.header = *header, .offset = at};
+    if (!header || (last && NameOf(*header) <= NameOf(last->header))) continue;
+    std::vector<ByteRange> ranges = RangesOf(*header, *file, log);
+    if (IsWhole(*header, *file, ranges, log)) last = FoundGroup{*header, std::move(ranges)};
   }
   return last;
 }
 
-/// Where the bytes of the group lie: it may go on in another slot.
-std::vector<ByteRange> RangesOf(const FoundGroup& group, const std::vector<std::byte>& log) {
-  const auto file = DecodeLogFileHeader(log.data());
-  const LogGeometry geometry{.segment_bytes = file->segment_bytes,
-                             .block_bytes = file->block_bytes};
-  std::vector<ByteRange> ranges;
-  for (uint64_t slot = 0; slot < file->slots; ++slot) {
-    const auto header = DecodeSegmentHeader(log.data() + geometry.SlotOffset(slot),
-                                            file->database_id, static_cast<uint32_t>(slot));
-    if (!header || header->index == kFreeSegment) continue;
-    const uint64_t start = geometry.StartOf(header->index), end = start + geometry.payload();
-    const uint64_t from = std::max(start, group.header.lsn);
-    const uint64_t to = std::min(end, group.header.lsn + group.header.bytes);
-    if (from >= to) continue;
-    const uint64_t offset = geometry.Offset(slot, from);
-    ranges.push_back({offset, offset + (to - from)});
-  }
-  return ranges;
-}
-
-void NoteLastGroup(const CrashRecorder& disks, CorruptionImage& image) {
-  const std::vector<std::byte> log = image.disks[kLogDisk].Bytes();
-  const auto last = FindLastGroup(log);
-  if (!last) return;
+void NoteGroups(const CrashRecorder& disks, CorruptionImage& image) {
   for (uint64_t i = 0; i < image.position; ++i) {
     const DiskEvent& event = disks.event(i);
-    const bool writes_it = event.kind == DiskEvent::Kind::kWriteSubmitted &&
-                           event.disk == kLogDisk && event.offset == last->offset;
-    if (writes_it) image.before_last_group = i;
+    if (event.kind != DiskEvent::Kind::kWriteSubmitted || event.disk != kLogDisk) continue;
+    const auto group = DecodeAnyGroupHeader(event.bytes->data(), kOwnId, kMinLogBlock);
+    if (group) image.groups.push_back({.name = NameOf(*group), .position = i});
   }
-  if (image.before_last_group > 0) image.last_group = RangesOf(*last, log);
+  if (auto last = FindLastGroup(image.disks[kLogDisk].Bytes())) {
+    image.last_group = std::move(last->ranges);
+  }
 }
 
 absl::StatusOr<ImageContents> ReadDatabase(const CorruptionImage& image, CrashMachine& machine,
@@ -177,10 +189,15 @@ const char* ImageStateName(ImageState state) {
   return "?";
 }
 
-std::pair<uint64_t, uint64_t> NewestGroup(const DiskImage& log) {
+GroupName NewestGroup(const DiskImage& log) {
   const auto last = FindLastGroup(log.Bytes());
-  if (!last) return {};
-  return {last->header.epoch, last->header.lsn};
+  return last ? NameOf(last->header) : GroupName();
+}
+
+bool CorruptionImage::IsRightUpTo(GroupName newest, uint64_t contents) const {
+  const auto next =
+      std::ranges::find_if(groups, [&](const WrittenGroup& group) { return group.name > newest; });
+  return next != groups.end() && oracle.Accepts(next->position, contents);
 }
 
 absl::StatusOr<CorruptionImage> MakeCorruptionImage(const std::string& layout, ImageState state,
@@ -200,7 +217,7 @@ absl::StatusOr<CorruptionImage> MakeCorruptionImage(const std::string& layout, I
   image.foreign =
       ImagesAt(*other.machine->disks, std::min(image.position, other.machine->disks->position()),
                ImageState::kCrashed, seed);
-  if (state != ImageState::kClosed) NoteLastGroup(disks, image);
+  if (state != ImageState::kClosed) NoteGroups(disks, image);
   LATCHKEY_ASSIGN_OR_RETURN(const ImageContents sound,
                             OpenImage(image, image.disks, /*close_and_reopen=*/true));
   if (!image.IsRight(sound.fingerprint)) {

@@ -30,6 +30,14 @@ struct ByteRange {
   uint64_t begin = 0, end = 0;
 };
 
+/// Epoch and position of a group of a log; zeros: none.
+using GroupName = std::pair<uint64_t, uint64_t>;
+
+struct WrittenGroup {
+  GroupName name;
+  uint64_t position = 0;  ///< in the recording, before it was written
+};
+
 /// Not thread-safe; copies of the disks are cheap (DiskImage).
 struct CorruptionImage {
   std::string layout;
@@ -40,26 +48,24 @@ struct CorruptionImage {
   std::vector<DiskImage> older;    ///< the same database earlier in the same run
   std::vector<DiskImage> foreign;  ///< another database that has done the same
   CommitOracle oracle;
-  /// Of a crashed image: where the last whole group of the log lies on its disk, and the position
-  /// before it was written. Empty: there is none, or the image was closed.
+  /// Of a crashed image: the groups of the log in the order in which they were written, and where
+  /// the last whole one lies on its disk. Empty: the image was closed.
+  std::vector<WrittenGroup> groups;
   std::vector<ByteRange> last_group;
-  uint64_t before_last_group = 0;
 
   /// Whether the recovered contents are those after every acknowledged commit.
   bool IsRight(uint64_t contents) const { return oracle.Accepts(position, contents); }
-  /// Whether only commits of the last group are missing.
-  bool LacksLastGroup(uint64_t contents) const {
-    return !last_group.empty() && oracle.Accepts(before_last_group, contents);
-  }
+  /// Whether the contents are those after the commits of `newest` and the groups before it. False
+  /// when nothing was written behind it, or the image was closed.
+  bool IsRightUpTo(GroupName newest, uint64_t contents) const;
 };
 
 /// Runs the workload of `seed` once on `layout`, and again as another database.
 absl::StatusOr<CorruptionImage> MakeCorruptionImage(const std::string& layout, ImageState state,
                                                     uint64_t seed);
 
-/// Epoch and position of the newest group whose header is sound, anywhere on a log's disk; zeros:
-/// there is none.
-std::pair<uint64_t, uint64_t> NewestGroup(const DiskImage& log);
+/// The newest group that is whole, anywhere on a log's disk.
+GroupName NewestGroup(const DiskImage& log);
 
 /// What a damaged image turned out to be.
 struct ImageContents {

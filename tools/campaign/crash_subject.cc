@@ -75,12 +75,6 @@ bool CommitOracle::Accepts(uint64_t position, uint64_t fingerprint) const {
   return false;
 }
 
-bool CommitOracle::IsPrefix(uint64_t position, uint64_t fingerprint) const {
-  const auto end = steps_.begin() + static_cast<ptrdiff_t>(Submitted(position));
-  return std::any_of(steps_.begin(), end,
-                     [&](const Step& step) { return step.fingerprint == fingerprint; });
-}
-
 std::string CommitOracle::Explain(uint64_t position, uint64_t fingerprint) const {
   const size_t acknowledged = Acknowledged(position), submitted = Submitted(position);
   for (size_t i = 0; i < steps_.size(); ++i) {

@@ -51,8 +51,6 @@ class CommitOracle {
 
   /// Whether a store that lost its power at `position` may hold `fingerprint`.
   bool Accepts(uint64_t position, uint64_t fingerprint) const;
-  /// Whether it may have held `fingerprint` at any moment up to `position`.
-  bool IsPrefix(uint64_t position, uint64_t fingerprint) const;
   /// Whether there must be a store at all.
   bool MustExist(uint64_t position) const { return Acknowledged(position) > 0; }
   /// Whether a promise was made at exactly this position.
