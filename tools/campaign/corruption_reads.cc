@@ -79,6 +79,8 @@ absl::Status ReadAll(const CorruptionImage& image, CrashMachine& machine, uint64
   const DatabaseSubject subject({.layout = image.layout, .cleaners = 0});
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
                             subject.Open(image.seed, machine, /*create=*/false));
+  // What recovery has made again lies in frames alone until then.
+  LATCHKEY_RETURN_IF_ERROR(db->Checkpoint());
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<PlacedPage> pages,
                             FindPages(db->store(), machine.disks->content(kDataDisk)));
   const std::unique_ptr<BlockDevice> disk = machine.disks->Open(kDataDisk);
