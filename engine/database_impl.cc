@@ -40,9 +40,7 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, Options options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
-      cache_bytes_(options_.cache_bytes) {
-  waiting_chains_.reserve(kWaitingChains);
-}
+      cache_bytes_(options_.cache_bytes) {}
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtime,
                                                                  const std::string& path,
@@ -249,9 +247,9 @@ DatabaseImpl::~DatabaseImpl() {
 absl::Status DatabaseImpl::Close() {
   if (!open_) return absl::OkStatus();
   open_ = false;
-  absl::Status closed = CatchOutOfMemory([this] {
+  absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
     versions_->CollectAll();
-    FreeWaitingChains();
+    LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());  // nobody would know them at the next open
     checkpointer_->Stop();
     cleaners_.reset();
     return checkpointer_->Run(/*clean=*/true);
@@ -466,14 +464,14 @@ void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
 }
 
 void DatabaseImpl::FreeOverflow(TreeId, std::string_view reference) {
-  FreeWaitingChains();
+  overflow_->FreeWaiting().IgnoreError();  // another time
   FreeChain(OverflowReference(reference));
 }
 
 void DatabaseImpl::FreeChain(const OverflowReference& chain) {
   const absl::Status freed = CatchOutOfMemory([&] { return overflow_->Free(chain.view()); });
   if (freed.ok()) return;
-  if (IsOutOfMemory(freed) && RememberChain(chain)) return;
+  if (IsOutOfMemory(freed) && overflow_->FreeLater(chain.view())) return;
   CatchOutOfMemory([&] {
     LogTo(log_sink_, LogLevel::kWarning,
           "an overflow chain could not be freed: " + std::string(freed.message()));
@@ -481,36 +479,12 @@ void DatabaseImpl::FreeChain(const OverflowReference& chain) {
   }).IgnoreError();
 }
 
-void DatabaseImpl::FreeWaitingChains() {
-  for (;;) {
-    OverflowReference chain;
-    {
-      SpinLatchGuard guard(waiting_chains_latch_, runtime_);
-      if (waiting_chains_.empty()) return;
-      chain = waiting_chains_.back();
-      waiting_chains_.pop_back();
-    }
-    const absl::Status freed = CatchOutOfMemory([&] { return overflow_->Free(chain.view()); });
-    if (IsOutOfMemory(freed)) {
-      RememberChain(chain);
-      return;
-    }
-  }
-}
-
-bool DatabaseImpl::RememberChain(const OverflowReference& chain) {
-  SpinLatchGuard guard(waiting_chains_latch_, runtime_);
-  if (waiting_chains_.size() == kWaitingChains) return false;
-  waiting_chains_.push_back(chain);  // its memory was taken at the open
-  return true;
-}
-
 // ---- Proof
 
 absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
   *verified = {};
   versions_->CollectAll();
-  FreeWaitingChains();
+  LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
   // Freed pages count as free once they have reached the layout.
   if (engine_log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(engine_log_->FlushAll());
   LATCHKEY_RETURN_IF_ERROR(pool_->WriteAllDirty());

@@ -119,8 +119,6 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::Status DropIntended(std::string_view name, LogTxn& drop);
   void TryPurgeGhost(TreeId tree, std::string_view key);
   void FreeChain(const OverflowReference& chain);
-  void FreeWaitingChains();
-  bool RememberChain(const OverflowReference& chain);
   absl::Status FreeTree(BTree& tree, LogTxn& drop, absl::FunctionRef<bool(PageId)> is_free);
 
   // Recovery::Client; PurgeGhost serves it, too.
@@ -146,9 +144,6 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<Checkpointer> checkpointer_;
   std::atomic<uint64_t> cache_bytes_;
   std::optional<Statistics::Recovery> recovery_;  // of the open
-  static constexpr size_t kWaitingChains = 256;
-  SpinLatch waiting_chains_latch_;
-  std::vector<OverflowReference> waiting_chains_;  // nobody's, not freed for want of memory
   bool open_ = false;
 };
 

@@ -236,6 +236,29 @@ absl::Status OverflowStore::FreeTail(LogTxn* txn, PageId before, const std::vect
   return absl::OkStatus();
 }
 
+bool OverflowStore::FreeLater(std::string_view reference) {
+  SpinLatchGuard guard(waiting_latch_, pool_.runtime());
+  if (waiting_.size() == kMostWaiting) return false;
+  waiting_.push_back(OverflowReference(reference));  // its memory was taken at the open
+  return true;
+}
+
+absl::Status OverflowStore::FreeWaiting() {
+  for (;;) {
+    OverflowReference chain;
+    {
+      SpinLatchGuard guard(waiting_latch_, pool_.runtime());
+      if (waiting_.empty()) return absl::OkStatus();
+      chain = waiting_.back();
+      waiting_.pop_back();
+    }
+    const absl::Status freed = CatchOutOfMemory([&] { return Free(chain.view()); });
+    if (!IsOutOfMemory(freed)) continue;
+    FreeLater(chain.view());
+    return freed;
+  }
+}
+
 absl::Status OverflowStore::Free(std::string_view reference_bytes, LogTxn* txn) {
   LATCHKEY_ASSIGN_OR_RETURN(const Reference reference, Decode(reference_bytes));
   std::vector<std::vector<PageId>> groups;  // each list page, then what it lists

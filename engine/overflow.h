@@ -61,7 +61,9 @@ class OverflowReference {
 /// Thread-safe; a chain is written by one actor and read by many.
 class OverflowStore {
  public:
-  explicit OverflowStore(BufferPool& pool, EngineLog* log = nullptr) : pool_(pool), log_(log) {}
+  explicit OverflowStore(BufferPool& pool, EngineLog* log = nullptr) : pool_(pool), log_(log) {
+    waiting_.reserve(kMostWaiting);
+  }
 
   /// Writes `value` to a new chain and returns the reference to it. On an error nothing is left
   /// behind. `txn`: whose chain it is; REQUIRES, with a log: it has an id.
@@ -70,6 +72,12 @@ class OverflowStore {
   absl::Status Read(std::string_view reference, std::string* value);
   /// `txn`: which has written the chain and not ended; nullptr: nobody needs it any more.
   absl::Status Free(std::string_view reference, LogTxn* txn = nullptr);
+  /// Keeps a chain that nobody needs and that there was no memory to free, for FreeWaiting: needs
+  /// none itself. False: kMostWaiting wait already, and its pages stay lost while the file lives.
+  bool FreeLater(std::string_view reference);
+  static constexpr size_t kMostWaiting = 256;
+  /// Frees the chains that wait. OutOfMemory: some wait still.
+  absl::Status FreeWaiting();
   /// Tells every page of the chain.
   absl::Status VisitPages(std::string_view reference,
                           absl::FunctionRef<absl::Status(PageId)> visit);
@@ -92,6 +100,8 @@ class OverflowStore {
 
   BufferPool& pool_;
   EngineLog* const log_;
+  SpinLatch waiting_latch_;
+  std::vector<OverflowReference> waiting_;
 };
 
 }  // namespace latchkey

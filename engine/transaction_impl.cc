@@ -488,6 +488,8 @@ absl::Status TransactionImpl::RollbackTo(const Savepoint& savepoint) {
   absl::Status done = context_.versions.RollbackTo(
       txn_, savepoint.id_, [this](const Undo& undo) { return RestoreIn(undo); });
   ++writes_;
+  // It would belong to nobody after a commit; an abort leaves it to the next open.
+  if (done.ok()) done = chain_left_;
   return done.ok() || absl::IsInvalidArgument(done) ? done : AbortFor(std::move(done));
 }
 
@@ -500,7 +502,10 @@ absl::Status TransactionImpl::Rollback() {
   if (log_ != nullptr) log_->ReleaseSpace(log_txn_);
   trees_.clear();
   ++writes_;
-  return absl::IsUnavailable(done) && done.message().empty() ? NoMemoryForRollback() : done;
+  const absl::Status left = std::exchange(chain_left_, absl::OkStatus());
+  const bool only_chains = done.ok() || (absl::IsUnavailable(done) && done.message().empty());
+  if (only_chains && !left.ok()) return left;
+  return only_chains && !done.ok() ? NoMemoryForRollback() : done;
 }
 
 // A step of a rollback is not given up for lack of memory before others have had time to give some
@@ -521,8 +526,12 @@ absl::Status TransactionImpl::RestoreIn(const Undo& undo) {
 
 absl::Status TransactionImpl::FreeInRollback(std::string_view chain) {
   if (chain.empty()) return absl::OkStatus();
-  return AwaitMemoryFor(
+  absl::Status freed = AwaitMemoryFor(
       [&] { return context_.overflow.Free(chain, log_ != nullptr ? &log_txn_ : nullptr); });
+  // Without a log the next open knows nothing of it.
+  const bool waits =
+      log_ == nullptr && freed == NoMemoryForRollback() && context_.overflow.FreeLater(chain);
+  return waits ? absl::OkStatus() : freed;
 }
 
 bool TransactionImpl::FreeOwnChainsInRollback() {
@@ -544,7 +553,7 @@ absl::Status TransactionImpl::TryRestoreIn(const Undo& undo) {
 }
 
 bool TransactionImpl::EndRollback(bool all_restored) {
-  bool all_freed = FreeOwnChainsInRollback();
+  bool all_freed = FreeOwnChainsInRollback() && chain_left_.ok();
   if (log_ == nullptr) return true;
   if (all_restored) {
     context_.versions.TakeSavedChains(txn_, [&](std::string_view chain) {
@@ -595,7 +604,11 @@ absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
   LATCHKEY_RETURN_IF_ERROR(ChangeLeaf(tree.btree, undo.key, undo.old.bytes.size(),
                                       /*must_not_fail=*/true, restore));
   if (own_chain.empty()) return absl::OkStatus();
-  return FreeInRollback(own_chain.view());
+  // The record is restored, and must not be again.
+  if (absl::Status freed = FreeInRollback(own_chain.view()); !freed.ok() && chain_left_.ok()) {
+    chain_left_ = std::move(freed);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace latchkey

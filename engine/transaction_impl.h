@@ -150,6 +150,7 @@ class TransactionImpl {
   CommitTs last_commit_ = 0;
   std::vector<TreeImpl*> trees_;  // written by this transaction, for its rollback
   std::string scratch_;
+  absl::Status chain_left_;  // why a rollback has not freed the chain of a record it restored
   OverflowReference unplaced_chain_;  // written, but its reference is not in a leaf yet
   std::vector<OverflowReference> replaced_chains_;  // own ones, for want of memory not freed yet
   static constexpr uint32_t kMemoryPatience = 200;  // back-offs: with threads about 30 ms

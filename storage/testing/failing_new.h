@@ -1,53 +1,14 @@
-// Allocations that fail on demand: the k-th one since AllocationFaults::Arm, once or from then on.
-//
-// Replaces the global operator new and delete, so exactly one file of a program includes it. What
-// ExemptAllocations covers neither counts nor fails.
+// Replaces the global operator new and delete by ones that fail as AllocationFaults says, so
+// exactly one file of a program includes it.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
-#include "storage/runtime/exempt_allocations.h"
+#include "storage/testing/allocation_faults.h"
 
 namespace latchkey {
-
-/// Thread-safe.
-class AllocationFaults {
- public:
-  static constexpr uint64_t kNever = UINT64_MAX;
-
-  /// From now on allocations are counted from 0, and number `fails` fails; with `from_then_on` all
-  /// behind it, too.
-  static void Arm(uint64_t fails, bool from_then_on) {
-    count_.store(0);
-    injected_.store(0);
-    fails_.store(fails);
-    from_then_on_.store(from_then_on);
-    armed_.store(true);
-  }
-  static void Disarm() { armed_.store(false); }
-  static uint64_t count() { return count_.load(); }
-  static uint64_t injected() { return injected_.load(); }
-
-  /// Whether the allocation that is asked for fails.
-  static bool Fails() {
-    if (!armed_.load(std::memory_order_relaxed) || exempt_allocations > 0) return false;
-    const uint64_t number = count_.fetch_add(1, std::memory_order_relaxed);
-    const uint64_t fails = fails_.load(std::memory_order_relaxed);
-    if (number != fails && !(number > fails && from_then_on_.load(std::memory_order_relaxed))) {
-      return false;
-    }
-    injected_.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  }
-
- private:
-  inline static std::atomic<bool> armed_{false}, from_then_on_{false};
-  inline static std::atomic<uint64_t> fails_{kNever}, count_{0}, injected_{0};
-};
 
 namespace failing_new {
 

@@ -157,8 +157,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseSubject::Open(uint64_t see
                                                                     bool create) const {
   DatabaseDevices devices;
   devices.data = machine.disks->Open(0);
-  devices.log = machine.disks->Open(1);
-  devices.journal = machine.disks->Open(2);
+  if (options_.durability != Durability::kNone) {
+    devices.log = machine.disks->Open(1);
+    devices.journal = machine.disks->Open(2);
+  }
   devices.sizing = {.log_segment_bytes = 16 << 10,
                     .log_initial_bytes = 64 << 10,
                     .journal_segment_bytes = 8 << 10,

@@ -14,7 +14,7 @@ class DatabaseImpl;
 struct CrashDatabaseOptions {
   std::string layout = "overwrite";
   std::string replacement = "clock";
-  Durability durability = Durability::kCommit;  ///< kCommit or kGroup
+  Durability durability = Durability::kCommit;  ///< not kNone for crashes
   uint32_t page_size = 4096;
   double space_utilization = 0.8;
   uint32_t cleaners = 1;

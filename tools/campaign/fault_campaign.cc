@@ -21,7 +21,9 @@ class Campaign {
   FaultReport Run() {
     for (uint64_t i = 0; i < options_.seeds; ++i) {
       for (const std::string& layout : options_.layouts) {
-        if (!done()) RunLayout(layout, options_.first_seed + i);
+        for (const Durability durability : options_.durabilities) {
+          if (!done()) RunSetting({layout, durability, options_.first_seed + i});
+        }
       }
     }
     return std::move(report_);
@@ -30,11 +32,12 @@ class Campaign {
  private:
   bool done() const { return report_.failures.size() >= options_.max_failures; }
 
-  void RunLayout(const std::string& layout, uint64_t seed) {
-    at_ = {.layout = layout, .source = {}, .phase = {}, .seed = seed, .point = {}, .what = {}};
-    const absl::StatusOr<FaultBeginnings> made = MakeFaultBeginnings(layout, seed);
+  void RunSetting(const FaultSetting& setting) {
+    at_ = {.setting = setting, .source = {}, .phase = {}, .point = {}, .what = {}};
+    const absl::StatusOr<FaultBeginnings> made = MakeFaultBeginnings(setting);
     if (!made.ok()) return Fail("without faults: " + made.status().ToString());
     for (const FaultPhase phase : options_.phases) {
+      if (made->Of(phase).images.empty()) continue;  // there is no such beginning
       for (const std::unique_ptr<FaultSource>& source : options_.sources) {
         for (const bool from_then_on : {false, true}) {
           if (options_.only_from_then_on.value_or(from_then_on) != from_then_on) continue;
@@ -57,7 +60,7 @@ class Campaign {
     if (options_.max_calls > 0 && calls > options_.max_calls) {
       stride = (calls + options_.max_calls - 1) / options_.max_calls;
     }
-    Rng rng(MixHash(at_.seed + MixHash(static_cast<uint64_t>(at_.phase))));
+    Rng rng(MixHash(at_.setting.seed + MixHash(static_cast<uint64_t>(at_.phase))));
     for (uint64_t call = rng.Below(stride); !done(); call += stride) {
       const uint64_t before = report_.injected;
       Live(beginning, source, {.call = call, .from_then_on = from_then_on});
@@ -67,14 +70,14 @@ class Campaign {
 
   // Returns how many calls could have failed.
   uint64_t Live(const FaultBeginning& beginning, FaultSource& source, FaultPoint point) {
-    point.seed = MixHash(at_.seed * 4096 + point.call);
+    point.seed = MixHash(at_.setting.seed * 4096 + point.call);
     at_.point = point;
-    CrashMachine machine(beginning.images, at_.seed, /*record=*/true, /*simulated=*/true,
-                         /*is_busy=*/false, kMostHandOvers);
+    CrashMachine machine(beginning.images, at_.setting.seed, /*record=*/true, /*simulated=*/true,
+                         /*is_busy=*/at_.phase == FaultPhase::kUsers, kMostHandOvers);
     FaultOracle oracle(beginning.records);
     FaultOutcome outcome;
     const absl::Status ran = machine.RunInside([&] {
-      outcome = RunFaultLife(at_.layout, at_.seed, at_.phase, source, point, machine, oracle);
+      outcome = RunFaultLife(at_.setting, at_.phase, source, point, machine, oracle);
       return absl::OkStatus();
     });
     source.Disarm(machine);
@@ -85,6 +88,7 @@ class Campaign {
     for (std::string& mistake : outcome.mistakes) Fail(std::move(mistake));
     Count(outcome);
     if (outcome.created) {
+      closed_ = outcome.closed;
       Reopen(Contents(*machine.disks), oracle, "reopened");
       if (outcome.injected > 0) LosePower(machine, oracle, point.seed);
     }
@@ -118,17 +122,29 @@ class Campaign {
   }
 
   void Reopen(const std::vector<DiskImage>& images, const FaultOracle& oracle, const char* when) {
-    CrashMachine machine(images, at_.seed, /*record=*/false, /*simulated=*/true, /*is_busy=*/false,
-                         kMostHandOvers);
+    CrashMachine machine(images, at_.setting.seed, /*record=*/false, /*simulated=*/true,
+                         /*is_busy=*/false, kMostHandOvers);
     absl::StatusOr<FaultRecords> found = absl::UnknownError("it does not end");
     const absl::Status ran = machine.RunInside([&] {
-      found = ReopenAfterFaults(at_.layout, at_.seed, machine);
+      found = ReopenAfterFaults(at_.setting, machine);
       return absl::OkStatus();
     });
     ++report_.reopens;
     if (!ran.ok()) return Fail(fmt::format("{}: {}", when, ran.ToString()));
+    const bool may_be_refused = at_.setting.durability == Durability::kNone && !closed_;
+    if (may_be_refused && absl::IsFailedPrecondition(found.status())) return;
+    if (MayLeak() && found.status().message().find("have leaked") != absl::string_view::npos) {
+      ++report_.leaks;
+      return;
+    }
     if (!found.ok()) return Fail(fmt::format("{}: {}", when, found.status().ToString()));
-    if (!oracle.Accepts(*found)) Fail(fmt::format("{}: {}", when, oracle.Explain(*found)));
+    if (!oracle.AcceptsAtOpen(*found)) Fail(fmt::format("{}: {}", when, oracle.Explain(*found)));
+  }
+
+  // What runs out of memory in the middle of a drop or a rollback may leave pages that nobody
+  // names. With a log the next open takes them away.
+  bool MayLeak() const {
+    return at_.source == "allocation" && at_.setting.durability == Durability::kNone;
   }
 
   static std::vector<DiskImage> Contents(const CrashRecorder& disks) {
@@ -146,14 +162,21 @@ class Campaign {
 
   const FaultCampaignOptions& options_;
   FaultReport report_;
-  FaultFailure at_;  // where the campaign is
+  FaultFailure at_;      // where the campaign is
+  bool closed_ = false;  // the life that was lived last
 };
 
 }  // namespace
 
+const char* FaultDurabilityName(Durability durability) {
+  if (durability == Durability::kCommit) return "commit";
+  return durability == Durability::kGroup ? "group" : "none";
+}
+
 std::string FaultFailure::Describe() const {
-  std::string flags = fmt::format("--layout={} --phase={} --fault={} --seeds={}", layout,
-                                  FaultPhaseName(phase), source, seed);
+  std::string flags = fmt::format("--layout={} --durability={} --phase={} --fault={} --seeds={}",
+                                  setting.layout, FaultDurabilityName(setting.durability),
+                                  FaultPhaseName(phase), source, setting.seed);
   if (point.call != FaultPoint::kNever) {
     flags += fmt::format(" --call={} --mode={}", point.call,
                          point.from_then_on ? "from-then-on" : "once");

@@ -10,8 +10,11 @@
 //  3. that one write of the data file that fails is tried again, and nothing is refused for it;
 //  4. that what is read while it is still open is right;
 //  5. that no latch and no frame is left over;
-//  6. that the next open of what is on the disks then, and of what is there after a power loss,
-//     recovers every acknowledged commit, and those of unknown outcome whole or not at all.
+//  6. that a call that fails for want of memory has had no effect, and may be made again;
+//  7. that the next open of what is on the disks then, and of what is there after a power loss,
+//     recovers every acknowledged commit, and those of unknown outcome whole or not at all. With
+//     group durability some of the newest may be missing, and without a log a database that was not
+//     closed is refused; there, pages may be left without an owner when memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +31,13 @@ namespace latchkey {
 
 struct FaultCampaignOptions {
   std::vector<std::string> layouts;
+  std::vector<Durability> durabilities = {Durability::kCommit};
   std::vector<FaultPhase> phases;
   std::vector<std::unique_ptr<FaultSource>> sources;
   uint64_t first_seed = 1;
   uint64_t seeds = 1;
-  /// Calls that fail of one layout, phase and source, once and from then on each; 0: all. Fewer are
-  /// spread over them by the seed.
+  /// Calls that fail of one layout, durability, phase and source, once and from then on each; 0:
+  /// all. Fewer are spread over them by the seed.
   uint64_t max_calls = 0;
   uint32_t max_failures = 10;  ///< stops behind so many
   /// Only this call, and only in this way: to look at one failure again.
@@ -42,9 +46,9 @@ struct FaultCampaignOptions {
 };
 
 struct FaultFailure {
-  std::string layout, source;
+  FaultSetting setting;
+  std::string source;
   FaultPhase phase = FaultPhase::kCreate;
-  uint64_t seed = 0;
   FaultPoint point;
   std::string what;
 
@@ -61,10 +65,14 @@ struct FaultReport {
   uint64_t sync_failed = 0, written_again = 0, read_back = 0;
   uint64_t reopens = 0;  ///< opened again and compared, after power losses too
   uint64_t power_losses = 0;
-  uint64_t hash = 0;                        ///< of what all lives came to: same options, same hash
+  uint64_t leaks = 0;  ///< pages without an owner, without a log and for want of memory
+  uint64_t hash = 0;   ///< of what all lives came to: same options, same hash
   std::map<std::string, uint64_t> runs_of;  ///< by "phase"
   std::vector<FaultFailure> failures;
 };
+
+/// "commit", "group" or "none".
+const char* FaultDurabilityName(Durability durability);
 
 FaultReport RunFaultCampaign(const FaultCampaignOptions& options);
 

@@ -29,9 +29,23 @@ TEST_CASE(
   CHECK(report.power_losses > 0);
 }
 
+TEST_CASE("Whichever allocation fails, calls have no effect or an effect that lasts") {
+  FaultCampaignOptions options = Small(GENERATE("overwrite", "hylog"), 2);
+  options.durabilities = {Durability::kCommit, Durability::kGroup, Durability::kNone};
+  options.sources = MemoryFaultSources();
+  const FaultReport report = RunFaultCampaign(options);
+  for (const FaultFailure& failure : report.failures) FAIL(failure.Describe());
+  CHECK(report.runs >= AllFaultPhases().size() * 8);
+  CHECK(report.runs_of.size() == AllFaultPhases().size());
+  CHECK(report.refused > 0);
+  CHECK(report.read_only < report.runs);
+}
+
 TEST_CASE("Equal seeds fail in equal ways, other seeds in others") {
-  const auto run = [](uint64_t seed) {
+  const bool in_memory = GENERATE(false, true);
+  const auto run = [in_memory](uint64_t seed) {
     FaultCampaignOptions options = Small("hylog", 1);
+    if (in_memory) options.sources = MemoryFaultSources();
     options.first_seed = seed;
     return RunFaultCampaign(options).hash;
   };
@@ -69,8 +83,10 @@ TEST_CASE("A mistake comes with the flags that repeat it alone") {
   const FaultReport report = RunFaultCampaign(options);
   REQUIRE(report.failures.size() == 1);
   const FaultFailure& first = report.failures.front();
-  CHECK_THAT(first.Describe(), Catch::Contains("--layout=lfs --phase=commit --fault=sync-error") &&
-                                   Catch::Contains("--call=") && Catch::Contains("--mode=once"));
+  CHECK_THAT(
+      first.Describe(),
+      Catch::Contains("--layout=lfs --durability=commit --phase=commit --fault=sync-error") &&
+          Catch::Contains("--call=") && Catch::Contains("--mode=once"));
   options.only_call = first.point.call;
   options.only_from_then_on = first.point.from_then_on;
   const FaultReport again = RunFaultCampaign(options);

@@ -19,6 +19,7 @@ namespace {
 struct Flags {
   std::vector<std::string> layouts = LayoutNames();
   std::vector<std::string> phases;
+  std::vector<std::string> durabilities;
   std::string kind = "io";
   std::vector<std::string> faults;
   std::string seeds = "1";
@@ -36,6 +37,10 @@ void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
       ->delimiter(',')
       ->check(CLI::IsMember(LayoutNames()))
       ->capture_default_str();
+  app.add_option("--durability", flags.durabilities,
+                 "Of the database: commit, group, none; unless named commit, and for memory all")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"commit", "group", "none"}));
   app.add_option("--phase", flags.phases, "What the database does meanwhile; all unless named")
       ->delimiter(',')
       ->check(CLI::IsMember(PhaseNames()));
@@ -59,6 +64,15 @@ void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
 // False: a name that is none.
 bool Resolve(const Flags& flags, FaultCampaignOptions* options) {
   options->layouts = flags.layouts;
+  options->durabilities.clear();
+  for (const Durability durability : {Durability::kCommit, Durability::kGroup, Durability::kNone}) {
+    const bool unless_named = flags.kind == "memory" || durability == Durability::kCommit;
+    const bool named = std::ranges::find(flags.durabilities, FaultDurabilityName(durability)) !=
+                       flags.durabilities.end();
+    if (flags.durabilities.empty() ? unless_named : named) {
+      options->durabilities.push_back(durability);
+    }
+  }
   for (const FaultPhase phase : AllFaultPhases()) {
     if (flags.phases.empty() ||
         std::ranges::find(flags.phases, FaultPhaseName(phase)) != flags.phases.end()) {
@@ -104,13 +118,15 @@ int RunFaultCommand(const std::vector<std::string>& arguments) {
   }
   for (const auto& [phase, runs] : report.runs_of) fmt::print("{}: {} runs\n", phase, runs);
   fmt::print(
-      "counts: faults kind={} runs={} injected={} commits={} refused={} read_only={} "
-      "sync_failed={} written_again={} read_back={} reopens={} power_losses={} mistakes={} "
+      "counts: faults{} runs={} injected={} commits={} refused={} read_only={} "
+      "sync_failed={} written_again={} read_back={} reopens={} power_losses={} leaks={} "
+      "mistakes={} "
       "history={:016x} "
       "cpu_seconds={:.1f}\n",
-      flags.kind, report.runs, report.injected, report.commits, report.refused, report.read_only,
-      report.sync_failed, report.written_again, report.read_back, report.reopens,
-      report.power_losses, report.failures.size(), report.hash, ProcessorSeconds() - start);
+      flags.kind == "io" ? "" : "-" + flags.kind, report.runs, report.injected, report.commits,
+      report.refused, report.read_only, report.sync_failed, report.written_again, report.read_back,
+      report.reopens, report.power_losses, report.leaks, report.failures.size(), report.hash,
+      ProcessorSeconds() - start);
   return report.failures.empty() ? 0 : 1;
 }
 

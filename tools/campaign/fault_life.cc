@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -10,56 +9,14 @@
 #include "engine/transaction_impl.h"
 #include "layout/geometry.h"
 #include "storage/base/hash.h"
-#include "storage/base/status_macros.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/runtime/exempt_allocations.h"
 #include "tools/campaign/crash_busy_database.h"
 #include "tools/campaign/crash_monitor.h"
+#include "tools/campaign/fault_steps.h"
 
 namespace latchkey {
 namespace {
-
-constexpr std::array kPhases = {FaultPhase::kCreate,   FaultPhase::kOpen,   FaultPhase::kPut,
-                                FaultPhase::kSplit,    FaultPhase::kCommit, FaultPhase::kCheckpoint,
-                                FaultPhase::kCleaning, FaultPhase::kDrop,   FaultPhase::kRecovery,
-                                FaultPhase::kClose};
-
-constexpr const char* kKept = "kept";
-constexpr const char* kDropped = "dropped";
-constexpr uint32_t kKeys = 160;
-
-DatabaseSubject Subject(const std::string& layout) {
-  return DatabaseSubject({.layout = layout, .space_utilization = 0.95});
-}
-
-std::string KeyOf(uint64_t number) { return fmt::format("key{:05}", number * 7919 % 100'000); }
-
-std::string SomeValue(Rng& rng, size_t least, size_t most) {
-  return fmt::format("{:x}.", rng.Next()) +
-         std::string(least + rng.Below(most - least + 1), static_cast<char>('a' + rng.Below(26)));
-}
-
-FaultStep SomePut(Rng& rng, const char* tree = kKept) {
-  const bool is_long = rng.Below(20) == 0;
-  return {.kind = FaultStep::Kind::kPut,
-          .tree = tree,
-          .key = KeyOf(rng.Below(kKeys)),
-          .value = is_long ? SomeValue(rng, 5'000, 9'000) : SomeValue(rng, 8, 500)};
-}
-
-FaultStep SomeDelete(Rng& rng) {
-  return {
-      .kind = FaultStep::Kind::kDelete, .tree = kKept, .key = KeyOf(rng.Below(kKeys)), .value = {}};
-}
-
-std::vector<FaultStep> SomeSteps(Rng& rng) {
-  std::vector<FaultStep> steps;
-  for (uint64_t left = 1 + rng.Below(4); left > 0; --left) {
-    const uint64_t choice = rng.Below(6);
-    steps.push_back(choice == 0   ? SomeDelete(rng)
-                    : choice == 1 ? SomePut(rng, kDropped)
-                                  : SomePut(rng));
-  }
-  return steps;
-}
 
 // Of virtual time: whoever has asked for a sync that failed has told the others by then.
 constexpr Nanos kToldWithin = 10 * kNanosPerMicro;
@@ -85,19 +42,20 @@ class NoSuperblockAfterFailedSync final : public DiskMonitor {
   std::optional<Nanos> failed_at_;
 };
 
+/// All that it allocates itself is exempt from faults; what it calls of the database is not.
 class Life {
  public:
-  Life(const std::string& layout, uint64_t seed, FaultSource& source, const FaultPoint& point,
+  Life(const FaultSetting& setting, FaultSource& source, const FaultPoint& point,
        CrashMachine& machine, FaultOracle& oracle)
-      : layout_(layout),
-        seed_(seed),
+      : setting_(setting),
         source_(source),
         point_(point),
         machine_(machine),
         oracle_(oracle),
-        rng_(MixHash(seed)) {}
+        rng_(MixHash(setting.seed)) {}
 
   FaultOutcome Run(FaultPhase phase) {
+    const ExemptAllocations campaign;
     machine_.disks->SetMonitor(std::make_unique<NoSuperblockAfterFailedSync>(machine_.runtime()));
     const bool opens = phase == FaultPhase::kCreate || phase == FaultPhase::kOpen ||
                        phase == FaultPhase::kRecovery;
@@ -110,7 +68,7 @@ class Life {
       if (phase != FaultPhase::kClose) Afterwards();
       Close();
     }
-    source_.Disarm(machine_);
+    Disarm();
     outcome_.calls = source_.calls(machine_);
     outcome_.injected = source_.injected(machine_);
     outcome_.sync_failed = SyncFailed();
@@ -121,7 +79,18 @@ class Life {
 
  private:
   void Arm() { source_.Arm(machine_, point_); }
+  void Disarm() {
+    source_.Disarm(machine_);
+    disarmed_ = true;
+  }
   void Mistake(std::string what) { outcome_.mistakes.push_back(std::move(what)); }
+
+  // What the database is asked, as the public interface asks it.
+  template <typename Body>
+  static std::invoke_result_t<Body> Call(Body body) {
+    const CountedAllocations engine;
+    return CatchOutOfMemory(body);
+  }
 
   uint64_t Failed(uint32_t disk, DeviceCall call) const {
     return machine_.disks->failed_calls(disk, call);
@@ -158,6 +127,9 @@ class Life {
     ++outcome_.refused;
     if (MustGoOn()) {
       Mistake(fmt::format("{} is refused for one failed write: {}", what, status.ToString()));
+    } else if (disarmed_ && !IsReadOnly()) {
+      Mistake(
+          fmt::format("{} is refused though nothing fails any more: {}", what, status.ToString()));
     } else if (source_.injected(machine_) == 0) {
       Mistake(fmt::format("{} failed before any fault: {}", what, status.ToString()));
     } else if (!source_.IsDocumented(status)) {
@@ -170,27 +142,37 @@ class Life {
     if (refused && status.ok()) {
       Mistake(fmt::format("{} was acknowledged although the database has to be read-only", what));
     }
-    if (refused && !status.ok() && status.message().find("reopen") == absl::string_view::npos) {
+    // While memory is short, there may be none even for looking.
+    const bool looked = disarmed_ || !IsOutOfMemory(status);
+    if (refused && looked && !status.ok() &&
+        status.message().find("reopen") == absl::string_view::npos) {
       Mistake(fmt::format("{} names no remedy: {}", what, status.ToString()));
     }
     return Answered(what, status);
   }
+  void Acknowledge(const std::vector<FaultStep>& steps) {
+    if (setting_.durability == Durability::kCommit) return oracle_.Commit(steps);
+    oracle_.CommitForNow(steps);
+  }
 
   bool Open(bool create) {
-    absl::StatusOr<std::unique_ptr<DatabaseImpl>> opened =
-        Subject(layout_).Open(seed_, machine_, create);
+    auto opened =
+        Call([&] { return FaultSubject(setting_).Open(setting_.seed, machine_, create); });
     outcome_.created = !create || opened.ok();
     if (!Answered("open", opened.status())) return false;
     db_ = *std::move(opened);
     return true;
   }
 
+  absl::StatusOr<TreeImpl*> FindTree(const std::string& name, bool create) {
+    return Call([&] { return db_->OpenTree(name, create); });
+  }
   TreeImpl* Tree(const std::string& name) {
-    absl::StatusOr<TreeImpl*> tree = db_->OpenTree(name, /*create=*/true);
+    const absl::StatusOr<TreeImpl*> tree = FindTree(name, /*create=*/true);
     return Answered("making a tree", tree.status()) ? *tree : nullptr;
   }
 
-  absl::Status Do(TransactionImpl& txn, TreeImpl& tree, const FaultStep& step) {
+  static absl::Status Do(TransactionImpl& txn, TreeImpl& tree, const FaultStep& step) {
     if (step.kind == FaultStep::Kind::kPut) return txn.Put(tree, step.key, step.value);
     const absl::Status done = txn.Delete(tree, step.key);
     return absl::IsNotFound(done) ? absl::OkStatus() : done;
@@ -198,29 +180,70 @@ class Life {
 
   enum class End { kCommit, kRollback };
   bool Transact(const std::vector<FaultStep>& steps, End end = End::kCommit) {
+    return Transact(steps, end, rng_);
+  }
+  bool Transact(const std::vector<FaultStep>& steps, End end, Rng& rng) {
     std::vector<TreeImpl*> trees;
     for (const FaultStep& step : steps) {
       trees.push_back(Tree(step.tree));
       if (trees.back() == nullptr) return false;
     }
-    const std::unique_ptr<TransactionImpl> txn = db_->Begin();
+    auto txn =
+        Call([&]() -> absl::StatusOr<std::unique_ptr<TransactionImpl>> { return db_->Begin(); });
+    if (!Answered("beginning a transaction", txn.status())) return false;
+    const bool done = Finish(**txn, steps, trees, end, rng);
+    Call([&] {
+      txn->reset();
+      return absl::OkStatus();
+    }).IgnoreError();
+    return done;
+  }
+  bool Finish(TransactionImpl& txn, const std::vector<FaultStep>& steps,
+              const std::vector<TreeImpl*>& trees, End end, Rng& rng) {
+    std::vector<FaultStep> applied;
+    if (!Write(txn, steps, trees, rng, &applied) || end == End::kRollback) {
+      return Answered("a rollback", Call([&] { return txn.Rollback(); })) && end == End::kRollback;
+    }
+    return Commit(txn, applied);
+  }
+  // Some transactions go back to a savepoint before the end. A step that there was no memory for is
+  // as if not asked for, and the others follow.
+  bool Write(TransactionImpl& txn, const std::vector<FaultStep>& steps,
+             const std::vector<TreeImpl*>& trees, Rng& rng, std::vector<FaultStep>* applied) {
+    const size_t save_at = rng.Below(4 * steps.size() + 1);
+    std::optional<Savepoint> savepoint;
+    size_t saved = 0;
     for (size_t i = 0; i < steps.size(); ++i) {
-      if (!Answered("a write", Do(*txn, *trees[i], steps[i]))) {
-        Answered("a rollback", txn->Rollback());
+      if (i == save_at) {
+        auto set = Call([&] { return txn.SetSavepoint(); });
+        if (Answered("a savepoint", set.status())) savepoint = *std::move(set);
+        saved = applied->size();
+      }
+      const absl::Status done = Call([&] { return Do(txn, *trees[i], steps[i]); });
+      if (Answered("a write", done)) {
+        applied->push_back(steps[i]);
+      } else if (!IsOutOfMemory(done)) {
         return false;
       }
     }
-    if (end == End::kRollback) return Answered("a rollback", txn->Rollback());
-    return Commit(*txn, steps);
+    if (!savepoint) return true;
+    if (!Answered("going back to a savepoint", Call([&] { return txn.RollbackTo(*savepoint); }))) {
+      return false;
+    }
+    applied->resize(saved);
+    return true;
   }
 
   bool Commit(TransactionImpl& txn, const std::vector<FaultStep>& steps) {
     const bool refused = MustRefuse();
-    const absl::Status done = txn.Commit();
+    const bool behind_unknown = unknown_;
+    const absl::Status done = Call([&] { return txn.Commit(); });
     const bool wrote = !done.ok() || txn.last_commit() != 0;
     if (AnsweredDurably("a commit", refused && wrote, done)) {
-      if (unknown_ && wrote) Mistake("a commit was acknowledged behind one of unknown outcome");
-      oracle_.Commit(steps);
+      if (behind_unknown && wrote) {
+        Mistake("a commit was acknowledged behind one of unknown outcome");
+      }
+      Acknowledge(steps);
       ++outcome_.commits;
       return true;
     }
@@ -233,18 +256,21 @@ class Life {
 
   void Drop() {
     const std::vector<FaultStep> steps = {
-        {.kind = FaultStep::Kind::kDrop, .tree = kDropped, .key = {}, .value = {}}};
-    if (!db_->OpenTree(kDropped, /*create=*/false).ok()) return;  // an earlier drop got so far
+        {.kind = FaultStep::Kind::kDrop, .tree = kFaultDropped, .key = {}, .value = {}}};
+    const auto stays = [this] { return FindTree(kFaultDropped, /*create=*/false).ok(); };
+    if (!stays()) return;  // an earlier drop got so far
     const bool refused = MustRefuse();
-    const absl::Status done = db_->DropTree(kDropped);
-    if (AnsweredDurably("dropping a tree", refused, done)) return oracle_.Commit(steps);
+    const absl::Status done = Call([&] { return db_->DropTree(kFaultDropped); });
+    if (AnsweredDurably("dropping a tree", refused, done)) return Acknowledge(steps);
     // A tree that can be used after that stays, unless nothing can be made durable any more.
-    if (MustRefuse() || !db_->OpenTree(kDropped, /*create=*/false).ok()) oracle_.MayCommit(steps);
+    if (MustRefuse() || !stays()) oracle_.MayCommit(steps);
   }
 
   void Checkpoint() {
     const bool refused = MustRefuse();
-    AnsweredDurably("a checkpoint", refused, db_->Checkpoint());
+    const absl::Status done = Call([&] { return db_->Checkpoint(); });
+    if (!AnsweredDurably("a checkpoint", refused, done)) return;
+    if (setting_.durability != Durability::kNone) oracle_.Promise();
   }
 
   // Without faults so far.
@@ -253,45 +279,49 @@ class Life {
       Answered("shrinking the cache", ShrinkCache(*db_));
     }
     if (phase == FaultPhase::kCheckpoint || phase == FaultPhase::kClose) {
-      for (int i = 0; i < 8; ++i) Transact(SomeSteps(rng_));
+      for (int i = 0; i < 8; ++i) Transact(SomeFaultSteps(rng_));
     }
   }
 
   void Do(FaultPhase phase) {
     switch (phase) {
       case FaultPhase::kCreate:
-        for (int i = 0; i < 3; ++i) Transact(SomeSteps(rng_));
+        for (int i = 0; i < 3; ++i) Transact(SomeFaultSteps(rng_));
         return;
       case FaultPhase::kOpen:
         ReadAll();
         return;
       case FaultPhase::kPut:
         for (int i = 0; i < 16; ++i) {
-          Transact(SomeSteps(rng_), rng_.Below(5) == 0 ? End::kRollback : End::kCommit);
+          Transact(SomeFaultSteps(rng_), rng_.Below(5) == 0 ? End::kRollback : End::kCommit);
         }
         return;
       case FaultPhase::kSplit:
         return SplitAndMerge();
       case FaultPhase::kCommit:
-        for (int i = 0; i < 20; ++i) Transact({SomePut(rng_)});
+        for (int i = 0; i < 20; ++i) Transact({SomeFaultPut(rng_)});
         return;
       case FaultPhase::kCheckpoint:
         for (int i = 0; i < 3; ++i) {
           Checkpoint();
-          Transact(SomeSteps(rng_));
+          Transact(SomeFaultSteps(rng_));
         }
         return;
       case FaultPhase::kCleaning:
-        for (int i = 0; i < 30; ++i) Transact({SomePut(rng_), SomePut(rng_), SomePut(rng_)});
+        for (int i = 0; i < 30; ++i) {
+          Transact({SomeFaultPut(rng_), SomeFaultPut(rng_), SomeFaultPut(rng_)});
+        }
         return;
       case FaultPhase::kDrop:
         for (int i = 0; i < 2; ++i) {
           Drop();
-          Transact({SomePut(rng_, kDropped), SomePut(rng_)});
+          Transact({SomeFaultPut(rng_, kFaultDropped), SomeFaultPut(rng_)});
         }
         return;
+      case FaultPhase::kUsers:
+        return Users();
       case FaultPhase::kRecovery:
-        Transact(SomeSteps(rng_));
+        Transact(SomeFaultSteps(rng_));
         return;
       case FaultPhase::kClose:
         return;
@@ -305,9 +335,9 @@ class Life {
       for (uint64_t j = 0; j < kRecords; ++j) {
         const bool puts = kind == FaultStep::Kind::kPut;
         list.push_back({.kind = kind,
-                        .tree = kKept,
+                        .tree = kFaultKept,
                         .key = fmt::format("split{:05}", i * kRecords + j),
-                        .value = puts ? SomeValue(rng_, 500, 700) : std::string()});
+                        .value = puts ? SomeFaultValue(rng_, 500, 700) : std::string()});
       }
       return list;
     };
@@ -317,8 +347,26 @@ class Life {
     for (uint64_t i = 0; i < kTransactions; ++i) Transact(steps(FaultStep::Kind::kDelete, i));
   }
 
+  // Their commits need no order: none changes what another has written.
+  void Users() {
+    constexpr uint64_t kUsers = 3;
+    std::vector<std::unique_ptr<Actor>> users;
+    for (uint64_t user = 0; user < kUsers; ++user) {
+      users.push_back(machine_.runtime().Spawn(fmt::format("user {}", user), [this, user] {
+        const ExemptAllocations campaign;
+        Rng rng(MixHash(setting_.seed * kUsers + user));
+        const std::string tree = fmt::format("tree of {}", user);
+        for (int i = 0; i < 6; ++i) {
+          const std::vector<FaultStep> steps = {SomeFaultPut(rng, tree), SomeFaultPut(rng, tree)};
+          Transact(steps, rng.Below(5) == 0 ? End::kRollback : End::kCommit, rng);
+        }
+      }));
+    }
+    for (const std::unique_ptr<Actor>& user : users) user->Join();
+  }
+
   void ReadAll() {
-    const absl::StatusOr<FaultRecords> found = ReadRecords(*db_);
+    const absl::StatusOr<FaultRecords> found = Call([&] { return ReadRecords(*db_); });
     if (!Answered("reading", found.status())) return;
     outcome_.read_back = true;
     if (!oracle_.Accepts(*found)) {
@@ -326,21 +374,30 @@ class Life {
     }
   }
 
-  // What must go on, or must not, when the device works again.
+  // What must go on, or must not, when nothing fails any more.
   void Afterwards() {
     ReadAll();
-    Transact({SomePut(rng_)});
-    source_.Disarm(machine_);
+    Transact({SomeFaultPut(rng_)});
+    Disarm();
     ReadAll();
-    Transact({SomePut(rng_)});
+    Transact({SomeFaultPut(rng_)});
     Checkpoint();
     ReadAll();
   }
 
-  void Close() {
+  absl::Status TryClose() {
     const bool refused = MustRefuse();
-    const absl::Status closed = db_->Close();
-    AnsweredDurably("closing", refused, closed);
+    const absl::Status closed = Call([&] { return db_->Close(); });
+    outcome_.closed = AnsweredDurably("closing", refused, closed);
+    return closed;
+  }
+
+  void Close() {
+    if (IsOutOfMemory(TryClose())) {
+      Disarm();
+      TryClose().IgnoreError();
+    }
+    if (outcome_.closed) oracle_.Promise();
     outcome_.read_only = IsReadOnly();
     if (MustGoOn() && IsReadOnly()) Mistake("it is read-only for one failed write");
     const LeakedFrames leaked = db_->context().pool.CountLeaks();
@@ -348,11 +405,13 @@ class Life {
       Mistake(fmt::format("{} pages are still latched and {} frames lost when it is closed",
                           leaked.latched, leaked.lost));
     }
-    db_.reset();
+    Call([&] {
+      db_.reset();
+      return absl::OkStatus();
+    }).IgnoreError();
   }
 
-  const std::string layout_;
-  const uint64_t seed_;
+  const FaultSetting& setting_;
   FaultSource& source_;
   const FaultPoint point_;
   CrashMachine& machine_;
@@ -360,139 +419,15 @@ class Life {
   Rng rng_;
   std::unique_ptr<DatabaseImpl> db_;
   FaultOutcome outcome_;
-  bool unknown_ = false;  // a commit's outcome
+  bool unknown_ = false;   // a commit's outcome
+  bool disarmed_ = false;  // nothing fails any more
 };
-
-/// Never fails: what beginnings are made with.
-class NoFaults final : public FaultSource {
- public:
-  std::string name() const override { return "none"; }
-  void Arm(CrashMachine&, const FaultPoint&) override {}
-  void Disarm(CrashMachine&) override {}
-  uint64_t calls(const CrashMachine&) const override { return 0; }
-  uint64_t injected(const CrashMachine&) const override { return 0; }
-  bool IsDocumented(const absl::Status&) const override { return false; }
-};
-
-// Applies seeded transactions; the last one stays unfinished if wanted.
-absl::Status Fill(DatabaseImpl& db, Rng& rng, int transactions, FaultOracle& oracle) {
-  for (int i = 0; i < transactions; ++i) {
-    const std::vector<FaultStep> steps = SomeSteps(rng);
-    const std::unique_ptr<TransactionImpl> txn = db.Begin();
-    for (const FaultStep& step : steps) {
-      LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, db.OpenTree(step.tree, /*create=*/true));
-      const absl::Status done = step.kind == FaultStep::Kind::kPut
-                                    ? txn->Put(*tree, step.key, step.value)
-                                    : txn->Delete(*tree, step.key);
-      if (!done.ok() && !absl::IsNotFound(done)) return done;
-    }
-    LATCHKEY_RETURN_IF_ERROR(txn->Commit());
-    oracle.Commit(steps);
-    if (i % 20 == 19) LATCHKEY_RETURN_IF_ERROR(db.Checkpoint());
-  }
-  return absl::OkStatus();
-}
-
-std::vector<DiskImage> Contents(const CrashRecorder& disks) {
-  std::vector<DiskImage> images;
-  for (uint32_t disk = 0; disk < disks.disks(); ++disk) images.push_back(disks.content(disk));
-  return images;
-}
-
-absl::Status MakeClosed(const std::string& layout, uint64_t seed, FaultBeginning* made) {
-  CrashMachine machine(std::vector<DiskImage>(3), seed, /*record=*/false, /*simulated=*/true);
-  FaultOracle oracle({});
-  const absl::Status ran = machine.RunInside([&]() -> absl::Status {
-    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
-                              Subject(layout).Open(seed, machine, /*create=*/true));
-    Rng rng(seed);
-    LATCHKEY_RETURN_IF_ERROR(Fill(*db, rng, 60, oracle));
-    return db->Close();
-  });
-  *made = {Contents(*machine.disks), oracle.newest()};
-  return ran;
-}
-
-// Some commits since the last checkpoint, and a transaction that never ends.
-absl::Status MakeCrashed(const std::string& layout, uint64_t seed, const FaultBeginning& closed,
-                         FaultBeginning* made) {
-  CrashMachine machine(closed.images, seed, /*record=*/false, /*simulated=*/true);
-  FaultOracle oracle(closed.records);
-  const absl::Status ran = machine.RunInside([&]() -> absl::Status {
-    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
-                              Subject(layout).Open(seed, machine, /*create=*/false));
-    Rng rng(MixHash(seed + 1));
-    LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, db->OpenTree(kKept, /*create=*/true));
-    const std::unique_ptr<TransactionImpl> unfinished = db->Begin();
-    for (int i = 0; i < 4; ++i) {
-      LATCHKEY_RETURN_IF_ERROR(
-          unfinished->Put(*tree, fmt::format("unfinished{}", i), SomeValue(rng, 8, 900)));
-    }
-    LATCHKEY_RETURN_IF_ERROR(Fill(*db, rng, 30, oracle));
-    *made = {Contents(*machine.disks), oracle.newest()};
-    machine.disks->PowerOff();
-    return absl::OkStatus();
-  });
-  return ran;
-}
 
 }  // namespace
 
-std::span<const FaultPhase> AllFaultPhases() { return kPhases; }
-
-const char* FaultPhaseName(FaultPhase phase) {
-  switch (phase) {
-    case FaultPhase::kCreate:
-      return "create";
-    case FaultPhase::kOpen:
-      return "open";
-    case FaultPhase::kPut:
-      return "put";
-    case FaultPhase::kSplit:
-      return "split";
-    case FaultPhase::kCommit:
-      return "commit";
-    case FaultPhase::kCheckpoint:
-      return "checkpoint";
-    case FaultPhase::kCleaning:
-      return "cleaning";
-    case FaultPhase::kDrop:
-      return "drop";
-    case FaultPhase::kRecovery:
-      return "recovery";
-    case FaultPhase::kClose:
-      return "close";
-  }
-  return "unknown";
-}
-
-const FaultBeginning& FaultBeginnings::Of(FaultPhase phase) const {
-  if (phase == FaultPhase::kCreate) return empty;
-  return phase == FaultPhase::kRecovery ? crashed : closed;
-}
-
-absl::StatusOr<FaultBeginnings> MakeFaultBeginnings(const std::string& layout, uint64_t seed) {
-  FaultBeginnings all;
-  all.empty.images.resize(3);
-  LATCHKEY_RETURN_IF_ERROR(MakeClosed(layout, seed, &all.closed));
-  LATCHKEY_RETURN_IF_ERROR(MakeCrashed(layout, seed, all.closed, &all.crashed));
-  return all;
-}
-
-FaultOutcome RunFaultLife(const std::string& layout, uint64_t seed, FaultPhase phase,
-                          FaultSource& source, const FaultPoint& point, CrashMachine& machine,
-                          FaultOracle& oracle) {
-  return Life(layout, seed, source, point, machine, oracle).Run(phase);
-}
-
-absl::StatusOr<FaultRecords> ReopenAfterFaults(const std::string& layout, uint64_t seed,
-                                               CrashMachine& machine) {
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
-                            Subject(layout).Open(seed, machine, /*create=*/false));
-  LATCHKEY_RETURN_IF_ERROR(db->Verify());
-  absl::StatusOr<FaultRecords> records = ReadRecords(*db);
-  LATCHKEY_RETURN_IF_ERROR(db->Close());
-  return records;
+FaultOutcome RunFaultLife(const FaultSetting& setting, FaultPhase phase, FaultSource& source,
+                          const FaultPoint& point, CrashMachine& machine, FaultOracle& oracle) {
+  return Life(setting, source, point, machine, oracle).Run(phase);
 }
 
 }  // namespace latchkey

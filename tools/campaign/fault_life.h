@@ -27,11 +27,20 @@ enum class FaultPhase : uint8_t {
   kCheckpoint,  ///< checkpoints between commits
   kCleaning,    ///< overwriting at high space utilisation: page and segment cleaners
   kDrop,        ///< trees are dropped and made again
+  kUsers,       ///< several at once, each with a tree of its own
   kRecovery,    ///< open after a crash, and a commit
   kClose,       ///< close with everything still to be written
 };
 std::span<const FaultPhase> AllFaultPhases();
 const char* FaultPhaseName(FaultPhase phase);
+
+/// Of which database the lives are.
+struct FaultSetting {
+  std::string layout;
+  Durability durability = Durability::kCommit;
+  uint64_t seed = 1;
+};
+DatabaseSubject FaultSubject(const FaultSetting& setting);
 
 /// What a life begins with.
 struct FaultBeginning {
@@ -39,13 +48,13 @@ struct FaultBeginning {
   FaultRecords records;  ///< acknowledged
 };
 
-/// The beginnings of all lives of one layout and seed.
+/// The beginnings of all lives of one setting. Without a log there is none that has crashed.
 struct FaultBeginnings {
   FaultBeginning empty, closed, crashed;
 
   const FaultBeginning& Of(FaultPhase phase) const;
 };
-absl::StatusOr<FaultBeginnings> MakeFaultBeginnings(const std::string& layout, uint64_t seed);
+absl::StatusOr<FaultBeginnings> MakeFaultBeginnings(const FaultSetting& setting);
 
 /// What a life came to. `mistakes` is empty when everything was as it should be.
 struct FaultOutcome {
@@ -53,6 +62,7 @@ struct FaultOutcome {
   uint64_t calls = 0, injected = 0;
   uint64_t commits = 0, refused = 0;  ///< commits acknowledged; operations that answered an error
   bool created = false;               ///< there is a database that must open again
+  bool closed = false;                ///< it was closed in order
   bool read_only = false;             ///< in the end
   bool sync_failed = false;           ///< of any disk
   bool written_again = false;         ///< one write of the data file failed, and nothing else
@@ -62,12 +72,10 @@ struct FaultOutcome {
 /// Runs `phase` on the machine's disks while calls of `source` fail as `point` says, then without
 /// faults what must be possible or refused then, and closes. `oracle` learns what was acknowledged.
 /// REQUIRES: in the machine's time.
-FaultOutcome RunFaultLife(const std::string& layout, uint64_t seed, FaultPhase phase,
-                          FaultSource& source, const FaultPoint& point, CrashMachine& machine,
-                          FaultOracle& oracle);
+FaultOutcome RunFaultLife(const FaultSetting& setting, FaultPhase phase, FaultSource& source,
+                          const FaultPoint& point, CrashMachine& machine, FaultOracle& oracle);
 
 /// Opens what a life has left, lets it recover and check itself, and reads all of it.
-absl::StatusOr<FaultRecords> ReopenAfterFaults(const std::string& layout, uint64_t seed,
-                                               CrashMachine& machine);
+absl::StatusOr<FaultRecords> ReopenAfterFaults(const FaultSetting& setting, CrashMachine& machine);
 
 }  // namespace latchkey

@@ -8,6 +8,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/transaction_impl.h"
 #include "storage/base/status_macros.h"
+#include "storage/runtime/exempt_allocations.h"
 
 namespace latchkey {
 namespace {
@@ -43,6 +44,7 @@ absl::StatusOr<FaultRecords> ReadRecords(DatabaseImpl& db) {
     LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, db.OpenTree(name, /*create=*/false));
     CursorImpl cursor(*txn, tree, {});
     for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+      const ExemptAllocations campaign;
       records[name].emplace(cursor.key(), cursor.value());
     }
     LATCHKEY_RETURN_IF_ERROR(cursor.status());
@@ -83,6 +85,11 @@ void FaultOracle::Commit(const std::vector<FaultStep>& steps) {
   }
 }
 
+void FaultOracle::CommitForNow(const std::vector<FaultStep>& steps) {
+  older_.insert(older_.end(), possible_.begin(), possible_.end());
+  Commit(steps);
+}
+
 void FaultOracle::MayCommit(const std::vector<FaultStep>& steps) {
   const size_t before = possible_.size();
   for (size_t i = 0; i < before; ++i) {
@@ -93,6 +100,10 @@ void FaultOracle::MayCommit(const std::vector<FaultStep>& steps) {
 
 bool FaultOracle::Accepts(const FaultRecords& found) const {
   return std::ranges::find(possible_, found) != possible_.end();
+}
+
+bool FaultOracle::AcceptsAtOpen(const FaultRecords& found) const {
+  return Accepts(found) || std::ranges::find(older_, found) != older_.end();
 }
 
 std::string FaultOracle::Explain(const FaultRecords& found) const {

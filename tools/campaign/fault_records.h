@@ -34,10 +34,17 @@ class FaultOracle {
 
   /// Acknowledged, all of it.
   void Commit(const std::vector<FaultStep>& steps);
+  /// Acknowledged, but an open may find what was before, until Promise.
+  void CommitForNow(const std::vector<FaultStep>& steps);
   /// Whole or absent.
   void MayCommit(const std::vector<FaultStep>& steps);
+  /// What was acknowledged is durable.
+  void Promise() { older_.clear(); }
 
+  /// What a reader of the open database may see.
   bool Accepts(const FaultRecords& found) const;
+  /// What the next open may find.
+  bool AcceptsAtOpen(const FaultRecords& found) const;
   /// Why `found` is not accepted.
   std::string Explain(const FaultRecords& found) const;
   /// The newest contents: those with everything that may be there.
@@ -45,6 +52,7 @@ class FaultOracle {
 
  private:
   std::vector<FaultRecords> possible_;
+  std::vector<FaultRecords> older_;
 };
 
 }  // namespace latchkey

@@ -43,10 +43,11 @@ std::vector<std::unique_ptr<FaultSource>> DeviceFaultSources() {
   return sources;
 }
 
-std::vector<std::string> FaultSourceKinds() { return {"io"}; }
+std::vector<std::string> FaultSourceKinds() { return {"io", "memory"}; }
 
 std::vector<std::unique_ptr<FaultSource>> FaultSourcesOf(const std::string& kind) {
   if (kind == "io") return DeviceFaultSources();
+  if (kind == "memory") return MemoryFaultSources();
   return {};
 }
 

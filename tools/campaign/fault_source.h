@@ -44,6 +44,10 @@ class FaultSource {
 /// Calls of the machine's disks: io-error, no-space, short, sync-error (see FaultKind).
 std::vector<std::unique_ptr<FaultSource>> DeviceFaultSources();
 
+/// Allocations of the engine: allocation (std::bad_alloc). Counts what CountedAllocations covers
+/// and what the engine's own actors ask for; one machine at a time.
+std::vector<std::unique_ptr<FaultSource>> MemoryFaultSources();
+
 /// The kinds of sources: what --kind takes.
 std::vector<std::string> FaultSourceKinds();
 /// Those of one kind; empty: there is no such kind.
