@@ -472,19 +472,28 @@ void EngineLog::HandOver() {
     size_t count = 0;
     {
       SpinLatchGuard guard(free_latch_, runtime_);
-      while (count < kBatch && !deferred_.empty() && Raw(deferred_.front().lsn) <= Raw(durable)) {
-        pages[count++] = deferred_.front().page;
-        deferred_.pop_front();
+      for (const DeferredFree& freed : deferred_) {
+        if (count == kBatch || Raw(freed.lsn) > Raw(durable)) break;
+        pages[count++] = freed.page;
       }
-      deferred_count_.store(deferred_.size(), std::memory_order_relaxed);
     }
     if (count == 0) return;
-    for (size_t i = 0; i < count; ++i) return_page_(pages[i]);
+    size_t returned = 0;
+    // Those that there was no memory for are the first next time.
+    const auto forget_returned = [&] {
+      SpinLatchGuard guard(free_latch_, runtime_);
+      for (; returned > 0; --returned) deferred_.pop_front();
+      deferred_count_.store(deferred_.size(), std::memory_order_relaxed);
+    };
+    const OnException part_of_them(forget_returned);
+    for (size_t i = 0; i < count; ++i, ++returned) return_page_(pages[i]);
+    forget_returned();
   }
 }
 
 void EngineLog::DrainFrees() {
   if (deferred_frees() == 0 || !hand_over_mutex_.TryLock()) return;
+  const OnException unlock([this] { hand_over_mutex_.Unlock(); });
   HandOver();
   hand_over_mutex_.Unlock();
 }
