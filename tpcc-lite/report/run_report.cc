@@ -83,6 +83,7 @@ std::span<const Column> RunColumns() {
       {"write ampl.", "/layout_stats/write_amplification", kNumber},
       {"read", "/io/bytes_read", kBytes},
       {"written", "/io/bytes_written", kBytes},
+      {"log written", "/log/bytes_written", kBytes},
       {"file", "/space/file_bytes", kBytes},
       {"error", "/error", kText},
   }));
