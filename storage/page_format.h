@@ -5,8 +5,9 @@
 //        0    8  checksum        XXH3-64 of bytes 8..page_size, seeded with the database id
 //        8    8  page id
 //       16    8  page LSN        of the newest log record applied to the page; 0 = never logged
-//       24    4  write sequence  counts the writes of this page id; the page map holds the expected
-//       one 28    1  page type       PageType; 0 = never written 29    3  zero
+//       24    4  write sequence  counts the writes of this page id; the map holds the expected one
+//       28    1  page type       PageType; 0 = never written
+//       29    3  zero
 //
 // All integers are little-endian. The layout fills checksum, page id and write sequence on the copy
 // that it writes; the others belong to the page's owner.
