@@ -40,18 +40,14 @@ Options OptionsOf(const Setting& setting) {
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& disks, CrashImages images,
                                                    const Setting& setting) {
-  images.resize(3);
-  DatabaseDevices devices;
-  devices.data = disks.NewDevice(std::move(images[0]));
-  devices.log = disks.NewDevice(std::move(images[1]));
-  devices.journal = disks.NewDevice(std::move(images[2]));
-  devices.sizing = {.log_segment_bytes = 64 << 10,
-                    .log_initial_bytes = 1 << 20,
-                    .reserve_bytes = 12 * (64 << 10),
-                    .doublewrite_pages = 16,
-                    .tears_no_page = setting.tears_no_page,
-                    .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), std::move(devices), OptionsOf(setting));
+  const DatabaseSizing sizing = {.log_segment_bytes = 64 << 10,
+                                 .log_initial_bytes = 1 << 20,
+                                 .reserve_bytes = 12 * (64 << 10),
+                                 .doublewrite_pages = 16,
+                                 .tears_no_page = setting.tears_no_page,
+                                 .assume_device_costs = true};
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(disks, std::move(images), sizing),
+                                       OptionsOf(setting));
 }
 
 std::string KeyOf(int row) { return "key" + std::to_string(row); }

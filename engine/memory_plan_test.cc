@@ -17,14 +17,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& group, CrashImage
   Options options;
   options.cache_bytes = cache_bytes;
   options.techniques.segment_size = 64 << 10;
-  images.resize(3);
-  DatabaseDevices devices;
-  devices.data = group.NewDevice(std::move(images[0]));
-  devices.log = group.NewDevice(std::move(images[1]));
-  devices.journal = group.NewDevice(std::move(images[2]));
-  devices.sizing = {
+  const DatabaseSizing sizing = {
       .log_segment_bytes = 64 << 10, .log_initial_bytes = 1 << 20, .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), std::move(devices), options);
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, std::move(images), sizing),
+                                       options);
 }
 
 TEST_CASE("The least memory that a database can be created with is enough to recover it") {

@@ -37,18 +37,13 @@ Options SmallOptions(const std::string& layout, Durability durability) {
 }
 
 DatabaseDevices DevicesOf(CrashGroup& group, CrashImages images) {
-  images.resize(3);
-  DatabaseDevices devices;
-  devices.data = group.NewDevice(std::move(images[0]));
-  devices.log = group.NewDevice(std::move(images[1]));
-  devices.journal = group.NewDevice(std::move(images[2]));
-  devices.sizing = {.log_segment_bytes = 16 << 10,
-                    .log_initial_bytes = 64 << 10,
-                    .journal_segment_bytes = 8 << 10,
-                    .reserve_bytes = 12 * (64 << 10),
-                    .doublewrite_pages = 16,
-                    .assume_device_costs = true};
-  return devices;
+  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
+                                 .log_initial_bytes = 64 << 10,
+                                 .journal_segment_bytes = 8 << 10,
+                                 .reserve_bytes = 12 * (64 << 10),
+                                 .doublewrite_pages = 16,
+                                 .assume_device_costs = true};
+  return DevicesOf(group, std::move(images), sizing);
 }
 
 std::string TreeName(size_t tree) { return "tree" + std::to_string(tree); }

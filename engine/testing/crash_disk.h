@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/open_store.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/block_device.h"
@@ -218,6 +219,19 @@ inline std::unique_ptr<BlockDevice> CrashGroup::NewDevice(std::vector<std::byte>
   disks_.back()->now = content;
   disks_.back()->durable = std::move(content);
   return std::make_unique<Device>(*this, *disks_.back());
+}
+
+/// The devices of a database in `group`, which begins with `images` in the order data, log,
+/// journal; those that are missing are empty.
+inline DatabaseDevices DevicesOf(CrashGroup& group, CrashImages images,
+                                 const DatabaseSizing& sizing) {
+  images.resize(3);
+  DatabaseDevices devices;
+  devices.data = group.NewDevice(std::move(images[0]));
+  devices.log = group.NewDevice(std::move(images[1]));
+  devices.journal = group.NewDevice(std::move(images[2]));
+  devices.sizing = sizing;
+  return devices;
 }
 
 }  // namespace latchkey
