@@ -7,6 +7,7 @@
 #include "layout/checkpoint.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -147,32 +148,73 @@ void MapJournal::NoteSegment(SegmentId segment, SegmentKind kind, uint64_t birth
   Gather(JournalEntry::Segment(segment, entry.Encode()), kNoSlot);
 }
 
-void MapJournal::Take(Batch& batch) {
+void MapJournal::Take(Batch& batch) { TakeAtMost(SIZE_MAX, batch); }
+
+// All that has gathered; false, with nothing taken, if that is more than `entries`.
+bool MapJournal::TakeAtMost(size_t entries, Batch& batch) {
   batch.entries.clear();
   batch.superseded.clear();
   batch.entries.reserve(kMostPendingEntries);
   batch.superseded.reserve(kMostPendingSlots);
   SpinLatchGuard guard(latch_, runtime_);
+  if (gathered_.entries.size() > entries) return false;
   std::swap(batch, gathered_);
   pending_slots_.store(0, std::memory_order_relaxed);
   pending_entries_.store(0, std::memory_order_relaxed);
   signalled_.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+absl::Status MapJournal::TakeWithRoom(Batch& batch) {
+  // Writers go on while room is reserved for what they have gathered so far.
+  constexpr size_t kMoreMeanwhile = 16;
+  for (;;) {
+    const size_t pending = pending_entries_.load(std::memory_order_relaxed);
+    const size_t entries = pending == 0 ? 0 : pending + kMoreMeanwhile;
+    const uint64_t space = SpaceFor(entries);
+    if (space > 0) LATCHKEY_RETURN_IF_ERROR(Reserve(space));
+    const OnException give_back([&] { log_->Release(space); });
+    const bool taken = TakeAtMost(entries, batch);
+    log_->Release(space - (taken ? SpaceFor(batch.entries.size()) : 0));
+    if (taken) return absl::OkStatus();
+  }
+}
+
+absl::Status MapJournal::Reserve(uint64_t bytes) {
+  const auto no_room = [](const absl::Status& status) {
+    return absl::IsResourceExhausted(status) && !IsOutOfMemory(status);
+  };
+  absl::Status reserved = log_->Reserve(bytes);
+  const bool scarce = no_room(reserved);
+  // On a full device the room kept back has to do until a checkpoint makes more.
+  if (scarce) reserved = log_->ReserveUrgent(bytes);
+  scarce_.store(scarce, std::memory_order_relaxed);
+  full_.store(no_room(reserved), std::memory_order_relaxed);
+  return reserved;
+}
+
+size_t MapJournal::MostInRecord() const {
+  const size_t fit = log_->max_record_bytes() / sizeof(JournalEntry) - 1;
+  return std::min(kEntriesPerRecord, fit);
+}
+
+// What Write appends for so many entries: full records, and one with the rest and the clock.
+uint64_t MapJournal::SpaceFor(size_t entries) const {
+  if (entries == 0) return 0;
+  const size_t most = MostInRecord();
+  const size_t full_records = (entries - 1) / most;
+  const size_t rest = entries - full_records * most;
+  return full_records * log_->RecordSpace(most * sizeof(JournalEntry)) +
+         log_->RecordSpace((rest + 1) * sizeof(JournalEntry));
 }
 
 absl::Status MapJournal::Write(const Batch& batch, uint64_t clock, Lsn log_reach) {
   if (batch.entries.empty()) return absl::OkStatus();
-  const size_t fit = log_->max_record_bytes() / sizeof(JournalEntry) - 1;
-  const size_t most = std::min(kEntriesPerRecord, fit);
+  const size_t most = MostInRecord();
   for (size_t first = 0; first < batch.entries.size(); first += most) {
     const size_t count = std::min(most, batch.entries.size() - first);
     const bool last = first + count == batch.entries.size();
     const size_t bytes = (count + (last ? 1 : 0)) * sizeof(JournalEntry);
-    absl::Status reserved = log_->Reserve(log_->RecordSpace(bytes));
-    // On a full device the room kept back has to do until a checkpoint makes more.
-    if (absl::IsResourceExhausted(reserved)) {
-      reserved = log_->ReserveUrgent(log_->RecordSpace(bytes));
-    }
-    LATCHKEY_RETURN_IF_ERROR(reserved);
     log_->Append(bytes, [&](Lsn, std::byte* out) {
       std::memcpy(out, batch.entries.data() + first, count * sizeof(JournalEntry));
       if (!last) return;
@@ -189,6 +231,8 @@ Lsn MapJournal::Position() const { return log_->group_start(log_->next()); }
 void MapJournal::Truncate(Lsn start) {
   start_.store(Raw(start), std::memory_order_relaxed);
   log_->Truncate(start);
+  full_.store(false, std::memory_order_relaxed);
+  scarce_.store(false, std::memory_order_relaxed);
 }
 
 bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
@@ -198,7 +242,7 @@ bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
   const uint64_t bound = options_.checkpoint_bytes != 0
                              ? options_.checkpoint_bytes
                              : std::max(uint64_t{1} << 20, 16 * page_ids);
-  return used > bound;
+  return used > bound || scarce_.load(std::memory_order_relaxed);
 }
 
 size_t MapJournal::MemoryFor(const MapJournalOptions& options, const BlockDevice& device) {

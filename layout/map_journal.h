@@ -6,6 +6,9 @@
 // device, so that every copy the changes name is durable, writes and syncs them as records of the
 // Log, and only then gives back the slots that the changes have superseded. A change is therefore
 // never durable before the copy it names, and no slot is reused before what supersedes it is.
+//
+// A journal that has no room for a round, and cannot grow, takes nothing of it. A checkpoint of the
+// map takes the round's place then, and the journal before it is needed no more.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -118,14 +121,21 @@ class MapJournal {
 
   /// Moves what has gathered into `batch`, whose content is dropped.
   void Take(Batch& batch);
+  /// As Take, with room in the log for all of it. ResourceExhausted: there is none, or no memory
+  /// (IsOutOfMemory), and nothing has been taken.
+  absl::Status TakeWithRoom(Batch& batch);
+  /// The last round found no room, and none has been made since. Wait-free.
+  bool full() const { return full_.load(std::memory_order_relaxed); }
   /// Makes the entries of `batch`, the clock, and how far the log above has reached, durable.
+  /// REQUIRES: the batch was taken with room.
   absl::Status Write(const Batch& batch, uint64_t clock, Lsn log_reach);
 
   /// Where a replay has to begin so that it sees everything that is written from now on.
   Lsn Position() const;
   /// Nothing before it is needed any more, durably.
   void Truncate(Lsn start);
-  /// Whether so much is in use that the map should be checkpointed, with a map of `page_ids`.
+  /// Whether so much is in use, or so little room is left, that the map should be checkpointed,
+  /// with a map of `page_ids`.
   bool WantsCheckpoint(uint64_t page_ids) const;
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
   /// What the journal on `device` takes while it is written. Bytes.
@@ -137,6 +147,10 @@ class MapJournal {
   static LogOptions OptionsOfLog(const MapJournalOptions& options, const BlockDevice& device);
   void MakeRoom();
   void Gather(const JournalEntry& entry, SlotId superseded);  // REQUIRES: latch_
+  bool TakeAtMost(size_t entries, Batch& batch);
+  size_t MostInRecord() const;
+  uint64_t SpaceFor(size_t entries) const;
+  absl::Status Reserve(uint64_t bytes);
   void SignalIfDue();
 
   Runtime& runtime_;
@@ -152,6 +166,8 @@ class MapJournal {
   std::atomic<size_t> pending_entries_{0};
   std::atomic<size_t> most_pending_slots_{4096};
   std::atomic<bool> signalled_{false};
+  std::atomic<bool> full_{false};
+  std::atomic<bool> scarce_{false};  // the last round took, or lacked, what the log keeps back
   std::atomic<uint64_t> bytes_written_{0};
 };
 

@@ -26,6 +26,7 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       separator_(parts.separator),
       costs_(parts.costs),
       poll_page_writes_(std::move(parts.poll_page_writes)),
+      commit_round_(std::move(parts.commit_round)),
       after_pass_(std::move(parts.after_pass)),
       policy_(std::move(policy)),
       pass_mutex_(core_.runtime),
@@ -76,10 +77,12 @@ void SegmentCleaner::Run() {
 }
 
 Nanos SegmentCleaner::RetryAfter() {
-  // What keeps the file from shrinking (an open log, a page on its way to the device) may go away
-  // without a signal: look again, less and less often.
-  retry_after_ = space_.WantsShrink() ? std::min(2 * retry_after_, kNanosPerSecond) : kFirstRetry;
-  return space_.WantsShrink() ? retry_after_ : kForever;
+  // What keeps the file from shrinking (an open log, a page on its way to the device), or a round
+  // from the full journal, may go away without a signal: look again, less and less often.
+  const bool waits = space_.WantsShrink() ||
+                     (core_.journal != nullptr && core_.journal->full() && !core_.poisoned());
+  retry_after_ = waits ? std::min(2 * retry_after_, kNanosPerSecond) : kFirstRetry;
+  return waits ? retry_after_ : kForever;
 }
 
 bool SegmentCleaner::RunPass() {
@@ -105,7 +108,7 @@ bool SegmentCleaner::CommitRoundIfUseful() {
                                core_.segments.free_count() <= SpaceManager::kHardWatermark);
   if (!core_.journal->due() && !(short_of_space && pending > 0)) return false;
   const uint32_t free_before = core_.segments.free_count();
-  core_.CommitRound().IgnoreError();  // the store is poisoned then
+  commit_round_().IgnoreError();  // the store is poisoned then, or another time will do
   return core_.segments.free_count() > free_before;
 }
 
@@ -276,7 +279,7 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
     done += count;
   }
   if (method == CleaningMethod::kClean) writer_.FlushCleanerLogs();
-  if (core_.journal != nullptr) core_.CommitRound().IgnoreError();  // the store is poisoned then
+  if (core_.journal != nullptr) commit_round_().IgnoreError();  // as in CommitRoundIfUseful
   size_t freed = 0;
   for (const SegmentView& victim : taken) {
     freed += core_.segments.LiveOf(victim.id) == 0;

@@ -37,6 +37,8 @@ class SegmentCleaner {
     CostMeter& costs;
     /// Completes page writes that users have in flight.
     std::function<void()> poll_page_writes;
+    /// Runs a round of the journal, which there is, and waits for nothing but I/O.
+    std::function<absl::Status()> commit_round;
     /// Called between passes, with no lock held.
     std::function<void()> after_pass;
   };
@@ -107,6 +109,7 @@ class SegmentCleaner {
   Separator& separator_;
   CostMeter& costs_;
   const std::function<void()> poll_page_writes_;
+  const std::function<absl::Status()> commit_round_;
   const std::function<void()> after_pass_;
   const std::unique_ptr<CleaningPolicy> policy_;
 

@@ -136,6 +136,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                 .separator = *separator_,
                 .costs = costs_,
                 .poll_page_writes = [this] { PollPageWrites(); },
+                .commit_round = [this] { return TryCommitRoundOrMap(); },
                 .after_pass = [this] { CheckpointMapIfWanted(); }},
                std::move(policy)),
       queues_mutex_(runtime),

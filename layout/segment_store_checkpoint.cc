@@ -2,7 +2,16 @@
 //
 // Order of a checkpoint: data written and synced -> map and table written -> sync -> superblock ->
 // sync -> segments of the previous checkpoint free. Fuzzy otherwise: writers go on meanwhile. With
-// a journal a checkpoint takes no part of what the engine waits for: it bounds the journal.
+// a journal a checkpoint takes no part of what the engine waits for: it bounds the journal. Only
+// when that is full and cannot grow, a checkpoint of the map takes the place of a round:
+//
+//   the round's changes taken -> map, which has them all, and table written -> sync -> superblock
+//   -> sync -> the slots that the changes supersede free, and the journal, and the old checkpoint
+//
+// No round is under way meanwhile. What is changed meanwhile may be in the map that is captured,
+// and is in the next round in any case; a slot that it supersedes stays owned until that is done.
+// So after a crash every word is the captured one, or an earlier or later one of the next round
+// that was durable in part, and names a sound page whose slot nobody else has got.
 #include <algorithm>
 #include <utility>
 
@@ -23,6 +32,50 @@ absl::Status SegmentStoreImpl::Flush() {
   // Nothing has changed since the store was opened, or closed cleanly.
   if (!marked_unclean_.load(std::memory_order_acquire)) return core_.WriteStatus();
   const WriteTicket accepted = accepted_ticket();
+  LATCHKEY_RETURN_IF_ERROR(WriteOut());
+  LATCHKEY_RETURN_IF_ERROR(core_.journal != nullptr ? CommitRoundOrMap() : SyncData());
+  core_.AdvanceDurableTicket(accepted);
+  return absl::OkStatus();
+}
+
+// As Flush, but that a round that does not fit into the journal is left to the checkpoint.
+absl::Status SegmentStoreImpl::FlushForCheckpoint() {
+  if (!marked_unclean_.load(std::memory_order_acquire)) return core_.WriteStatus();
+  LATCHKEY_RETURN_IF_ERROR(WriteOut());
+  const absl::Status round = core_.journal != nullptr ? core_.CommitRound() : SyncData();
+  return core_.journal != nullptr && IsJournalFull(round) ? absl::OkStatus() : round;
+}
+
+absl::Status SegmentStoreImpl::SyncData() {
+  const absl::Status synced = device_->Sync();
+  if (synced.ok()) return synced;
+  core_.Poison(synced);
+  return core_.WriteStatus();
+}
+
+absl::Status SegmentStoreImpl::CommitRoundOrMap() {
+  const absl::Status status = core_.CommitRound();
+  if (!IsJournalFull(status)) return status;
+  MutexLock lock(checkpoint_mutex_);
+  return CommitAgainOrMap();
+}
+
+// In the cleaner's actor: whoever has the mutex may wait for what only the cleaner brings.
+absl::Status SegmentStoreImpl::TryCommitRoundOrMap() {
+  absl::Status status = core_.CommitRound();
+  if (!IsJournalFull(status) || !checkpoint_mutex_.TryLock()) return status;
+  status = CatchOutOfMemory([this] { return CommitAgainOrMap(); });
+  checkpoint_mutex_.Unlock();
+  return status;
+}
+
+absl::Status SegmentStoreImpl::CommitAgainOrMap() {
+  const absl::Status status = core_.CommitRound();  // a checkpoint may have made room meanwhile
+  return IsJournalFull(status) ? CheckpointMap() : status;
+}
+
+// Everything accepted before is in its slot afterwards, and the map says so.
+absl::Status SegmentStoreImpl::WriteOut() {
   // A write that is overtaken while it is flushed leaves nothing on the device that the map names:
   // then the copy that has overtaken it has to follow, which was accepted before the write was
   // done.
@@ -34,16 +87,6 @@ absl::Status SegmentStoreImpl::Flush() {
     if (doublewriter_ != nullptr) doublewriter_->Flush();
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   } while (core_.overtaken.load(std::memory_order_seq_cst) != overtaken);
-  if (core_.journal != nullptr) {
-    LATCHKEY_RETURN_IF_ERROR(core_.CommitRound());
-  } else {
-    const absl::Status synced = device_->Sync();
-    if (!synced.ok()) {
-      core_.Poison(synced);
-      return core_.WriteStatus();
-    }
-  }
-  core_.AdvanceDurableTicket(accepted);
   return absl::OkStatus();
 }
 
@@ -120,7 +163,7 @@ absl::Status SegmentStoreImpl::Checkpoint(std::span<const std::byte> client_root
   return WriteCheckpoint(client_root, clean);
 }
 
-absl::StatusOr<std::vector<SegmentId>> SegmentStoreImpl::TakeCheckpointSegments(bool wait) {
+absl::StatusOr<std::vector<SegmentId>> SegmentStoreImpl::TakeCheckpointSegments(MetaClaim claim) {
   const auto words = [&] { return core_.map.limit() + core_.segments.total() + kTableSlack; };
   const uint64_t per_segment = CheckpointWriter::WordsPerSegment(core_.geometry);
   std::vector<SegmentId> segments;
@@ -129,7 +172,7 @@ absl::StatusOr<std::vector<SegmentId>> SegmentStoreImpl::TakeCheckpointSegments(
   });
   segments.reserve(words() / per_segment + 8);
   while (segments.size() * per_segment < words()) {
-    const absl::StatusOr<SegmentId> segment = space_.TakeMetaSegment(wait);
+    const absl::StatusOr<SegmentId> segment = space_.TakeMetaSegment(claim);
     if (!segment.ok()) {
       for (const SegmentId taken : segments) core_.segments.ReleaseMeta(taken);
       return segment.status();
@@ -141,13 +184,19 @@ absl::StatusOr<std::vector<SegmentId>> SegmentStoreImpl::TakeCheckpointSegments(
 
 absl::Status SegmentStoreImpl::WriteCheckpoint(std::span<const std::byte> client_root, bool clean) {
   MutexLock lock(checkpoint_mutex_);
-  LATCHKEY_RETURN_IF_ERROR(Flush());
-  LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments, TakeCheckpointSegments(/*wait=*/true));
-  if (core_.journal != nullptr && !clean)
-    return CheckpointInto(std::move(segments), client_root, clean);
+  const WriteTicket accepted = accepted_ticket();
+  LATCHKEY_RETURN_IF_ERROR(FlushForCheckpoint());
+  LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments,
+                            TakeCheckpointSegments(MetaClaim::kWaits));
+  if (core_.journal != nullptr && !clean) {
+    LATCHKEY_RETURN_IF_ERROR(CheckpointInto(std::move(segments), client_root, clean));
+    core_.AdvanceDurableTicket(accepted);
+    return absl::OkStatus();
+  }
   // From here on nothing moves pages, and nothing waits for anything that a mover would bring.
   MutexLock no_pass(cleaner_.pass_mutex());
   LATCHKEY_RETURN_IF_ERROR(CheckpointInto(std::move(segments), client_root, clean));
+  core_.AdvanceDurableTicket(accepted);
   if (clean) {
     space_.TrimDevice();
     cleaner_.set_idle(true);
@@ -162,30 +211,32 @@ void SegmentStoreImpl::CheckpointMapIfWanted() {
       !core_.journal->WantsCheckpoint(core_.map.limit()) || !checkpoint_mutex_.TryLock()) {
     return;
   }
-  CatchOutOfMemory([this] {
-    CheckpointMap();
-    return absl::OkStatus();
-  }).IgnoreError();  // the journal grows on until there is memory
+  // Without memory or free segments the journal grows on until there are some.
+  CatchOutOfMemory([this] { return CheckpointMap(); }).IgnoreError();
   checkpoint_mutex_.Unlock();
 }
 
-void SegmentStoreImpl::CheckpointMap() {
-  if (!marked_unclean_.load(std::memory_order_relaxed)) return;
+absl::Status SegmentStoreImpl::CheckpointMap() {
+  if (!marked_unclean_.load(std::memory_order_relaxed)) return absl::OkStatus();
   const std::vector<std::byte> root = superblock_.client_root;
-  auto segments = TakeCheckpointSegments(/*wait=*/false);
-  // Without segments the journal grows on until there are some.
-  if (segments.ok()) CheckpointInto(*std::move(segments), root, /*clean=*/false).IgnoreError();
+  // What a full journal keeps from coming free is worth the last segments.
+  const MetaClaim claim = core_.journal->full() ? MetaClaim::kLast : MetaClaim::kSpare;
+  LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments, TakeCheckpointSegments(claim));
+  return CheckpointInto(std::move(segments), root, /*clean=*/false);
 }
 
 absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
                                               std::span<const std::byte> client_root, bool clean) {
   Superblock next;
+  // A clean map is complete by itself; one that takes the place of a round, too.
+  const bool is_round = core_.journal != nullptr && (clean || core_.journal->full());
+  const auto commit = [&] { return CaptureAndCommit(segments, next, is_round); };
   const absl::Status status = CatchOutOfMemory([&] {
     next = superblock_;
     next.generation += 1;
     next.clean = clean;
     next.client_root.assign(client_root.begin(), client_root.end());
-    return CaptureAndCommit(segments, next);
+    return is_round ? core_.CommitRoundBy(commit) : commit();
   });
   if (!status.ok()) {
     core_.Poison(status);
@@ -201,17 +252,22 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
 // With a journal writers go on meanwhile, and the words captured may be of any time from here on:
 // the replay from the position noted first brings every page to its newest word.
 absl::Status SegmentStoreImpl::CaptureAndCommit(const std::vector<SegmentId>& segments,
-                                                Superblock& next) {
-  if (core_.journal != nullptr) {
-    if (next.clean) LATCHKEY_RETURN_IF_ERROR(core_.CommitRound());
-    next.journal_start = Raw(core_.journal->Position());
-  }
+                                                Superblock& next, bool is_round) {
+  if (core_.journal != nullptr) next.journal_start = Raw(core_.journal->Position());
   LATCHKEY_RETURN_IF_ERROR(WriteMapAndTable(next.generation, segments, next));
-  // Syncs as well; and makes durable whatever was captured.
   if (!LATCHKEY_CANARY("superblock-before-what-it-names")) {
-    LATCHKEY_RETURN_IF_ERROR(core_.journal != nullptr ? core_.CommitRound() : device_->Sync());
+    LATCHKEY_RETURN_IF_ERROR(SyncCaptured(is_round));
   }
   return CommitSuperblock(next);
+}
+
+// With a journal, a round brings what was captured on to where the replay ends. Without room for it
+// the replay ends earlier: the slots that it leads to wait for that round, and are owned until
+// then.
+absl::Status SegmentStoreImpl::SyncCaptured(bool is_round) {
+  if (core_.journal == nullptr || is_round) return device_->Sync();
+  const absl::Status round = core_.CommitRound();
+  return IsJournalFull(round) ? device_->Sync() : round;
 }
 
 absl::Status SegmentStoreImpl::CommitSuperblock(Superblock& next) {

@@ -101,14 +101,29 @@ class SegmentStoreImpl final : public SegmentStore {
   std::unique_ptr<IoQueue> TakeReadQueue();
   void ReturnReadQueue(std::unique_ptr<IoQueue> queue);
 
+  bool journal_is_full() const { return core_.journal != nullptr && core_.journal->full(); }
+
+  // Flushing (segment_store_checkpoint.cc).
+  absl::Status WriteOut();
+  absl::Status SyncData();
+  absl::Status FlushForCheckpoint();
+  // A round, or a checkpoint of the map if the journal is full; the second leaves it at
+  // IsJournalFull while somebody else writes a checkpoint. ResourceExhausted: nothing has changed.
+  absl::Status CommitRoundOrMap();
+  absl::Status TryCommitRoundOrMap();
+  absl::Status CommitAgainOrMap();  // REQUIRES: checkpoint_mutex_
+
   // Checkpoints (segment_store_checkpoint.cc). Most REQUIRE: checkpoint_mutex_.
   absl::Status WriteCheckpoint(std::span<const std::byte> client_root, bool clean);
-  absl::StatusOr<std::vector<SegmentId>> TakeCheckpointSegments(bool wait);
+  absl::StatusOr<std::vector<SegmentId>> TakeCheckpointSegments(MetaClaim claim);
   absl::Status CheckpointInto(std::vector<SegmentId> segments,
                               std::span<const std::byte> client_root, bool clean);
-  absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next);
+  absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next,
+                                bool is_round);
+  absl::Status SyncCaptured(bool is_round);
   void CheckpointMapIfWanted();
-  void CheckpointMap();  // REQUIRES: checkpoint_mutex_
+  // With the last root. ResourceExhausted: no free segments, or no memory; nothing has changed.
+  absl::Status CheckpointMap();
   absl::Status CommitSuperblock(Superblock& next);
   absl::Status WriteMapAndTable(uint64_t generation, const std::vector<SegmentId>& segments,
                                 Superblock& next);

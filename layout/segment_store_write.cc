@@ -8,6 +8,9 @@
 namespace latchkey {
 namespace {
 
+// Of 50 microseconds at least.
+constexpr uint32_t kTriesWithoutRound = 1000;
+
 class StorePageWriter final : public PageWriter {
  public:
   StorePageWriter(SegmentStoreImpl& store, PageWriteQueue* queue) : store_(store), queue_(queue) {}
@@ -130,10 +133,13 @@ absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& wr
   LATCHKEY_RETURN_IF_ERROR(CheckReadable(write.id));
   LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
   const Placement placement = separator_->OnWrite(write.id);
-  for (;;) {
+  for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
     if (placement == Placement::kInPlace && Overtake(write)) break;
     if (Place(queue, write, placement, AwaitInPlaceWrite(core_, write.id))) break;
+    if (tries % kTriesWithoutRound == 0 && journal_is_full()) {
+      LATCHKEY_RETURN_IF_ERROR(CommitRoundOrMap());
+    }
   }
   const uint64_t writes = core_.counters.user_page_writes.fetch_add(1, std::memory_order_relaxed);
   cleaner_.OnPageAccepted(writes + 1);
@@ -168,21 +174,21 @@ bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, 
 }
 
 // The last resort. An id was handed out only while there is a slot for it, so trying again succeeds
-// once those who are writing or cleaning the segments with the holes are done.
+// once those who are writing or cleaning the segments with the holes are done; and once there is
+// room for a round, or for a checkpoint in its place: who waits for that is told after a while.
 bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(LogId::kCold, Claim::kUser, write)) return true;
-  if (Append(LogId::kCold, Claim::kCleaner, write)) return true;
+  // Of a full journal the last segments are for the checkpoint that takes the round's place.
+  if (!journal_is_full() && Append(LogId::kCold, Claim::kCleaner, write)) return true;
   queue.Start();
   PollPageWrites();
   writer_.TryFlushUserLogs();
-  if (core_.journal != nullptr && core_.journal->pending_slots() > 0) {
-    // What was superseded may be all the room there is.
-    if (!core_.CommitRound().ok()) return false;
-  } else {
-    core_.runtime.SleepFor(50 * kNanosPerMicro);
-  }
+  // What was superseded may be all the room there is.
+  const bool has_round = core_.journal != nullptr && core_.journal->pending_slots() > 0;
+  if (has_round && !IsJournalFull(TryCommitRoundOrMap())) return false;
+  core_.runtime.SleepFor(50 * kNanosPerMicro);
   return false;
 }
 

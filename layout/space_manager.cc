@@ -181,11 +181,11 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
   return segment;
 }
 
-absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(bool wait) {
+absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
   const auto take = [&] { return core_.segments.TakeMeta(kHardWatermark); };
   std::optional<SegmentId> segment = take();
-  if (!segment && wait) segment = WaitForSegment(take);
-  if (!segment && wait) segment = core_.segments.TakeMeta(0);
+  if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);
+  if (!segment && claim != MetaClaim::kSpare) segment = core_.segments.TakeMeta(0);
   if (segment) return *segment;
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   return MakeStatus(absl::StatusCode::kResourceExhausted,

@@ -25,6 +25,13 @@ enum class Claim {
   kCleaner,  ///< may take the last one; never waits
 };
 
+/// Which segments a checkpoint may have.
+enum class MetaClaim {
+  kSpare,  ///< above the hard watermark
+  kLast,   ///< any, at once
+  kWaits,  ///< any, those above the watermark first, which it waits for
+};
+
 /// Thread-safe.
 class SpaceManager {
  public:
@@ -42,9 +49,9 @@ class SpaceManager {
 
   /// A free segment; nullopt when there is none for this claim and none can be expected.
   std::optional<SegmentId> TakeSegment(Claim claim, SegmentKind kind);
-  /// A segment for a checkpoint; ResourceExhausted when cleaning cannot make one, or without `wait`
-  /// when none is to spare now.
-  absl::StatusOr<SegmentId> TakeMetaSegment(bool wait);
+  /// A segment for a checkpoint; ResourceExhausted when there is none for this claim, and cleaning
+  /// cannot make one.
+  absl::StatusOr<SegmentId> TakeMetaSegment(MetaClaim claim);
 
   /// Makes the file larger if it is below its target: when a store is created, and in the
   /// background.

@@ -109,23 +109,44 @@ bool StoreCore::ChangeWord(PageId page, PageWord& expected, PageWord desired, Pa
   return true;
 }
 
-absl::Status StoreCore::CommitRound() {
-  MutexLock lock(round_mutex);
-  LATCHKEY_RETURN_IF_ERROR(WriteStatus());
-  // Every write up to this ticket is in the map, so its change is among those taken below.
-  const WriteTicket accepted = accepted_ticket.load(std::memory_order_seq_cst);
-  const WriteTicket done = std::min(accepted, frames.OldestTicket() - 1);
+void StoreCore::PaceRounds() {
   const uint64_t slots = uint64_t{segments.total()} * geometry.slots_per_segment;
   journal->set_most_pending_slots(
       std::clamp<uint64_t>(slots / 32, geometry.slots_per_segment / 2, 4096));
-  journal->Take(round_batch);  // or throws with nothing changed
+}
+
+// Every write up to it is in the map, so its change is among those that are taken afterwards.
+WriteTicket StoreCore::NewestInMap(WriteTicket accepted) const {
+  return std::min(accepted, frames.OldestTicket() - 1);
+}
+
+absl::Status StoreCore::CommitRound() {
+  MutexLock lock(round_mutex);
+  LATCHKEY_RETURN_IF_ERROR(WriteStatus());
+  PaceRounds();
+  const WriteTicket accepted = accepted_ticket.load(std::memory_order_seq_cst);
+  const WriteTicket done = NewestInMap(accepted);
+  const absl::Status taken = journal->TakeWithRoom(round_batch);  // or throws with nothing changed
+  if (absl::IsResourceExhausted(taken)) return taken;
+  if (!taken.ok()) return EndRound(done, taken);
   const Lsn log_reach = LogReach();
-  absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
-    absl::Status synced;
-    if (!LATCHKEY_CANARY("journal-before-data")) synced = device.Sync();
-    if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;
-    return journal->Write(round_batch, accepted, log_reach);
-  });
+  return EndRound(done, CatchOutOfMemory([&]() -> absl::Status {
+                    absl::Status synced;
+                    if (!LATCHKEY_CANARY("journal-before-data")) synced = device.Sync();
+                    if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;
+                    return journal->Write(round_batch, accepted, log_reach);
+                  }));
+}
+
+absl::Status StoreCore::CommitRoundBy(absl::FunctionRef<absl::Status()> commit) {
+  MutexLock lock(round_mutex);
+  LATCHKEY_RETURN_IF_ERROR(WriteStatus());
+  const WriteTicket done = NewestInMap(accepted_ticket.load(std::memory_order_seq_cst));
+  journal->Take(round_batch);  // or throws with nothing changed
+  return EndRound(done, CatchOutOfMemory(commit));
+}
+
+absl::Status StoreCore::EndRound(WriteTicket done, const absl::Status& status) {
   if (!status.ok()) {
     Poison(status);
     return WriteStatus();
@@ -134,6 +155,10 @@ absl::Status StoreCore::CommitRound() {
   AdvanceDurableTicket(done);
   if (journal->WantsCheckpoint(map.limit())) journal->Signal();
   return absl::OkStatus();
+}
+
+bool IsJournalFull(const absl::Status& round) {
+  return absl::IsResourceExhausted(round) && !IsOutOfMemory(round);
 }
 
 absl::Status StoreCore::Prove(PageId page, PageWord word, std::span<const std::byte> read) {

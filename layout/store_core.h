@@ -1,6 +1,7 @@
 // What the parts of a segment store share: map, segments, copy frames, counters, the fatal error.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
 #include <atomic>
@@ -73,8 +74,13 @@ struct StoreCore {
                   SlotId superseded);
 
   /// One round of the journal (map_journal.h). What was on the device before the call is
-  /// recoverable afterwards. Waits for I/O only; an error poisons the store. REQUIRES: a journal.
+  /// recoverable afterwards. Waits for I/O only. IsJournalFull, or out of memory: nothing has
+  /// changed; any other error poisons the store. REQUIRES: a journal.
   absl::Status CommitRound();
+  /// A round that `commit` makes durable in place of the journal, which is left as it is: all
+  /// changes made before `commit` is called. No other round is under way meanwhile, so no slot that
+  /// a durable word named since is given back before it returns. Its error poisons the store.
+  absl::Status CommitRoundBy(absl::FunctionRef<absl::Status()> commit);
 
   /// Asks `durable` from now on how far the log above has reached; nullptr: nobody.
   void SetLogPosition(std::function<Lsn()> durable);
@@ -113,6 +119,10 @@ struct StoreCore {
 
  private:
   void Install(FrameIndex index);
+  // REQUIRE: round_mutex.
+  void PaceRounds();
+  WriteTicket NewestInMap(WriteTicket accepted) const;
+  absl::Status EndRound(WriteTicket done, const absl::Status& status);
 
   std::atomic<WriteTicket> durable{0};
   mutable Mutex fatal_mutex;
@@ -127,6 +137,10 @@ struct StoreCore {
   Mutex round_mutex;  // guards the batch; held across the I/O of a round
   MapJournal::Batch round_batch;
 };
+
+/// Whether a round failed for want of room in the journal, with nothing changed: then a checkpoint
+/// of the map has to take its place.
+bool IsJournalFull(const absl::Status& round);
 
 /// Copies `data` into `frame`, seals it and makes the map name it as the page's newest copy. With
 /// `only_from`, does so only if the page's word still is that one (it may not have moved when it is

@@ -1,6 +1,7 @@
 // A device that fails writes and syncs on demand.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,9 @@ class FailingWrites final : public BlockDevice {
   /// Bytes at the beginning of the next write go bad, 0: none; every write of them fails.
   std::atomic<uint64_t> go_bad_at_next_write{0};
   std::atomic<std::optional<IoClass>> fail_class{std::nullopt};
+  /// The disk is full: it does not grow beyond, and whoever tries is counted.
+  std::atomic<uint64_t> most_bytes{UINT64_MAX};
+  std::shared_ptr<std::atomic<uint64_t>> refusals = std::make_shared<std::atomic<uint64_t>>(0);
   uint64_t failed() const { return failed_; }
 
   DeviceGeometry geometry() const override { return device_->geometry(); }
@@ -40,7 +44,13 @@ class FailingWrites final : public BlockDevice {
     return std::make_unique<Queue>(*this, *std::move(queue));
   }
   absl::Status Sync() override { return fail_syncs ? Error() : device_->Sync(); }
-  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
+  absl::Status Resize(uint64_t size_bytes) override {
+    if (size_bytes <= std::max<uint64_t>(most_bytes, geometry().size_bytes)) {
+      return device_->Resize(size_bytes);
+    }
+    refusals->fetch_add(1);
+    return absl::ResourceExhaustedError("ENOSPC on purpose");
+  }
   DeviceStats stats() const override { return device_->stats(); }
   void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
   std::string Describe() const override { return "failing"; }
