@@ -40,6 +40,7 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, Options options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
+      drops_mutex_(runtime),
       cache_bytes_(options_.cache_bytes) {}
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtime,
@@ -249,7 +250,9 @@ absl::Status DatabaseImpl::Close() {
   open_ = false;
   absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
     versions_->CollectAll();
-    LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());  // nobody would know them at the next open
+    // Nobody would know them at the next open.
+    LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
+    if (const absl::Status freed = FinishDrops(); IsOutOfMemory(freed)) return freed;
     checkpointer_->Stop();
     cleaners_.reset();
     return checkpointer_->Run(/*clean=*/true);
@@ -270,11 +273,25 @@ absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool cre
 
 absl::Status DatabaseImpl::DropTree(std::string_view name) {
   if (engine_log_ != nullptr) return DropLoggedTree(name);
+  MutexLock lock(drops_mutex_);
+  LATCHKEY_RETURN_IF_ERROR(FreeDroppedTree());
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<TreeImpl> tree, catalog_->RemoveTree(name));
+  // It is dropped. What there is no memory to free of it waits.
+  dropped_tree_.emplace(*pool_, tree->btree.root());
+  const absl::Status freed = CatchOutOfMemory([this] { return FreeDroppedTree(); });
+  return IsOutOfMemory(freed) ? absl::OkStatus() : freed;
+}
+
+absl::Status DatabaseImpl::FreeDroppedTree() {
+  if (!dropped_tree_) return absl::OkStatus();
   // Versions of the tree's keys may still name its overflow chains: they go with the collection.
   versions_->CollectAll();
-  return tree->btree.Drop(
-      [this](std::string_view reference) { return overflow_->Free(reference); });
+  const absl::Status freed =
+      dropped_tree_->Run([this](std::string_view reference) { return overflow_->Free(reference); },
+                         [this](PageId page) { return pool_->FreePageById(pool_->Here(), page); },
+                         [](PageId) { return false; });
+  if (!IsOutOfMemory(freed)) dropped_tree_.reset();
+  return freed;
 }
 
 absl::Status DatabaseImpl::AcknowledgeTrees() {
@@ -336,18 +353,19 @@ absl::Status DatabaseImpl::DropIntended(std::string_view name, LogTxn& drop) {
 
 absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
                                     absl::FunctionRef<bool(PageId)> is_free) {
-  return tree.Drop(
-      [&](std::string_view reference) {
-        if (is_free(ChainOf(reference).first_page)) return absl::OkStatus();
-        return overflow_->Free(reference);
-      },
-      [&](PageId page) -> absl::Status {
-        LogSpace space;  // until the page is on its way
-        LATCHKEY_RETURN_IF_ERROR(engine_log_->Reserve(1, /*must_not_fail=*/true, &space));
-        engine_log_->LogFree(&drop, space, kInvalidPageId, {&page, 1});
-        return pool_->FreePageById(pool_->Here(), page);
-      },
-      is_free);
+  return TreeDrop(*pool_, tree.root())
+      .Run(
+          [&](std::string_view reference) {
+            if (is_free(ChainOf(reference).first_page)) return absl::OkStatus();
+            return overflow_->Free(reference);
+          },
+          [&](PageId page) -> absl::Status {
+            LogSpace space;  // until the page is on its way
+            LATCHKEY_RETURN_IF_ERROR(engine_log_->Reserve(1, /*must_not_fail=*/true, &space));
+            engine_log_->LogFree(&drop, space, kInvalidPageId, {&page, 1});
+            return pool_->FreePageById(pool_->Here(), page);
+          },
+          is_free);
 }
 
 absl::Status DatabaseImpl::FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) {
@@ -485,6 +503,7 @@ absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
   *verified = {};
   versions_->CollectAll();
   LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
+  LATCHKEY_RETURN_IF_ERROR(FinishDrops());
   // Freed pages count as free once they have reached the layout.
   if (engine_log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(engine_log_->FlushAll());
   LATCHKEY_RETURN_IF_ERROR(pool_->WriteAllDirty());

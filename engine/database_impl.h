@@ -19,6 +19,7 @@
 
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/page_cleaner.h"
+#include "engine/btree/tree_drop.h"
 #include "engine/catalog.h"
 #include "engine/latchkey.h"
 #include "engine/log/checkpointer.h"
@@ -116,6 +117,13 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// Makes a change of the catalogue as durable as a commit.
   absl::Status AcknowledgeTrees();
   absl::Status DropLoggedTree(std::string_view name);
+  // Frees what is left of the dropped tree, without a log. OutOfMemory: it waits still; another
+  // error: what could not be freed of it stays lost. REQUIRES: drops_mutex_.
+  absl::Status FreeDroppedTree();
+  absl::Status FinishDrops() {
+    MutexLock lock(drops_mutex_);
+    return FreeDroppedTree();
+  }
   absl::Status DropIntended(std::string_view name, LogTxn& drop);
   void TryPurgeGhost(TreeId tree, std::string_view key);
   void FreeChain(const OverflowReference& chain);
@@ -142,6 +150,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<VersionStore> versions_;
   std::unique_ptr<TransactionContext> context_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  Mutex drops_mutex_;                     // without a log; before the catalogue's; guards the next
+  std::optional<TreeDrop> dropped_tree_;  // not all of its pages could be freed so far
   std::atomic<uint64_t> cache_bytes_;
   std::optional<Statistics::Recovery> recovery_;  // of the open
   bool open_ = false;

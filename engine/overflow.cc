@@ -206,33 +206,31 @@ absl::Status OverflowStore::VisitPages(std::string_view reference_bytes,
   return absl::OkStatus();
 }
 
-// Logs that `pages` go, and gives them back.
+// Logs that `pages` go, and gives them back: all of them, or none, when memory runs out before.
 absl::Status OverflowStore::FreePages(LogTxn* txn, PageId chain, std::span<const PageId> pages) {
+  PoolActor& actor = pool_.Here();  // from here on nothing takes memory but the log
   LogSpace space;
   if (log_ != nullptr) {
     // A transaction has set space aside for the pages that it wrote.
     if (txn == nullptr) LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/true, &space));
     log_->LogFree(txn, space, chain, pages);
   }
-  for (const PageId page : pages) {
-    LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(pool_.Here(), page));
-  }
+  for (const PageId page : pages) LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(actor, page));
   return absl::OkStatus();
 }
 
 // Cuts the chain behind list page `before`: `pages`, all that follows, go.
 absl::Status OverflowStore::FreeTail(LogTxn* txn, PageId before, const std::vector<PageId>& pages) {
+  PoolActor& actor = pool_.Here();  // as in FreePages
   LogSpace space;
   if (txn == nullptr) LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/true, &space));
   {
     ExclusiveGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(pool_.FixExclusive(pool_.Here(), before, &guard));
+    LATCHKEY_RETURN_IF_ERROR(pool_.FixExclusive(actor, before, &guard));
     RacyStore<uint64_t>(guard.Mutable() + kNext, Raw(kInvalidPageId));
     log_->LogImages(txn, space, {{&guard}}, pages);
   }
-  for (const PageId page : pages) {
-    LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(pool_.Here(), page));
-  }
+  for (const PageId page : pages) LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(actor, page));
   return absl::OkStatus();
 }
 
@@ -272,6 +270,7 @@ absl::Status OverflowStore::Free(std::string_view reference_bytes, LogTxn* txn) 
   for (; log_ != nullptr && groups.size() > 1; groups.pop_back()) {
     LATCHKEY_RETURN_IF_ERROR(FreeTail(txn, groups[groups.size() - 2].front(), groups.back()));
   }
+  // Without a log all of it, after what takes memory.
   for (; !groups.empty(); groups.pop_back()) {
     LATCHKEY_RETURN_IF_ERROR(FreePages(txn, groups.back().front(), groups.back()));
   }

@@ -70,7 +70,9 @@ class OverflowStore {
   absl::StatusOr<OverflowReference> Write(std::string_view value, LogTxn* txn = nullptr);
   /// Replaces *value by what `reference` refers to.
   absl::Status Read(std::string_view reference, std::string* value);
-  /// `txn`: which has written the chain and not ended; nullptr: nobody needs it any more.
+  /// `txn`: which has written the chain and not ended; nullptr: nobody needs it any more. When it
+  /// fails for want of memory it may be called again: without a log nothing has been freed then,
+  /// with one what is left is a chain still.
   absl::Status Free(std::string_view reference, LogTxn* txn = nullptr);
   /// Keeps a chain that nobody needs and that there was no memory to free, for FreeWaiting: needs
   /// none itself. False: kMostWaiting wait already, and its pages stay lost while the file lives.

@@ -499,6 +499,7 @@ absl::Status TransactionImpl::Rollback() {
   const absl::Status done = context_.versions.Rollback(
       txn_, [this](const Undo& undo) { return RestoreIn(undo); },
       [this](bool all_restored) { return EndRollback(all_restored); });
+  if (log_ == nullptr) FreeOwnChainsInRollback();  // of one that has written nothing but a chain
   if (log_ != nullptr) log_->ReleaseSpace(log_txn_);
   trees_.clear();
   ++writes_;

@@ -16,7 +16,7 @@
 //  2. A key is in the one leaf whose fences [lower, upper) contain it, or nowhere.
 //  3. An inner page with n separators has n + 1 children, all of one level less.
 //
-// Thread-safety: everything may be called from every actor at once, except Create, Drop and Check.
+// Thread-safety: everything may be called from every actor at once, except Create and Check.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -81,15 +81,6 @@ class BTree {
   /// As Create, but leaves the root latched and logs nothing: for who makes a tree and enters it
   /// somewhere in one atomic change.
   static absl::Status CreateRoot(BufferPool& pool, ExclusiveGuard* root);
-  /// Gives every page of the tree to `free_page`, which frees it, children before parents; overflow
-  /// chains to `free_overflow(reference)`, before their leaf. Pages of which `is_free` says so, and
-  /// all below them, are gone already: a drop that is continued. REQUIRES: nobody uses the tree any
-  /// more.
-  absl::Status Drop(absl::FunctionRef<absl::Status(std::string_view)> free_overflow,
-                    absl::FunctionRef<absl::Status(PageId)> free_page,
-                    absl::FunctionRef<bool(PageId)> is_free);
-  /// As above, of a tree that is whole and not logged.
-  absl::Status Drop(absl::FunctionRef<absl::Status(std::string_view)> free_overflow);
 
   PageId root() const { return root_; }
   uint32_t page_size() const { return page_size_; }
@@ -168,10 +159,6 @@ class BTree {
                             absl::FunctionRef<absl::Status(PageId)> visit,
                             absl::FunctionRef<absl::Status(std::string_view)> visit_overflow,
                             TreeCounts* counts) const;
-  absl::Status DropSubtree(PageId page,
-                           absl::FunctionRef<absl::Status(std::string_view)> free_overflow,
-                           absl::FunctionRef<absl::Status(PageId)> free_page,
-                           absl::FunctionRef<bool(PageId)> is_free);
 
   BufferPool& pool_;
   const uint32_t page_size_;

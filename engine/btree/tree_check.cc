@@ -1,4 +1,4 @@
-// Walks over a whole tree: Check proves it, Drop frees it.
+// Check: a walk over a whole tree that proves it.
 #include "engine/btree/tree.h"
 #include "storage/base/status_macros.h"
 
@@ -77,46 +77,6 @@ absl::Status BTree::Check(absl::FunctionRef<absl::Status(PageId)> visit,
   TreeCounts ignored;
   return CheckSubtree(root_, 0, /*is_root=*/true, OwnedFences{}, visit, visit_overflow,
                       counts != nullptr ? counts : &ignored);
-}
-
-absl::Status BTree::DropSubtree(PageId page,
-                                absl::FunctionRef<absl::Status(std::string_view)> free_overflow,
-                                absl::FunctionRef<absl::Status(PageId)> free_page,
-                                absl::FunctionRef<bool(PageId)> is_free) {
-  if (is_free(page)) return absl::OkStatus();
-  std::vector<PageId> children;
-  std::vector<std::string> overflows;
-  {
-    SharedGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(pool_.FixShared(pool_.Here(), page, &guard));
-    const LatchedNodeView node(guard.data(), page_size_);
-    if (!node.is_leaf()) {
-      for (uint32_t slot = 0; slot <= node.count(); ++slot) children.push_back(node.Child(slot));
-    } else {
-      for (uint32_t slot = 0; slot < node.count(); ++slot) {
-        if (node.flags(slot) & kOverflow) overflows.emplace_back(node.Value(slot));
-      }
-    }
-  }
-  for (const PageId child : children) {
-    LATCHKEY_RETURN_IF_ERROR(DropSubtree(child, free_overflow, free_page, is_free));
-  }
-  for (const std::string& reference : overflows) {
-    LATCHKEY_RETURN_IF_ERROR(free_overflow(reference));
-  }
-  return free_page(page);
-}
-
-absl::Status BTree::Drop(absl::FunctionRef<absl::Status(std::string_view)> free_overflow,
-                         absl::FunctionRef<absl::Status(PageId)> free_page,
-                         absl::FunctionRef<bool(PageId)> is_free) {
-  return DropSubtree(root_, free_overflow, free_page, is_free);
-}
-
-absl::Status BTree::Drop(absl::FunctionRef<absl::Status(std::string_view)> free_overflow) {
-  return Drop(
-      free_overflow, [this](PageId page) { return pool_.FreePageById(pool_.Here(), page); },
-      [](PageId) { return false; });
 }
 
 }  // namespace latchkey

@@ -3,12 +3,15 @@
 #include <absl/status/status.h>
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/btree/tree_drop.h"
 #include "engine/transaction_impl.h"
 #include "storage/base/rng.h"
 #include "storage/testing/map_page_store.h"
@@ -171,8 +174,43 @@ TEST_CASE("A dropped tree gives every page back") {
   for (uint64_t i = 0; i < 5'000; ++i) f.Put(std::to_string(i * 7919), std::string(50, 'x'));
   REQUIRE(f.pool->WriteAllDirty().ok());
   CHECK(f.store.stats().live_pages > 50);
-  REQUIRE(f.tree->Drop([](std::string_view) { return absl::OkStatus(); }).ok());
+  TreeDrop drop(*f.pool, f.tree->root());
+  REQUIRE(drop.Run([](std::string_view) { return absl::OkStatus(); },
+                   [&](PageId page) { return f.pool->FreePageById(f.pool->Here(), page); },
+                   [](PageId) { return false; })
+              .ok());
   CHECK(f.store.stats().live_pages == 0);
+}
+
+// What it has freed is somebody else's in between: nothing may be freed twice, and nothing looked
+// at.
+TEST_CASE("A drop that fails again and again frees every page once") {
+  Fixture f(200);
+  for (uint64_t i = 0; i < 3'000; ++i) f.Put(std::to_string(i * 7919), std::string(50, 'x'));
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  const uint64_t pages = f.store.stats().live_pages;
+  TreeDrop drop(*f.pool, f.tree->root());
+  Rng rng(5);
+  std::set<PageId> freed;
+  uint64_t failures = 0;
+  absl::Status done;
+  do {
+    done = drop.Run([](std::string_view) { return absl::OkStatus(); },
+                    [&](PageId page) -> absl::Status {
+                      if (rng.Below(3) == 0) return absl::ResourceExhaustedError("on purpose");
+                      CHECK(freed.insert(page).second);
+                      // Its content is gone, though nobody has got its id yet.
+                      ExclusiveGuard guard;
+                      REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &guard).ok());
+                      std::memset(guard.Mutable() + kPageHeaderSize, 0xff, 64);
+                      return absl::OkStatus();
+                    },
+                    [](PageId) { return false; });
+    failures += !done.ok();
+  } while (absl::IsResourceExhausted(done));
+  CHECK(done.ok());
+  CHECK(freed.size() == pages);
+  CHECK(failures > 0);
 }
 
 TEST_CASE("A split that finds no room in the store fails and leaves the tree sound") {

@@ -133,18 +133,8 @@ class Campaign {
     if (!ran.ok()) return Fail(fmt::format("{}: {}", when, ran.ToString()));
     const bool may_be_refused = at_.setting.durability == Durability::kNone && !closed_;
     if (may_be_refused && absl::IsFailedPrecondition(found.status())) return;
-    if (MayLeak() && found.status().message().find("have leaked") != absl::string_view::npos) {
-      ++report_.leaks;
-      return;
-    }
     if (!found.ok()) return Fail(fmt::format("{}: {}", when, found.status().ToString()));
     if (!oracle.AcceptsAtOpen(*found)) Fail(fmt::format("{}: {}", when, oracle.Explain(*found)));
-  }
-
-  // What runs out of memory in the middle of a drop or a rollback may leave pages that nobody
-  // names. With a log the next open takes them away.
-  bool MayLeak() const {
-    return at_.source == "allocation" && at_.setting.durability == Durability::kNone;
   }
 
   static std::vector<DiskImage> Contents(const CrashRecorder& disks) {

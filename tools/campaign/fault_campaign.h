@@ -14,7 +14,7 @@
 //  7. that the next open of what is on the disks then, and of what is there after a power loss,
 //     recovers every acknowledged commit, and those of unknown outcome whole or not at all. With
 //     group durability some of the newest may be missing, and without a log a database that was not
-//     closed is refused; there, pages may be left without an owner when memory runs out.
+//     closed is refused. Every page has one owner then.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,7 @@ struct FaultReport {
   uint64_t sync_failed = 0, written_again = 0, read_back = 0;
   uint64_t reopens = 0;  ///< opened again and compared, after power losses too
   uint64_t power_losses = 0;
-  uint64_t leaks = 0;  ///< pages without an owner, without a log and for want of memory
-  uint64_t hash = 0;   ///< of what all lives came to: same options, same hash
+  uint64_t hash = 0;                        ///< of what all lives came to: same options, same hash
   std::map<std::string, uint64_t> runs_of;  ///< by "phase"
   std::vector<FaultFailure> failures;
 };

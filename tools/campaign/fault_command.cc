@@ -119,13 +119,13 @@ int RunFaultCommand(const std::vector<std::string>& arguments) {
   for (const auto& [phase, runs] : report.runs_of) fmt::print("{}: {} runs\n", phase, runs);
   fmt::print(
       "counts: faults{} runs={} injected={} commits={} refused={} read_only={} "
-      "sync_failed={} written_again={} read_back={} reopens={} power_losses={} leaks={} "
+      "sync_failed={} written_again={} read_back={} reopens={} power_losses={} "
       "mistakes={} "
       "history={:016x} "
       "cpu_seconds={:.1f}\n",
       flags.kind == "io" ? "" : "-" + flags.kind, report.runs, report.injected, report.commits,
       report.refused, report.read_only, report.sync_failed, report.written_again, report.read_back,
-      report.reopens, report.power_losses, report.leaks, report.failures.size(), report.hash,
+      report.reopens, report.power_losses, report.failures.size(), report.hash,
       ProcessorSeconds() - start);
   return report.failures.empty() ? 0 : 1;
 }

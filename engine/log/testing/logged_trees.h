@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/btree/tree_drop.h"
 #include "engine/log/engine_log.h"
 #include "engine/log/testing/memory_log.h"
 #include "engine/transaction_impl.h"
@@ -59,15 +60,15 @@ class LoggedTrees : public GcClient {
     LogTxn drop;
     drop.set_id(txn.id());
     REQUIRE(engine_log->LogDropTree(drop, tree.id, tree.btree.root(), tree.name).ok());
-    REQUIRE(tree.btree
-                .Drop([&](std::string_view chain) { return overflow.Free(chain); },
-                      [&](PageId page) {
-                        LogSpace space;
-                        REQUIRE(engine_log->Reserve(1, false, &space).ok());
-                        engine_log->LogFree(nullptr, space, kInvalidPageId, {{page}});
-                        return pool->FreePageById(pool->Here(), page);
-                      },
-                      [](PageId) { return false; })
+    REQUIRE(TreeDrop(*pool, tree.btree.root())
+                .Run([&](std::string_view chain) { return overflow.Free(chain); },
+                     [&](PageId page) {
+                       LogSpace space;
+                       REQUIRE(engine_log->Reserve(1, false, &space).ok());
+                       engine_log->LogFree(nullptr, space, kInvalidPageId, {{page}});
+                       return pool->FreePageById(pool->Here(), page);
+                     },
+                     [](PageId) { return false; })
                 .ok());
     engine_log->LogEnd(drop);
     versions.Commit(txn);
