@@ -12,8 +12,9 @@
 namespace latchkey {
 namespace {
 
-// After a checkpoint that failed: the reason (a full disk, a lost device) seldom passes quickly.
-constexpr Nanos kRetryInterval = kNanosPerSecond;
+// Between a checkpoint that failed and the next try. Some reasons pass quickly (memory, a slot that
+// comes free), others not (a full disk).
+constexpr Nanos kFirstPause = 10 * kNanosPerMilli, kLongestPause = kNanosPerSecond;
 
 }  // namespace
 
@@ -101,28 +102,44 @@ void Checkpointer::Stop() {
 
 void Checkpointer::Watch(uint64_t log_bytes) {
   SpaceWatch& watch = log_->log().space_watch();
+  Nanos pause = kFirstPause;
+  uint64_t owed_behind =
+      UINT64_MAX;  // the number of checkpoints when one failed that is owed still
   while (stop_.load(std::memory_order_acquire) == 0) {
     const uint64_t due = redo_lsn_.load(std::memory_order_relaxed) + log_bytes;
     // Another checkpoint may have been taken meanwhile: then there is nothing to do yet.
-    if (watch.asked() || Raw(log_->log().durable()) >= due) {
-      RunRound();
-    } else {
+    const bool is_owed = owed_behind == checkpoints();
+    if (!is_owed && !watch.asked() && Raw(log_->log().durable()) < due) {
       watch.Await(Lsn{due});
+      continue;
     }
+    if (RunRound()) {
+      pause = kFirstPause;
+      continue;
+    }
+    const bool may_succeed = MaySucceed();
+    owed_behind = may_succeed ? checkpoints() : UINT64_MAX;
+    pool_.runtime().WaitOnWord(stop_, 0, may_succeed ? pause : kLongestPause);
+    pause = std::min(2 * pause, kLongestPause);
   }
 }
 
-void Checkpointer::RunRound() {
+// False: nothing is written any more until the next open.
+bool Checkpointer::MaySucceed() const {
+  return log_->CheckWritable().ok() && pool_.store().WriteStatus().ok();
+}
+
+bool Checkpointer::RunRound() {
   SpaceWatch& watch = log_->log().space_watch();
   watch.StartRound();
   const absl::Status done = CatchOutOfMemory([this] { return Run(/*clean=*/false); });
   watch.EndRound();
-  if (done.ok()) return;
+  if (done.ok()) return true;
   CatchOutOfMemory([&] {
     LogTo(log_sink_, LogLevel::kError, "checkpoint: " + std::string(done.message()));
     return absl::OkStatus();
   }).IgnoreError();
-  pool_.runtime().WaitOnWord(stop_, 0, kRetryInterval);
+  return false;
 }
 
 }  // namespace latchkey

@@ -48,7 +48,8 @@ class Checkpointer {
 
   /// Starts the actor that takes a checkpoint whenever the log since the last one reaches
   /// `log_bytes`, or runs out of room; it sleeps until one of them happens. `begins`: takes the
-  /// first at once. REQUIRES: a log; not started.
+  /// first at once. One that failed is taken again, after 10 ms first and later and later up to 1
+  /// s, unless the log or the store can never be written again. REQUIRES: a log; not started.
   void Start(uint64_t log_bytes, bool begins);
   /// Ends the actor, after the checkpoint that it may be taking.
   void Stop();
@@ -59,7 +60,8 @@ class Checkpointer {
  private:
   absl::Status RunLogged(bool clean);
   void Watch(uint64_t log_bytes);
-  void RunRound();
+  bool RunRound();
+  bool MaySucceed() const;
 
   BufferPool& pool_;
   EngineLog* const log_;

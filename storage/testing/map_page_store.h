@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -24,6 +25,8 @@ class MapPageStore final : public PageStore {
   std::atomic<bool> fail_writes{false};
   /// While set, allocations fail with ResourceExhausted.
   std::atomic<bool> full{false};
+  /// What checkpoints answer; nullptr: OK. Set before the store is used.
+  std::function<absl::Status()> on_checkpoint;
 
   uint32_t page_size() const override { return page_size_; }
 
@@ -73,7 +76,9 @@ class MapPageStore final : public PageStore {
   WriteTicket accepted_ticket() const override { return ticket_; }
   WriteTicket durable_ticket() const override { return ticket_; }
   absl::Status Flush() override { return absl::OkStatus(); }
-  absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
+  absl::Status Checkpoint(std::span<const std::byte>, bool) override {
+    return on_checkpoint != nullptr ? on_checkpoint() : absl::OkStatus();
+  }
   absl::Status WriteStatus() const override { return absl::OkStatus(); }
   void SetCheckpointGate(std::function<absl::Status()>) override {}
   void SetLogPosition(std::function<Lsn()>) override {}
