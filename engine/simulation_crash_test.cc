@@ -214,7 +214,7 @@ void CrashOften(const Options& options, uint64_t seed, int crashes) {
   CrashReplay replay(*recording.disks);
   Rng rng(seed);
   const uint64_t span = replay.end() - recording.opened;
-  REQUIRE(span > 100);
+  REQUIRE(span > 50);
   for (int crash = 0; crash < crashes; ++crash) {
     const auto step = static_cast<uint64_t>(crash);
     const uint64_t position = recording.opened + span * step / static_cast<uint64_t>(crashes) +

@@ -445,7 +445,8 @@ void TransactionImpl::LogUndo(TreeImpl& tree, const Undo& undo, std::string_view
        .now = RecordStateOf(undo.old.state),
        .now_bytes = undo.old.bytes,
        .before = own_chain.empty() ? RecordState::kAbsent : RecordState::kOverflow,
-       .before_bytes = own_chain},
+       .before_bytes = own_chain,
+       .undone_from = Lsn{Raw(undo.as_of) + 1}},
       leaf.Mutable());
   if (undo.old.state == OldState::kOverflow) log_->ForgetSuperseded(ChainOf(undo.old.bytes));
 }
@@ -479,7 +480,7 @@ absl::Status TransactionImpl::Commit() {
 
 absl::StatusOr<Savepoint> TransactionImpl::SetSavepoint() {
   LATCHKEY_RETURN_IF_ERROR(CheckWritable());
-  return Savepoint(context_.versions.SetSavepoint(txn_));
+  return Savepoint(context_.versions.SetSavepoint(txn_, log_txn_.last()));
 }
 
 absl::Status TransactionImpl::RollbackTo(const Savepoint& savepoint) {

@@ -4,11 +4,10 @@
 #include <array>
 #include <utility>
 
+#include "engine/log/page_lsn.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
-#include "storage/base/racy_memory.h"
 #include "storage/base/status_macros.h"
-#include "storage/page_format.h"
 
 namespace latchkey {
 namespace {
@@ -21,19 +20,15 @@ constexpr uint64_t kReserveShare = 128, kMaxReserveStep = 64u << 10;
 constexpr uint64_t kSplitBytesPerByte = 4;
 
 uint64_t ChangeSpace(const Log& log, uint32_t page_size) {
-  const size_t key = kLogChangeOverhead + kMaxNodeKeySize;
   const size_t value = MaxInlineValue(page_size, 0);
-  return log.RecordSpace(key + 2 * value) + log.RecordSpace(key + value) +
+  return log.RecordSpace(kLogChangeOverhead + kMaxNodeKeySize + 2 * value) +
+         log.RecordSpace(kLogCompensationOverhead + kMaxNodeKeySize + value) +
          kSplitBytesPerByte * value;
 }
 
 // An image of a whole page with its entry and a freed id, each.
 size_t ImagesSize(size_t pages, uint32_t page_size) {
   return kLogRecordHeaderSize + 8 + pages * (size_t{page_size} + 20);
-}
-
-void SetPageLsn(std::byte* page, Lsn lsn) {
-  RacyStore<uint64_t>(page + offsetof(PageHeader, lsn), Raw(lsn));
 }
 
 absl::Status OutcomeUnknown(absl::string_view why) {
@@ -215,42 +210,39 @@ void EngineLog::Leave(LogTxn& txn) {
 
 // ---- Changes of records
 
-Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const RecordChange& change,
-                            std::byte* page, std::optional<Lsn> undo_next) {
-  return log_.Append(ChangeRecordSize(change), [&](Lsn lsn, std::byte* to) {
-    LogRecordHeader header = Enter(txn, type, lsn);
-    if (undo_next) header.previous = *undo_next;
-    EncodeChange(header, change, to);
+Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
+                            std::byte* page) {
+  return log_.Append(change.size(), [&](Lsn lsn, std::byte* to) {
+    change.Encode(Enter(txn, type, lsn), static_cast<uint32_t>(PageLsn(page)), to);
     SetPageLsn(page, lsn);
   });
 }
 
-Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& whole, std::byte* page) {
-  RecordChange change = whole;
-  Condense(&change);
-  const uint64_t undo = log_.RecordSpace(
-      kLogChangeOverhead + change.key.size() +
-      std::max(change.before_bytes.size(), kOverflowReferenceSize) + kOverflowReferenceSize);
-  const uint64_t growth =
-      kSplitBytesPerByte *
-      (std::max(whole.before_bytes.size(), whole.now_bytes.size()) - whole.now_bytes.size());
-  if (!Spend(txn.budget_, log_.RecordSpace(ChangeRecordSize(change)) + undo + growth)) {
+Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& change, std::byte* page) {
+  const ChangeEncoding encoding(LogRecordType::kChange, change);
+  const size_t before = change.before_bytes.size(), now = change.now_bytes.size();
+  const uint64_t undo =
+      log_.RecordSpace(kLogCompensationOverhead + change.key.size() +
+                       std::max(before, kOverflowReferenceSize) + kOverflowReferenceSize);
+  const uint64_t growth = kSplitBytesPerByte * (std::max(before, now) - now);
+  if (!Spend(txn.budget_, log_.RecordSpace(encoding.size()) + undo + growth)) {
     return KeepOffDevice(page);
   }
   txn.undo_ += undo;
   txn.growth_ += growth;
-  return AppendChange(&txn, LogRecordType::kChange, change, page, std::nullopt);
+  return AppendChange(&txn, LogRecordType::kChange, encoding, page);
 }
 
-Lsn EngineLog::LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page,
-                               std::optional<Lsn> undo_next) {
-  if (!Spend(txn.undo_, log_.RecordSpace(ChangeRecordSize(change)))) return KeepOffDevice(page);
-  return AppendChange(&txn, LogRecordType::kCompensation, change, page, undo_next);
+Lsn EngineLog::LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page) {
+  const ChangeEncoding encoding(LogRecordType::kCompensation, change);
+  if (!Spend(txn.undo_, log_.RecordSpace(encoding.size()))) return KeepOffDevice(page);
+  return AppendChange(&txn, LogRecordType::kCompensation, encoding, page);
 }
 
 Lsn EngineLog::LogSystemChange(LogSpace& space, const RecordChange& change, std::byte* page) {
-  if (!Spend(space.bytes_, log_.RecordSpace(ChangeRecordSize(change)))) return KeepOffDevice(page);
-  return AppendChange(nullptr, LogRecordType::kChange, change, page, std::nullopt);
+  const ChangeEncoding encoding(LogRecordType::kChange, change);
+  if (!Spend(space.bytes_, log_.RecordSpace(encoding.size()))) return KeepOffDevice(page);
+  return AppendChange(nullptr, LogRecordType::kChange, encoding, page);
 }
 
 // ---- Pages

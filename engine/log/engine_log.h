@@ -133,15 +133,13 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   absl::Status ReserveValuePage(LogTxn& txn);
 
   /// kChange. Sets the page's LSN. REQUIRES: `page` latched exclusively, not changed yet (views in
-  /// `whole` may point into it); ReserveChange.
-  Lsn LogChange(LogTxn& txn, const RecordChange& whole, std::byte* page);
-  /// kCompensation: a step of a rollback. `undo_next`: where undo goes on; without it, at the
-  /// transaction's record before this one (rollback at run time: the whole is undone again if the
-  /// transaction does not end, which does no harm while its locks are held). `change.before`: what
-  /// the transaction's own value was if that is an overflow chain, else kAbsent. REQUIRES: as
+  /// `change` may point into it); ReserveChange.
+  Lsn LogChange(LogTxn& txn, const RecordChange& change, std::byte* page);
+  /// kCompensation: a step of a rollback, here or in recovery: `change.now` is what the record was
+  /// before the transaction's changes of it from `change.undone_from` on. `change.before`: what the
+  /// transaction's own value was if that is an overflow chain, else kAbsent. REQUIRES: as
   /// LogChange.
-  Lsn LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page,
-                      std::optional<Lsn> undo_next = std::nullopt);
+  Lsn LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page);
   /// A new page of a value, filled and latched: kAllocation, then its image. REQUIRES:
   /// ReserveValuePage.
   void LogValuePage(LogTxn& txn, ExclusiveGuard& page);
@@ -265,8 +263,7 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   LogRecordHeader Enter(LogTxn* txn, LogRecordType type, Lsn lsn);
   void Leave(LogTxn& txn);
   void MarkSpace(LogSpace& space, Lsn lsn);
-  Lsn AppendChange(LogTxn* txn, LogRecordType type, const RecordChange& change, std::byte* page,
-                   std::optional<Lsn> undo_next);
+  Lsn AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change, std::byte* page);
   void LeaveUnlogged(LogTxn& txn);
   absl::Status Poisoned(absl::Status why);
   bool is_writable() const { return !failed_.load(std::memory_order_relaxed) && !log_.poisoned(); }

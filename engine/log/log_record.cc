@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/btree/node.h"
+#include "engine/log/page_lsn.h"
 #include "storage/base/check.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/status_macros.h"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr size_t kImageEntrySize = 16;
 constexpr size_t kIdSize = 4;
-constexpr uint8_t kCondensed = 8;
+constexpr uint8_t kDifference = 8;
+constexpr uint8_t kOldChange = 1, kOldCompensation = 2;
 
 struct HeaderBytes {
   uint8_t type;
@@ -30,9 +32,7 @@ struct ChangeBytes {
   uint32_t page;
   uint16_t now_size;
   uint16_t before_size;
-};
-struct CondensedBytes {
-  uint16_t front, back;
+  uint32_t page_lsn;
 };
 struct ImagesBytes {
   uint32_t page_size;
@@ -55,7 +55,7 @@ struct CheckpointBytes {
 struct TransactionBytes {
   uint64_t id, first, last;
 };
-static_assert(sizeof(ChangeBytes) == 8 && sizeof(ImagesBytes) == 8 &&
+static_assert(sizeof(ChangeBytes) == 12 && sizeof(ImagesBytes) == 8 &&
               sizeof(CheckpointBytes) == 24);
 static_assert(sizeof(ImageBytes) == kImageEntrySize && sizeof(TransactionBytes) == 24);
 
@@ -144,25 +144,19 @@ bool BytesFit(RecordState state, size_t size) {
   return HasBytes(state) || size == 0;
 }
 
-// Puts the whole of a condensed `now` together.
-absl::Status Restore(CondensedBytes same, LogRecord* record) {
-  RecordChange& change = record->change;
-  const std::string_view before = change.before_bytes;
-  const size_t size = size_t{same.front} + change.now_bytes.size() + same.back;
-  if (change.now != RecordState::kValue || change.before != RecordState::kValue ||
-      size_t{same.front} + same.back > before.size() || size > kMaxPageSize / 4) {
-    return Bad("a condensed change that does not fit its old value");
+absl::Status DecodeDifference(ChangeBytes sizes, Reader& in, RecordChange* change) {
+  change->is_difference = true;
+  change->difference = {.bytes = {}, .before_size = sizes.before_size, .now_size = sizes.now_size};
+  const bool whole = in.Text(in.left(), &change->difference.bytes);
+  if (!whole || change->now != RecordState::kValue || change->before != RecordState::kValue ||
+      !IsSound(change->difference)) {
+    return Bad("a difference that is none between two values");
   }
-  std::vector<char>& whole = record->now_buffer;
-  whole.assign(before.begin(), before.begin() + same.front);
-  whole.insert(whole.end(), change.now_bytes.begin(), change.now_bytes.end());
-  whole.insert(whole.end(), before.end() - same.back, before.end());
-  change.now_bytes = {whole.data(), whole.size()};
   return absl::OkStatus();
 }
 
 absl::Status DecodeChange(const HeaderBytes& header, Reader& in, LogRecord* record) {
-  RecordChange& change = record->change;
+  RecordChange& change = record->change = {};
   const uint8_t now = header.states & 7;
   const uint8_t before = header.states >> 4;
   ChangeBytes sizes;
@@ -171,6 +165,7 @@ absl::Status DecodeChange(const HeaderBytes& header, Reader& in, LogRecord* reco
   }
   change.tree = TreeId{header.number};
   change.page = PageId{sizes.page};
+  change.page_lsn = sizes.page_lsn;
   change.now = static_cast<RecordState>(now);
   change.before = static_cast<RecordState>(before);
   if (!BytesFit(change.now, sizes.now_size) || !BytesFit(change.before, sizes.before_size)) {
@@ -179,14 +174,16 @@ absl::Status DecodeChange(const HeaderBytes& header, Reader& in, LogRecord* reco
   if (sizes.now_size > kMaxPageSize / 4 || sizes.before_size > kMaxPageSize / 4) {
     return Bad("a change with a value that no leaf holds");
   }
-  const bool is_condensed = (header.states & kCondensed) != 0;
-  CondensedBytes same{};
-  if (!in.Text(header.key_size, &change.key) || (is_condensed && !in.Get(&same)) ||
-      !in.Text(sizes.now_size, &change.now_bytes) ||
+  if (record->header.type == LogRecordType::kCompensation && !in.Get(&change.undone_from)) {
+    return Bad("a compensation that is cut off");
+  }
+  if (!in.Text(header.key_size, &change.key)) return Bad("a change that is cut off");
+  if ((header.states & kDifference) != 0) return DecodeDifference(sizes, in, &change);
+  if (!in.Text(sizes.now_size, &change.now_bytes) ||
       !in.Text(sizes.before_size, &change.before_bytes)) {
     return Bad("a change that is cut off");
   }
-  return is_condensed ? Restore(same, record) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status DecodeImageEntries(size_t count, Reader& in, LogRecord* record) {
@@ -263,6 +260,11 @@ absl::Status DecodeDropTree(const HeaderBytes& header, Reader& in, LogRecord* re
 }
 
 absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  if (header.type == kOldChange || header.type == kOldCompensation) {
+    return Bad(
+        "a change in an earlier format; open the database with the version that wrote it, "
+        "and close it");
+  }
   switch (record->header.type) {
     case LogRecordType::kChange:
     case LogRecordType::kCompensation:
@@ -313,7 +315,7 @@ void ExpandImage(const PageImage& image, uint32_t page_size, Lsn lsn, std::byte*
   const size_t front = image.hole_begin - kPageHeaderSize;
   LATCHKEY_CHECK(image.bytes.size() == front + page_size - image.hole_end);
   RacyZero(page, kPageHeaderSize);
-  RacyStore<uint64_t>(page + offsetof(PageHeader, lsn), Raw(lsn));
+  SetPageLsn(page, lsn);
   RacyStore<uint8_t>(page + offsetof(PageHeader, page_type), image.page_type);
   RacyCopyIn(page + kPageHeaderSize, image.bytes.data(), front);
   RacyZero(page + image.hole_begin, image.hole_end - image.hole_begin);
@@ -341,48 +343,53 @@ PageImage ImageOf(PageId id, std::span<const std::byte> page) {
   return image;
 }
 
-void Condense(RecordChange* change) {
-  constexpr size_t kWorthwhile = 16;
-  const std::string_view now = change->now_bytes, before = change->before_bytes;
-  const size_t most = std::min(now.size(), before.size());
-  if (change->now != RecordState::kValue || change->before != RecordState::kValue ||
-      most < kWorthwhile) {
-    return;
-  }
-  const auto word = [](std::string_view bytes, size_t at) {
-    uint64_t value;
-    std::memcpy(&value, bytes.data() + at, sizeof(value));
-    return value;
-  };
-  // Whole words only: what they miss costs less than looking at each byte.
-  constexpr size_t kWord = sizeof(uint64_t);
-  size_t front = 0, back = 0;
-  while (front + kWord <= most && word(now, front) == word(before, front)) front += kWord;
-  while (front + back + kWord <= most &&
-         word(now, now.size() - back - kWord) == word(before, before.size() - back - kWord)) {
-    back += kWord;
-  }
-  if (front + back < kWorthwhile) return;
-  change->same_front = static_cast<uint16_t>(front);
-  change->same_back = static_cast<uint16_t>(back);
+bool BytesNow(const RecordChange& change, std::string* value) {
+  if (change.is_difference) return ApplyForward(change.difference, value);
+  value->assign(change.now_bytes);
+  return true;
 }
 
-void EncodeChange(const LogRecordHeader& header, const RecordChange& change, std::byte* to) {
+bool BytesBefore(const RecordChange& change, std::string* value) {
+  if (change.is_difference) return ApplyBackward(change.difference, value);
+  value->assign(change.before_bytes);
+  return true;
+}
+
+ChangeEncoding::ChangeEncoding(LogRecordType type, const RecordChange& change)
+    : type_(type), change_(change) {
+  size_t values = change.now_bytes.size() + change.before_bytes.size();
+  if (type == LogRecordType::kChange && change.now == RecordState::kValue &&
+      change.before == RecordState::kValue) {
+    difference_.emplace(change.before_bytes, change.now_bytes);
+    if (difference_->size() < values) {
+      values = difference_->size();
+    } else {
+      difference_.reset();
+    }
+  }
+  size_ = (type == LogRecordType::kChange ? kLogChangeOverhead : kLogCompensationOverhead) +
+          change.key.size() + values;
+}
+
+void ChangeEncoding::Encode(const LogRecordHeader& header, uint32_t page_lsn, std::byte* to) const {
+  std::byte* const end = to + size_;
   Writer out(to);
-  const bool is_condensed = change.same_front + change.same_back > 0;
-  const std::string_view now = change.now_bytes.substr(
-      change.same_front, change.now_bytes.size() - change.same_front - change.same_back);
   const auto states =
-      static_cast<uint8_t>(static_cast<uint8_t>(change.now) | (is_condensed ? kCondensed : 0) |
-                           static_cast<uint8_t>(change.before) << 4);
-  out.Header(header, states, change.key.size(), Raw(change.tree));
-  out.Put(ChangeBytes{.page = static_cast<uint32_t>(Raw(change.page)),
-                      .now_size = static_cast<uint16_t>(now.size()),
-                      .before_size = static_cast<uint16_t>(change.before_bytes.size())});
-  out.Bytes(change.key);
-  if (is_condensed) out.Put(CondensedBytes{change.same_front, change.same_back});
-  out.Bytes(now);
-  out.Bytes(change.before_bytes);
+      static_cast<uint8_t>(static_cast<uint8_t>(change_.now) | (difference_ ? kDifference : 0) |
+                           static_cast<uint8_t>(change_.before) << 4);
+  out.Header(header, states, change_.key.size(), Raw(change_.tree));
+  out.Put(ChangeBytes{.page = static_cast<uint32_t>(Raw(change_.page)),
+                      .now_size = static_cast<uint16_t>(change_.now_bytes.size()),
+                      .before_size = static_cast<uint16_t>(change_.before_bytes.size()),
+                      .page_lsn = page_lsn});
+  if (type_ == LogRecordType::kCompensation) out.Put(Raw(change_.undone_from));
+  out.Bytes(change_.key);
+  if (difference_) {
+    difference_->Encode(end - difference_->size());
+  } else {
+    out.Bytes(change_.now_bytes);
+    out.Bytes(change_.before_bytes);
+  }
 }
 
 size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed) {

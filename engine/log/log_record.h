@@ -7,27 +7,30 @@
 //
 //   OFFSET SIZE  FIELD
 //        0    1  type                     LogRecordType
-//        1    1  states                   changes: now (low 3 bits), 8 = condensed, before (high 4
-//                                         bits); else 0
+//        1    1  states                   changes: now (low 3 bits), 8 = a difference, before (high
+//                                         4 bits); else 0
 //        2    2  key size                 changes, kDropTree (the name); kImages: images; else 0
-//        4    4  tree id                  changes, kDropTree; else how many page ids or
-//        transactions 8    8  transaction              0 = outside any
+//        4    4  tree id                  changes, kDropTree; else how many ids the body lists
+//        8    8  transaction              0 = outside any
 //       16    8  previous                 LSN of the transaction's record before this one; 0 = none
 //       24       body
 //
-//   kChange, kCompensation   page id (4), size of now (2), size of before (2), key, now, before;
-//                            condensed: key, front (2), back (2), now, before, where `now` stands
-//                            between the first `front` and the last `back` bytes of before
-//   kImages                  page size (4), zero (4), images * {page id (4), hole begin (4), hole
-//   end
-//                            (4), page type (1), zero (3)}, freed ids * 4, then of each image its
-//                            bytes [32, hole begin) and [hole end, page size)
+//   kChange                  page id (4), size of now (2), size of before (2), low half of the LSN
+//                            that the page had (4), key; then now, before, or instead of both their
+//                            ValueDifference
+//   kCompensation            as kChange, and before the key: undone from (8)
+//   kImages                  page size (4), zero (4), images * {page id (4), hole begin (4),
+//                            hole end (4), page type (1), zero (3)}, freed ids * 4, then of each
+//                            image its bytes [32, hole begin) and [hole end, page size)
 //   kAllocation              page ids * 4
 //   kFree                    first page of the chain that goes, 2^64-1 = none (8), page ids * 4
 //   kCommit, kEnd            nothing
 //   kCheckpoint              as of (8), next transaction id (8), chains (4), part (2), parts (2),
 //                            transactions * {id (8), first (8), last (8)}, chain references * 16
 //   kDropTree                root page id (8), name
+//
+// Types 1 and 2 were changes and compensations of an earlier format, with the old value whole: a
+// log that holds any is refused.
 //
 // All integers are little-endian; nothing is aligned. Page ids are below kMaxPageIds, and so fit
 // into 4 bytes.
@@ -39,41 +42,44 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/btree/node_format.h"
+#include "engine/log/value_difference.h"
 #include "storage/base/ids.h"
 
 namespace latchkey {
 
 enum class LogRecordType : uint8_t {
-  kChange = 1,        ///< one record of one leaf, with its undo: RecordChange
-  kCompensation = 2,  ///< the redo part of an undone change; undo goes on at `previous`
-  kImages = 3,        ///< redo-only: full images of pages, and pages freed, as one atomic change
-  kAllocation = 4,    ///< pages that the transaction uses for a value: undo frees them
-  kFree = 5,          ///< redo-only: pages given back
+  kImages = 3,      ///< redo-only: full images of pages, and pages freed, as one atomic change
+  kAllocation = 4,  ///< pages that the transaction uses for a value: undo frees them
+  kFree = 5,        ///< redo-only: pages given back
   kCommit = 6,
-  kEnd = 7,         ///< rolled back, or dropped: nothing is left to undo or to do
-  kCheckpoint = 8,  ///< transactions that run, overflow chains that wait for their readers
-  kDropTree = 9,    ///< intent: recovery finishes a drop that has no kEnd
+  kEnd = 7,            ///< rolled back, or dropped: nothing is left to undo or to do
+  kCheckpoint = 8,     ///< transactions that run, overflow chains that wait for their readers
+  kDropTree = 9,       ///< intent: recovery finishes a drop that has no kEnd
+  kChange = 10,        ///< one record of one leaf, with its undo: RecordChange
+  kCompensation = 11,  ///< a record of a leaf as it was earlier in the transaction: redo-only
 };
 
 struct LogRecordHeader {
   LogRecordType type = LogRecordType::kChange;
   TxnId txn{0};     ///< 0: outside any transaction, redo-only
-  Lsn previous{0};  ///< of the same transaction; of kCompensation: where undo goes on
+  Lsn previous{0};  ///< of the same transaction
 };
 
 /// What a record of a leaf is: as OldState of the version store.
 enum class RecordState : uint8_t { kAbsent = 0, kGhost = 1, kValue = 2, kOverflow = 3 };
 
-/// kChange, kCompensation: the record of `key` in `page` becomes `now`; undo makes it `before`
-/// again, through the tree. The overflow chain of a `before` is superseded once the transaction has
-/// committed, unless a later record of the transaction has it as `now` again (rolled back to a
-/// savepoint); so kCompensation tells `before` as well when it is a chain that the transaction
-/// wrote.
+/// kChange, kCompensation: the record of `key` in `page` becomes `now`; the undo of kChange makes
+/// it `before` again, through the tree. The overflow chain of a `before` is superseded once the
+/// transaction has committed, unless a later record of the transaction has it as `now` again
+/// (rolled back to a savepoint); so kCompensation tells `before` as well when it is a chain that
+/// the transaction wrote.
 struct RecordChange {
   TreeId tree{0};  ///< kCatalogTree: the catalogue itself
   PageId page = kInvalidPageId;
@@ -82,11 +88,16 @@ struct RecordChange {
   std::string_view now_bytes;
   RecordState before = RecordState::kAbsent;  ///< kCompensation: kOverflow or kAbsent
   std::string_view before_bytes;
-  /// Bytes at the front and back of `now_bytes` that `before_bytes` has too: not encoded twice.
-  uint16_t same_front = 0, same_back = 0;
+  /// kCompensation: the record is as it was before the transaction's changes of it at or above this
+  /// LSN, which undo therefore passes over.
+  Lsn undone_from{0};
+  /// The low half of the LSN that the page had before: a page with another one lacks changes.
+  uint32_t page_lsn = 0;
+  /// Decoded: a value became another value, and only how they differ was logged. Both `bytes` are
+  /// empty; see BytesNow and BytesBefore.
+  bool is_difference = false;
+  DifferenceView difference{};
 };
-/// Sets same_front and same_back where that makes the record shorter.
-void Condense(RecordChange* change);
 inline constexpr TreeId kCatalogTree{UINT32_MAX};
 
 /// kImages: the content of a page after the change; the free middle of a page is left out and comes
@@ -139,13 +150,18 @@ struct LogRecord {
   CheckpointPart checkpoint;                    ///< kCheckpoint
   std::vector<ActiveTransaction> transactions;  ///< kCheckpoint
   std::vector<OverflowChain> chains;            ///< kCheckpoint
-  std::vector<char> now_buffer;                 ///< what change.now_bytes is of a condensed record
 };
 
 /// Decodes any bytes: DataLoss when they are no record, naming what is wrong. Guarantees: sizes
 /// fit, ids are below kMaxPageIds, states and types are known, image bounds hold for `page_size` of
 /// the record, which is a valid one.
 absl::Status DecodeLogRecord(std::span<const std::byte> bytes, LogRecord* record);
+
+/// What the record's bytes are after a decoded change, where `value` is what they were before.
+/// False: `value` is not of the size that a difference was taken from. `value` may change.
+[[nodiscard]] bool BytesNow(const RecordChange& change, std::string* value);
+/// As BytesNow, backwards.
+[[nodiscard]] bool BytesBefore(const RecordChange& change, std::string* value);
 
 /// Writes a decoded image to `page` (page_size bytes), with `lsn` in its header.
 void ExpandImage(const PageImage& image, uint32_t page_size, Lsn lsn, std::byte* page);
@@ -155,16 +171,28 @@ PageImage ImageOf(PageId id, std::span<const std::byte> page);
 // ---- Encoding. Each pair: the size, and the function that fills exactly that many bytes.
 
 inline constexpr size_t kLogRecordHeaderSize = 24;
-inline constexpr size_t kLogChangeOverhead = kLogRecordHeaderSize + 8;
+inline constexpr size_t kLogRecordPageLsn = kLogRecordHeaderSize + 8;  ///< of changes: page_lsn
+/// Of a change but its key and values: a kCompensation has `undone_from` besides.
+inline constexpr size_t kLogChangeOverhead = kLogRecordHeaderSize + 12;
+inline constexpr size_t kLogCompensationOverhead = kLogChangeOverhead + 8;
 
-inline size_t ChangeRecordSize(const RecordChange& change) {
-  const size_t same = size_t{change.same_front} + change.same_back;
-  return kLogChangeOverhead + change.key.size() + change.now_bytes.size() +
-         change.before_bytes.size() - same + (same > 0 ? 4 : 0);
-}
-/// REQUIRES: key at most kMaxNodeKeySize, values at most MaxInlineValue. `type`: kChange or
-/// kCompensation.
-void EncodeChange(const LogRecordHeader& header, const RecordChange& change, std::byte* to);
+/// A change as it is logged: the values whole, or how they differ where that is shorter. Views what
+/// `change` views, and `change` itself.
+class ChangeEncoding {
+ public:
+  /// REQUIRES: key at most kMaxNodeKeySize, values at most MaxInlineValue. `type`: kChange or
+  /// kCompensation, which is always whole.
+  ChangeEncoding(LogRecordType type, const RecordChange& change);
+  size_t size() const { return size_; }
+  /// Fills size() bytes. `page_lsn`: see RecordChange.
+  void Encode(const LogRecordHeader& header, uint32_t page_lsn, std::byte* to) const;
+
+ private:
+  const LogRecordType type_;
+  const RecordChange& change_;
+  std::optional<ValueDifference> difference_;
+  size_t size_;
+};
 
 size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed);
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,

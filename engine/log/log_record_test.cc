@@ -28,9 +28,12 @@ LogRecord DecodeOrFail(const Bytes& bytes) {
   return record;
 }
 
-Bytes EncodedChange(const RecordChange& change) {
-  Bytes bytes(ChangeRecordSize(change));
-  EncodeChange(kHeader, change, bytes.data());
+constexpr uint32_t kPageLsn = 0x0a0b0c0d;
+
+Bytes EncodedChange(const RecordChange& change, LogRecordType type = LogRecordType::kChange) {
+  const ChangeEncoding encoding(type, change);
+  Bytes bytes(encoding.size());
+  encoding.Encode(HeaderOf(type), kPageLsn, bytes.data());
   return bytes;
 }
 
@@ -82,6 +85,26 @@ TEST_CASE("A change comes back from its record") {
   CHECK(record.change.now_bytes == kSomeChange.now_bytes);
   CHECK(record.change.before == kSomeChange.before);
   CHECK(record.change.before_bytes == kSomeChange.before_bytes);
+  CHECK(record.change.page_lsn == kPageLsn);
+}
+
+TEST_CASE("A compensation comes back from its record, with what it undoes") {
+  RecordChange compensation = kSomeChange;
+  compensation.undone_from = Lsn{uint64_t{1} << 40};
+  const Bytes bytes = EncodedChange(compensation, LogRecordType::kCompensation);
+  const LogRecord record = DecodeOrFail(bytes);
+  CHECK(record.header.type == LogRecordType::kCompensation);
+  CHECK(record.change.undone_from == compensation.undone_from);
+  CHECK(record.change.now_bytes == kSomeChange.now_bytes);
+}
+
+TEST_CASE("A change in the earlier format is refused, with the remedy") {
+  Bytes bytes = EncodedChange(kSomeChange);
+  bytes[0] = std::byte{1};
+  LogRecord record;
+  const absl::Status decoded = DecodeLogRecord(bytes, &record);
+  CHECK(decoded.code() == absl::StatusCode::kDataLoss);
+  CHECK(std::string(decoded.message()).find("the version that wrote it") != std::string::npos);
 }
 
 TEST_CASE("The bytes of a change are as documented") {
@@ -92,18 +115,41 @@ TEST_CASE("The bytes of a change are as documented") {
                                      .now_bytes = "n",
                                      .before = RecordState::kGhost,
                                      .before_bytes = {}});
-  const unsigned char expected[] = {1, 0x12, 1, 0, 3, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0,   5,
-                                    0, 0,    0, 0, 0, 0, 0, 4, 3,  2, 1, 1, 0, 0, 0, 'k', 'n'};
+  const unsigned char expected[] = {10, 0x12, 1, 0, 3, 0, 0,    0,    77,   0,    0,   0,  0,
+                                    0,  0,    0, 5, 0, 0, 0,    0,    0,    0,    0,   4,  3,
+                                    2,  1,    1, 0, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a, 'k', 'n'};
   REQUIRE(bytes.size() == sizeof(expected));
   CHECK(std::memcmp(bytes.data(), expected, sizeof(expected)) == 0);
 }
 
-TEST_CASE("What a new value shares with the old one is logged once") {
+TEST_CASE("The bytes of a change from one value to another are as documented") {
+  RecordChange change{.tree = TreeId{3},
+                      .page = PageId{4},
+                      .key = "k",
+                      .now = RecordState::kValue,
+                      .now_bytes = "0123456789abcXef",
+                      .before = RecordState::kValue,
+                      .before_bytes = "0123456789abcdef"};
+  Bytes bytes = EncodedChange(change);
+  const unsigned char one_run[] = {'k', 13, 0, 1, 0, 'X' ^ 'd'};
+  REQUIRE(bytes.size() == kLogChangeOverhead + sizeof(one_run));
+  CHECK(bytes[1] == std::byte{0x2a});
+  CHECK(std::memcmp(bytes.data() + kLogChangeOverhead, one_run, sizeof(one_run)) == 0);
+
+  change.now_bytes = "0123456789abcXYZef";
+  bytes = EncodedChange(change);
+  const unsigned char middles[] = {'k', 13, 0, 2, 0, 'X', 'Y', 'Z', 'd'};
+  REQUIRE(bytes.size() == kLogChangeOverhead + sizeof(middles));
+  CHECK(std::memcmp(bytes.data() + kLogChangeOverhead, middles, sizeof(middles)) == 0);
+}
+
+TEST_CASE(
+    "Of a value that becomes another one only the difference is logged, which leads both ways") {
   Rng rng(3);
-  for (int round = 0; round < 2000; ++round) {
-    std::string before(rng.Below(200), 'b');
+  for (int round = 0; round < 4000; ++round) {
+    std::string before(rng.Below(300), 'b');
     std::string now = before;
-    for (uint64_t i = rng.Below(4); i > 0 && !now.empty(); --i) {
+    for (uint64_t i = rng.Below(40); i > 0 && !now.empty(); --i) {
       now[rng.Below(now.size())] = static_cast<char>(rng.Below(256));
     }
     if (rng.Below(3) == 0) now.insert(rng.Below(now.size() + 1), std::string(rng.Below(60), 'n'));
@@ -112,16 +158,33 @@ TEST_CASE("What a new value shares with the old one is logged once") {
     change.before = RecordState::kValue;
     change.before_bytes = before;
     change.now_bytes = now;
-    const size_t whole = ChangeRecordSize(change);
-    Condense(&change);
     const Bytes bytes = EncodedChange(change);
-    REQUIRE(bytes.size() <= whole);
-    if (now == before && now.size() >= 24) REQUIRE(bytes.size() < whole - now.size() / 2);
+    REQUIRE(bytes.size() <= kLogChangeOverhead + change.key.size() + before.size() + now.size());
+    if (now == before) REQUIRE(bytes.size() == kLogChangeOverhead + change.key.size());
     const LogRecord record = DecodeOrFail(bytes);
-    REQUIRE(record.change.now_bytes == now);
-    REQUIRE(record.change.before_bytes == before);
     REQUIRE(record.change.key == kSomeChange.key);
+    std::string value = before;
+    REQUIRE(BytesNow(record.change, &value));
+    REQUIRE(value == now);
+    REQUIRE(BytesBefore(record.change, &value));
+    REQUIRE(value == before);
   }
+}
+
+TEST_CASE("A difference is refused by a value of another size") {
+  RecordChange change = kSomeChange;
+  change.before = RecordState::kValue;
+  const std::string before(60, 'b'), now(50, 'b');
+  change.before_bytes = before;
+  change.now_bytes = now;
+  const Bytes bytes = EncodedChange(change);
+  const LogRecord record = DecodeOrFail(bytes);
+  REQUIRE(record.change.is_difference);
+  std::string value = now;
+  CHECK_FALSE(BytesNow(record.change, &value));
+  value = before;
+  CHECK_FALSE(BytesBefore(record.change, &value));
+  CHECK(value == before);
 }
 
 TEST_CASE("A page comes back from its image, but for what its free middle held") {
@@ -208,6 +271,12 @@ void DecodeHostile(const Bytes& bytes) {
     ExpandImage(image, record.page_size, Lsn{1}, page.data());
   }
   REQUIRE(record.change.key.size() <= kMaxNodeKeySize);
+  if (!record.change.is_difference) return;
+  std::string value(record.change.difference.before_size, 'v');
+  REQUIRE(BytesNow(record.change, &value));
+  REQUIRE(value.size() == record.change.difference.now_size);
+  REQUIRE(BytesBefore(record.change, &value));
+  REQUIRE(value.size() == record.change.difference.before_size);
 }
 
 TEST_CASE("Any bytes are decoded or refused") {
@@ -215,13 +284,20 @@ TEST_CASE("Any bytes are decoded or refused") {
   const Bytes page = Leaf(20);
   const PageImage image = ImageOf(PageId{12}, page);
   const std::string before(60, 'v');
-  RecordChange condensed = kSomeChange;
-  condensed.before = RecordState::kValue;
-  condensed.before_bytes = condensed.now_bytes = before;
-  Condense(&condensed);
-  REQUIRE(condensed.same_front > 0);
-  const std::vector<Bytes> seeds = {EncodedChange(kSomeChange), EncodedChange(condensed),
-                                    EncodedImages({&image, 1}, {{PageId{3}}}), EncodedCheckpoint()};
+  std::string other = before;
+  other[7] = other[40] = 'n';
+  RecordChange same_size = kSomeChange;
+  same_size.before = RecordState::kValue;
+  same_size.before_bytes = before;
+  same_size.now_bytes = other;
+  RecordChange shorter = same_size;
+  shorter.now_bytes = shorter.now_bytes.substr(10);
+  const std::vector<Bytes> seeds = {EncodedChange(kSomeChange),
+                                    EncodedChange(same_size),
+                                    EncodedChange(shorter),
+                                    EncodedChange(kSomeChange, LogRecordType::kCompensation),
+                                    EncodedImages({&image, 1}, {{PageId{3}}}),
+                                    EncodedCheckpoint()};
   for (int round = 0; round < 30'000; ++round) {
     Bytes bytes = seeds[rng.Below(seeds.size())];
     for (uint64_t i = 1 + rng.Below(4); i > 0; --i) {
@@ -235,7 +311,7 @@ TEST_CASE("Any bytes are decoded or refused") {
   for (int round = 0; round < 30'000; ++round) {
     Bytes bytes(rng.Below(120));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(rng.Below(256));
-    if (!bytes.empty()) bytes[0] = static_cast<std::byte>(rng.Below(11));
+    if (!bytes.empty()) bytes[0] = static_cast<std::byte>(rng.Below(13));
     DecodeHostile(bytes);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "engine/btree/node.h"
 #include "engine/btree/tree.h"
+#include "engine/log/page_lsn.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 
@@ -14,6 +15,8 @@ namespace {
 // to hold two.
 constexpr size_t kMaxBatchPages = 8192, kMaxBatchBytes = 4 << 20;
 constexpr size_t kBatchesPerCache = 8;
+
+constexpr std::string_view kNoRoom = "which has no room for the change";
 
 absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
   return MakeStatus(absl::StatusCode::kDataLoss,
@@ -26,27 +29,37 @@ absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
 // crash then takes such ids back, and leaves higher ones in the log.
 constexpr uint64_t kMostUnloggedPages = 4 * uint64_t{Runtime::kMaxActors};
 
-uint64_t PageLsn(const std::byte* page) {
-  return RacyLoad<uint64_t>(page + offsetof(PageHeader, lsn));
-}
-
 // Whether a page holds the change logged at `lsn`.
 bool Holds(const std::byte* page, Lsn lsn) {
   if (LATCHKEY_CANARY("redo-skips-a-block") && PageLsn(page) / 512 == Raw(lsn) / 512) return true;
   return PageLsn(page) >= Raw(lsn);
 }
 
-bool MakeRecord(NodeEditor leaf, const RecordChange& change) {
+bool IsValue(const NodeEditor& leaf, SlotPosition position) {
+  return position.exact && leaf.flags(position.slot) == RecordFlags{0};
+}
+
+// Gives the record in the leaf what is logged of it. `value`: scratch. Empty: done, else what the
+// page is that cannot take the change.
+std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::string* value) {
   const SlotPosition position = leaf.LowerBound(change.key);
+  if (change.is_difference) {
+    if (!IsValue(leaf, position)) return "which has no value to change";
+    value->assign(leaf.Value(position.slot));
+    if (!BytesNow(change, value)) return "whose value has another size";
+    return leaf.ReplaceValue(position.slot, *value, RecordFlags{0}) ? "" : kNoRoom;
+  }
   if (change.now == RecordState::kAbsent) {
     if (position.exact) leaf.Remove(position.slot);
-    return true;
+    return "";
   }
   const RecordFlags flags = change.now == RecordState::kGhost      ? kGhost
                             : change.now == RecordState::kOverflow ? kOverflow
                                                                    : RecordFlags{0};
-  return position.exact ? leaf.ReplaceValue(position.slot, change.now_bytes, flags)
+  const bool done = position.exact
+                        ? leaf.ReplaceValue(position.slot, change.now_bytes, flags)
                         : leaf.Insert(position.slot, change.key, change.now_bytes, flags);
+  return done ? "" : kNoRoom;
 }
 
 }  // namespace
@@ -122,7 +135,7 @@ absl::Status Redo::ApplyBatch(Batch& batch) {
     const absl::Status done = Apply(entry.lsn, record_);
     const bool skip = misfits_ == Misfits::kSkip && absl::IsDataLoss(done);
     if (!done.ok() && !skip) return done;
-    skipped_ += skip;
+    if (skip) left_out_.push_back(entry.lsn);
   }
   batch.Clear();
   return absl::OkStatus();
@@ -152,6 +165,11 @@ absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* g
                     Raw(page), newest, Raw(log_end_));
 }
 
+bool Redo::LacksChanges(const std::byte* page, const RecordChange& change) {
+  if (static_cast<uint32_t>(PageLsn(page)) != change.page_lsn) lacking_.insert(Raw(change.page));
+  return lacking_.contains(Raw(change.page));
+}
+
 absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
   if (analysis_.IsFreedAfter(change.page, lsn)) return absl::OkStatus();
   ExclusiveGuard guard;
@@ -161,11 +179,17 @@ absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
   if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
     return Misfit(lsn, change.page, "which is no leaf");
   }
-  std::byte* page = guard.Mutable();
-  if (!MakeRecord(NodeEditor(page, pool_.page_size(), pool_.Here().scratch.get()), change)) {
-    return Misfit(lsn, change.page, "which has no room for the change");
+  // A whole value makes the record right whatever the page lacks: worth having of a damaged one.
+  if (LacksChanges(guard.data(), change) &&
+      (misfits_ == Misfits::kRefuse || change.is_difference)) {
+    return Misfit(lsn, change.page, "which lacks changes before that");
   }
-  RacyStore<uint64_t>(page + offsetof(PageHeader, lsn), Raw(lsn));
+  std::byte* page = guard.Mutable();
+  const NodeEditor leaf(page, pool_.page_size(), pool_.Here().scratch.get());
+  if (const std::string_view misfit = MakeRecord(leaf, change, &value_); !misfit.empty()) {
+    return Misfit(lsn, change.page, misfit);
+  }
+  SetPageLsn(page, lsn);
   ++applied_;
   return absl::OkStatus();
 }
@@ -179,6 +203,7 @@ absl::Status Redo::ApplyImage(Lsn lsn, const LogRecord& record, const PageImage&
   LATCHKEY_RETURN_IF_ERROR(Fix(lsn, image.page, /*is_replaced=*/true, &guard));
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
   ExpandImage(image, record.page_size, lsn, guard.Mutable());
+  lacking_.erase(Raw(image.page));
   LATCHKEY_RETURN_IF_ERROR(CheckPageShape(image.page, {guard.data(), pool_.page_size()}));
   ++applied_;
   return absl::OkStatus();

@@ -1,8 +1,9 @@
 // Redo: repeats history. Every record from the last checkpoint on is applied to its page if the
 // page's LSN is smaller. Pages that the log frees later are left alone.
 //
-// A page id that no page can have, or a page changed behind the end of the log, proves that the log
-// is damaged.
+// A page id that no page can have, a page changed behind the end of the log, or one that lacks a
+// change from before the record that is to be applied (RecordChange::page_lsn), proves that the log
+// is damaged, or that the device has lost a write.
 //
 // The records go through batches: while one is applied, the pages of the next are read with many
 // requests in flight.
@@ -14,6 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "bufferpool/buffer_pool.h"
@@ -41,7 +44,8 @@ class Redo {
   absl::Status Run(Log& log, Lsn from);
 
   uint64_t applied() const { return applied_; }  ///< changes of pages that were missing
-  uint64_t skipped() const { return skipped_; }  ///< records left out, with Misfits::kSkip
+  /// The records left out, with Misfits::kSkip; ascending.
+  const std::vector<Lsn>& left_out() const { return left_out_; }
 
  private:
   struct Entry {
@@ -62,6 +66,8 @@ class Redo {
   absl::Status ApplyBatch(Batch& batch);
   absl::Status Apply(Lsn lsn, const LogRecord& record);
   absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
+  /// Whether the page is older than the change wants it.
+  bool LacksChanges(const std::byte* page, const RecordChange& change);
   absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
   /// As BufferPool::FixForRedo, for the record at `lsn`. DataLoss: no such page can have been
   /// there, or it is newer than the log.
@@ -79,7 +85,10 @@ class Redo {
   Batch next_;     // being collected
   Batch current_;  // being read by reader_
   RedoReader reader_;
-  uint64_t applied_ = 0, skipped_ = 0;
+  std::string value_;                     // scratch
+  std::unordered_set<uint64_t> lacking_;  // pages that lack changes, until an image of them comes
+  std::vector<Lsn> left_out_;
+  uint64_t applied_ = 0;
 };
 
 }  // namespace latchkey

@@ -29,10 +29,21 @@ bool HasRoom(const LatchedNodeView& leaf, SlotPosition position, std::string_vie
 
 }  // namespace
 
+void UndoneChanges::AddCompensation(Lsn lsn, const RecordChange& compensation) {
+  if (Contain(lsn, compensation)) return;  // undone itself
+  from_[{Raw(compensation.tree), std::string(compensation.key)}] = compensation.undone_from;
+}
+
+bool UndoneChanges::Contain(Lsn lsn, const RecordChange& change) const {
+  if (from_.empty()) return false;
+  const auto it = from_.find({Raw(change.tree), std::string(change.key)});
+  return it != from_.end() && Raw(lsn) >= Raw(it->second);
+}
+
 absl::Status UndoPass::Run() {
   std::vector<Loser> losers;
   for (const LogAnalysis::Loser& loser : analysis_.Losers()) {
-    losers.push_back({std::make_unique<LogTxn>(), loser.last});
+    losers.push_back({std::make_unique<LogTxn>(), loser.last, {}});
     log_.Adopt(*losers.back().txn, loser.id, loser.first, loser.last);
   }
   const auto older = [](const Loser& a, const Loser& b) { return Raw(a.next) < Raw(b.next); };
@@ -64,12 +75,36 @@ absl::Status UndoPass::Step(Loser& loser) {
                       Raw(record_.header.previous));
   }
   loser.next = record_.header.previous;
-  if (record_.header.type == LogRecordType::kChange) return UndoChange(loser);
-  if (record_.header.type == LogRecordType::kAllocation) return UndoAllocation(loser, lsn);
-  return absl::OkStatus();
+  switch (record_.header.type) {
+    case LogRecordType::kChange:
+      if (loser.undone.Contain(lsn, record_.change)) return absl::OkStatus();
+      return UndoChange(loser, lsn);
+    case LogRecordType::kCompensation:
+      loser.undone.AddCompensation(lsn, record_.change);
+      return absl::OkStatus();
+    case LogRecordType::kAllocation:
+      return UndoAllocation(loser, lsn);
+    default:
+      return absl::OkStatus();
+  }
 }
 
-absl::Status UndoPass::UndoChange(Loser& loser) {
+// Sets value_.
+absl::Status UndoPass::StateBefore(Lsn lsn, const LatchedNodeView& leaf, SlotPosition position) {
+  if (record_.change.is_difference) {
+    value_.clear();
+    if (position.exact && leaf.flags(position.slot) == RecordFlags{0}) {
+      value_.assign(leaf.Value(position.slot));
+    }
+  }
+  if (BytesBefore(record_.change, &value_)) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "the change logged at {} cannot be undone: its record is not as the change has "
+                    "left it: log and pages do not belong together; restore a backup or salvage",
+                    Raw(lsn));
+}
+
+absl::Status UndoPass::UndoChange(Loser& loser, Lsn lsn) {
   const RecordChange& change = record_.change;
   TreeImpl* tree = find_tree_(change.tree);
   if (tree == nullptr) return absl::OkStatus();
@@ -84,12 +119,12 @@ absl::Status UndoPass::UndoChange(Loser& loser) {
     LATCHKEY_RETURN_IF_ERROR(tree->btree.FixLeaf(actor, change.key, &guard));
     const LatchedNodeView view(guard.data(), pool_.page_size());
     const SlotPosition position = view.LowerBound(change.key);
+    LATCHKEY_RETURN_IF_ERROR(StateBefore(lsn, view, position));
     if (change.before != RecordState::kAbsent &&
-        !HasRoom(view, position, change.key, change.before_bytes.size())) {
+        !HasRoom(view, position, change.key, value_.size())) {
       guard.Unfix();
-      LATCHKEY_RETURN_IF_ERROR(
-          tree->btree.Split(actor, {.key = change.key, .value_size = change.before_bytes.size()},
-                            /*must_not_fail=*/true));
+      LATCHKEY_RETURN_IF_ERROR(tree->btree.Split(
+          actor, {.key = change.key, .value_size = value_.size()}, /*must_not_fail=*/true));
       continue;
     }
     log_.LogCompensation(*loser.txn,
@@ -97,15 +132,16 @@ absl::Status UndoPass::UndoChange(Loser& loser) {
                           .page = guard.page(),
                           .key = change.key,
                           .now = change.before,
-                          .now_bytes = change.before_bytes,
-                          .before_bytes = {}},
-                         guard.Mutable(), loser.next);
+                          .now_bytes = value_,
+                          .before_bytes = {},
+                          .undone_from = lsn},
+                         guard.Mutable());
     NodeEditor leaf(guard.Mutable(), pool_.page_size(), actor.scratch.get());
     bool done = true;
     if (change.before != RecordState::kAbsent) {
       const RecordFlags flags = FlagsOf(change.before);
-      done = position.exact ? leaf.ReplaceValue(position.slot, change.before_bytes, flags)
-                            : leaf.Insert(position.slot, change.key, change.before_bytes, flags);
+      done = position.exact ? leaf.ReplaceValue(position.slot, value_, flags)
+                            : leaf.Insert(position.slot, change.key, value_, flags);
     } else if (position.exact) {
       leaf.Remove(position.slot);
     }

@@ -1,7 +1,10 @@
 // Undo: takes back what transactions without an end have logged, newest first, through the trees,
 // because the records may have moved to other pages since. Every step logs a compensation record;
-// the end of a transaction's undo is its kEnd. An undo that was cut short may take back the same
-// change again: the record then gets the same old state once more.
+// the end of a transaction's undo is its kEnd.
+//
+// No change is taken back twice, since what is logged may be only the difference between two
+// values: a compensation, of a rollback at run time or of an undo that was cut short, tells from
+// where on the changes of its record are undone (UndoneChanges).
 //
 // Thread-safety: one actor, while nobody else changes anything.
 #pragma once
@@ -10,16 +13,31 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/btree/node.h"
 #include "engine/log/engine_log.h"
 #include "engine/log/log_analysis.h"
 #include "engine/log/log_record.h"
 #include "engine/tree_impl.h"
 
 namespace latchkey {
+
+/// Of one transaction, read from its newest record to its oldest: which changes are undone already.
+class UndoneChanges {
+ public:
+  void AddCompensation(Lsn lsn, const RecordChange& compensation);
+  /// Whether a compensation at or above `lsn` has undone the change there.
+  bool Contain(Lsn lsn, const RecordChange& change) const;
+
+ private:
+  // Undone at and above this LSN.
+  std::map<std::pair<uint32_t, std::string>, Lsn> from_;
+};
 
 class UndoPass {
  public:
@@ -35,11 +53,13 @@ class UndoPass {
   struct Loser {
     std::unique_ptr<LogTxn> txn;
     Lsn next{0};  // to be undone; 0: nothing is left
+    UndoneChanges undone;
   };
 
   /// Undoes the record at `loser.next` and moves `next` on.
   absl::Status Step(Loser& loser);
-  absl::Status UndoChange(Loser& loser);
+  absl::Status UndoChange(Loser& loser, Lsn lsn);
+  absl::Status StateBefore(Lsn lsn, const LatchedNodeView& leaf, SlotPosition position);
   absl::Status UndoAllocation(Loser& loser, Lsn lsn);
 
   BufferPool& pool_;
@@ -47,7 +67,8 @@ class UndoPass {
   const LogAnalysis& analysis_;
   const std::function<TreeImpl*(TreeId)> find_tree_;
   std::vector<std::byte> bytes_;
-  LogRecord record_;  // views into bytes_
+  LogRecord record_;   // views into bytes_
+  std::string value_;  // of the record, before the change that is being undone
   uint64_t undone_ = 0;
 };
 

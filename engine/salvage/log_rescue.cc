@@ -1,5 +1,6 @@
 #include "engine/salvage/log_rescue.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "engine/log/client_root.h"
 #include "engine/log/log_analysis.h"
 #include "engine/log/redo.h"
+#include "engine/log/undo.h"
 #include "engine/salvage/survey_store.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
@@ -34,15 +36,17 @@ absl::Status Analyse(Log& log, const ClientRoot& root, LogAnalysis* analysis) {
   });
 }
 
-/// Walks the changes of one transaction backwards, as undo does: of each record the oldest state
-/// stays.
+/// Walks the changes of one transaction backwards, as undo does, and keeps those that can be taken
+/// back: not a difference that the pages do not hold.
 class Unfinished {
  public:
-  explicit Unfinished(Log& log) : log_(log) {}
+  /// `left_out`: changes that the pages do not hold; ascending.
+  Unfinished(Log& log, const std::vector<Lsn>& left_out) : log_(log), left_out_(left_out) {}
 
   absl::Status Add(const LogAnalysis::Loser& loser) {
     std::vector<std::byte> bytes;
     LogRecord record;
+    UndoneChanges undone;
     for (Lsn lsn = loser.last; lsn != Lsn{0};) {
       LATCHKEY_RETURN_IF_ERROR(log_.Read(lsn, &bytes));
       LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes, &record));
@@ -50,41 +54,40 @@ class Unfinished {
         return MakeStatus(absl::StatusCode::kDataLoss, "the log at {} leads to {}", Raw(lsn),
                           Raw(record.header.previous));
       }
-      if (record.header.type == LogRecordType::kChange) {
-        const RecordChange& change = record.change;
-        states_[{Raw(change.tree), std::string(change.key)}] = {change.before,
-                                                                std::string(change.before_bytes)};
+      const RecordChange& change = record.change;
+      if (record.header.type == LogRecordType::kCompensation) {
+        undone.AddCompensation(lsn, change);
+      } else if (record.header.type == LogRecordType::kChange && !undone.Contain(lsn, change) &&
+                 !(change.is_difference && IsLeftOut(lsn))) {
+        changes_[{Raw(change.tree), std::string(change.key)}].push_back(bytes);
       }
       lsn = record.header.previous;
     }
     return absl::OkStatus();
   }
-  std::vector<UnfinishedChange> Take() {
-    std::vector<UnfinishedChange> changes;
-    for (auto& [place, state] : states_) {
-      changes.push_back({.tree = TreeId{place.first},
-                         .key = place.second,
-                         .before = state.first,
-                         .before_bytes = std::move(state.second)});
+  std::vector<UnfinishedRecord> Take() {
+    std::vector<UnfinishedRecord> records;
+    for (auto& [place, changes] : changes_) {
+      records.push_back(
+          {.tree = TreeId{place.first}, .key = place.second, .changes = std::move(changes)});
     }
-    return changes;
+    return records;
   }
 
  private:
+  bool IsLeftOut(Lsn lsn) const {
+    return std::binary_search(left_out_.begin(), left_out_.end(), lsn);
+  }
+
   Log& log_;
-  std::map<std::pair<uint32_t, std::string>, std::pair<RecordState, std::string>> states_;
+  const std::vector<Lsn>& left_out_;
+  std::map<std::pair<uint32_t, std::string>, std::vector<std::vector<std::byte>>> changes_;
 };
 
 absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& survey) {
   LogAnalysis analysis;
   LATCHKEY_RETURN_IF_ERROR(Analyse(log, root, &analysis));
   RescuedLog rescued{.records = analysis.records()};
-  Unfinished unfinished(log);
-  for (const LogAnalysis::Loser& loser : analysis.Losers()) {
-    LATCHKEY_RETURN_IF_ERROR(unfinished.Add(loser));
-    ++rescued.unfinished_transactions;
-  }
-  rescued.unfinished = unfinished.Take();
   SurveyStore store(survey);
   {
     LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BufferPool> pool, NewPool(store));
@@ -92,7 +95,13 @@ absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& 
     LATCHKEY_RETURN_IF_ERROR(redo.Run(log, root.redo));
     LATCHKEY_RETURN_IF_ERROR(pool->WriteAllDirty());
     rescued.redone = redo.applied();
-    rescued.skipped = redo.skipped();
+    rescued.skipped = redo.left_out().size();
+    Unfinished unfinished(log, redo.left_out());
+    for (const LogAnalysis::Loser& loser : analysis.Losers()) {
+      LATCHKEY_RETURN_IF_ERROR(unfinished.Add(loser));
+      ++rescued.unfinished_transactions;
+    }
+    rescued.unfinished = unfinished.Take();
   }
   for (auto& [id, bytes] : store.TakeWritten()) {
     // A page that is lost came zeroed, and took none of its changes.

@@ -8,6 +8,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,12 +21,11 @@
 
 namespace latchkey {
 
-/// What the record of `key` in tree `tree` was before a transaction that had not ended changed it.
-struct UnfinishedChange {
+/// What a transaction that had not ended has made of the record of `key` in tree `tree`.
+struct UnfinishedRecord {
   TreeId tree{0};
   std::string key;
-  RecordState before = RecordState::kAbsent;
-  std::string before_bytes;
+  std::vector<std::vector<std::byte>> changes;  ///< kChange records to take back, newest first
 };
 
 struct RescuedLog {
@@ -33,7 +33,7 @@ struct RescuedLog {
   uint64_t redone = 0;   ///< changes that the data file did not have
   uint64_t skipped = 0;  ///< changes of pages that are lost
   uint64_t unfinished_transactions = 0;
-  std::vector<UnfinishedChange> unfinished{};  ///< one for each record
+  std::vector<UnfinishedRecord> unfinished{};
 };
 
 /// Reads the log on `device` from where `superblock` says, and puts what it makes of pages into

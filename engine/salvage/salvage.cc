@@ -59,15 +59,15 @@ class Salvager {
       : survey_(survey), output_(output), options_(options), rescue_(survey) {}
 
   absl::Status Run(const std::optional<Superblock>& superblock,
-                   const std::vector<UnfinishedChange>& unfinished, SalvageReport* report);
+                   const std::vector<UnfinishedRecord>& unfinished, SalvageReport* report);
 
  private:
   absl::Status SaveNamed(const FoundCatalog& catalog);
   absl::Status SaveRootless(const std::vector<bool>& children);
   absl::Status SaveTree(std::string name, PageId root, TreeId id = TreeId{0});
   /// Makes records again what they were before transactions that had not ended.
-  absl::Status TakeBack(const std::vector<UnfinishedChange>& unfinished);
-  absl::Status TakeBackOne(const UnfinishedChange& change, TreeState& tree);
+  absl::Status TakeBack(const std::vector<UnfinishedRecord>& unfinished);
+  absl::Status TakeBackOne(const UnfinishedRecord& record, TreeState& tree);
   /// Leaves that no walk came to, by the tree whose gap they fill.
   absl::Status AdoptLeaves();
   /// The tree that the leaf goes to; nullopt = none, kNoTree = several.
@@ -189,29 +189,41 @@ absl::Status Salvager::AdoptLeaves() {
   return absl::OkStatus();
 }
 
-absl::Status Salvager::TakeBackOne(const UnfinishedChange& change, TreeState& tree) {
-  if (change.before == RecordState::kValue) return output_.Put(change.key, change.before_bytes);
-  LATCHKEY_RETURN_IF_ERROR(output_.Remove(change.key));
-  if (change.before != RecordState::kOverflow) return absl::OkStatus();
-  const absl::StatusOr<std::string> value = RescueOverflowValue(survey_, change.before_bytes);
-  if (value.ok()) return output_.Put(change.key, *value);
-  ++tree.found.lost_values;
-  return absl::OkStatus();
+absl::Status Salvager::TakeBackOne(const UnfinishedRecord& record, TreeState& tree) {
+  std::string value;
+  LATCHKEY_ASSIGN_OR_RETURN(const bool is_there, output_.Get(record.key, &value));
+  RecordState state = is_there ? RecordState::kValue : RecordState::kAbsent;
+  bool is_lost = false;
+  LogRecord change;
+  for (const std::vector<std::byte>& bytes : record.changes) {
+    LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes, &change));
+    const bool has_value = state == RecordState::kValue && !is_lost;
+    is_lost = (change.change.is_difference && !has_value) || !BytesBefore(change.change, &value);
+    state = change.change.before;
+  }
+  if (state == RecordState::kOverflow) {
+    absl::StatusOr<std::string> chain = RescueOverflowValue(survey_, value);
+    is_lost = !chain.ok();
+    if (chain.ok()) value = *std::move(chain);
+  }
+  if (is_lost) ++tree.found.lost_values;
+  const bool has_value = state == RecordState::kValue || state == RecordState::kOverflow;
+  return has_value && !is_lost ? output_.Put(record.key, value) : output_.Remove(record.key);
 }
 
-absl::Status Salvager::TakeBack(const std::vector<UnfinishedChange>& unfinished) {
-  for (const UnfinishedChange& change : unfinished) {
+absl::Status Salvager::TakeBack(const std::vector<UnfinishedRecord>& unfinished) {
+  for (const UnfinishedRecord& record : unfinished) {
     const auto tree =
-        std::ranges::find_if(trees_, [&](const TreeState& t) { return t.id == change.tree; });
+        std::ranges::find_if(trees_, [&](const TreeState& t) { return t.id == record.tree; });
     if (tree == trees_.end()) continue;  // dropped since, or nameless
     LATCHKEY_RETURN_IF_ERROR(output_.Begin(tree->name));
-    LATCHKEY_RETURN_IF_ERROR(TakeBackOne(change, *tree));
+    LATCHKEY_RETURN_IF_ERROR(TakeBackOne(record, *tree));
   }
   return output_.Flush();
 }
 
 absl::Status Salvager::Run(const std::optional<Superblock>& superblock,
-                           const std::vector<UnfinishedChange>& unfinished, SalvageReport* report) {
+                           const std::vector<UnfinishedRecord>& unfinished, SalvageReport* report) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<bool> children, FindChildren(survey_));
   LATCHKEY_ASSIGN_OR_RETURN(const std::optional<FoundCatalog> catalog,
                             FindCatalog(survey_, superblock, children, rescue_));
@@ -233,7 +245,7 @@ absl::Status Salvager::Run(const std::optional<Superblock>& superblock,
 }
 
 /// Replays the log if there is one that can be read; the report says what became of it.
-std::vector<UnfinishedChange> ReplayLog(const std::filesystem::path& directory,
+std::vector<UnfinishedRecord> ReplayLog(const std::filesystem::path& directory,
                                         const std::optional<Superblock>& superblock,
                                         PageSurvey& survey, SalvageReport* report) {
   std::error_code error;
@@ -301,7 +313,7 @@ absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string
   report.proven = proof.by_checksum;
   report.superblock_found = superblock.has_value();
   report.pages = survey->counts();
-  const std::vector<UnfinishedChange> unfinished =
+  const std::vector<UnfinishedRecord> unfinished =
       ReplayLog(directory, superblock, *survey, &report);
   SalvageOutput output(*db);
   LATCHKEY_RETURN_IF_ERROR(Salvager(*survey, output, options).Run(superblock, unfinished, &report));

@@ -34,6 +34,14 @@ absl::Status SalvageOutput::Remove(std::string_view key) {
   return CountBytes(key.size());
 }
 
+absl::StatusOr<bool> SalvageOutput::Get(std::string_view key, std::string* value) {
+  if (!transaction_) transaction_.emplace(db_.Begin());
+  const absl::Status found = transaction_->Get(tree_, key, value);
+  if (absl::IsNotFound(found)) return false;
+  LATCHKEY_RETURN_IF_ERROR(found);
+  return true;
+}
+
 absl::StatusOr<bool> SalvageOutput::Add(std::string_view key, std::string_view value) {
   if (!transaction_) transaction_.emplace(db_.Begin());
   const absl::Status put = transaction_->Insert(tree_, key, value);

@@ -23,6 +23,8 @@ class SalvageOutput {
   absl::Status Put(std::string_view key, std::string_view value);
   /// Whether or not it is there.
   absl::Status Remove(std::string_view key);
+  /// Whether the key is there; then `value` is its value.
+  absl::StatusOr<bool> Get(std::string_view key, std::string* value);
   /// Unless the key is there already. True when it was put.
   absl::StatusOr<bool> Add(std::string_view key, std::string_view value);
   /// Commits what is open.

@@ -28,7 +28,8 @@ bool SavepointLog::Save(VersionEntry& entry, bool was_written, OldState state,
                      .was_written = was_written,
                      .state = state,
                      .bytes = was_written ? std::string(bytes) : std::string(),
-                     .saved_before = entry.saved_for};
+                     .saved_before = entry.saved_for,
+                     .as_of = points_.back().as_of};
   entry.saved_for = points_.back().id;
   saved_bytes_ += change.bytes.size();
   changes_.push_back(std::move(change));

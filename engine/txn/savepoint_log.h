@@ -28,13 +28,15 @@ struct SavedChange {
   OldState state = OldState::kAbsent;
   std::string bytes;
   uint64_t saved_before = 0;  ///< the savepoint for which the entry had been saved before this; 0
+  Lsn as_of{0};               ///< the newest log record of the transaction at the savepoint
 };
 
 /// Not thread-safe: belongs to its transaction's actor.
 class SavepointLog {
  public:
-  /// Sets a savepoint. `id` is above those of all savepoints before.
-  void Set(uint64_t id) { points_.push_back({id, changes_.size()}); }
+  /// Sets a savepoint. `id` is above those of all savepoints before. `as_of`: the newest log record
+  /// of the transaction, 0 if there is none.
+  void Set(uint64_t id, Lsn as_of) { points_.push_back({id, changes_.size(), as_of}); }
   bool Has(uint64_t id) const { return Find(id).has_value(); }
 
   /// Takes the memory of one Save that copies no bytes.
@@ -58,6 +60,7 @@ class SavepointLog {
   struct Point {
     uint64_t id = 0;
     size_t first_change = 0;
+    Lsn as_of{0};
   };
   std::optional<size_t> Find(uint64_t id) const;
 

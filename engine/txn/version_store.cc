@@ -247,7 +247,7 @@ absl::Status VersionStore::RestoreEntries(WriteRecord& record,
     if (entry->lock_only) continue;
     if (LATCHKEY_CANARY("rollback-forgets-a-record") && entry->next_of_writer == nullptr) break;
     const absl::Status status =
-        restore({entry->tree, entry->key(), {entry->old_state, entry->old()}});
+        restore({entry->tree, entry->key(), {entry->old_state, entry->old()}, Lsn{0}});
     entry->restore_failed = !status.ok();
     if (first_error.ok()) first_error = status;
   }

@@ -103,6 +103,9 @@ struct Undo {
   TreeId tree;
   std::string_view key;
   OldVersion old;
+  /// The state is as of this log record of the transaction: that of SetSavepoint, or 0, from before
+  /// its first one.
+  Lsn as_of{0};
 };
 
 /// Counters since construction, unless said otherwise.
@@ -189,8 +192,9 @@ class VersionStore {
     if (txn.reads()->bytes() > txn.charged_read_bytes_) ChargeReads(txn);
   }
 
-  /// A point in `txn` to which RollbackTo can return; unique in this store.
-  uint64_t SetSavepoint(Txn& txn);
+  /// A point in `txn` to which RollbackTo can return; unique in this store. `as_of`: the newest log
+  /// record of `txn`, which its Undo steps then carry.
+  uint64_t SetSavepoint(Txn& txn, Lsn as_of = Lsn{0});
   /// Undoes what `txn` has written since the savepoint: `restore` as in Rollback, for each changed
   /// key once per savepoint, newest first. The locks stay held, reads stay noted, the savepoint
   /// stays; later ones are gone. InvalidArgument: not a savepoint of `txn`, or rolled back over.

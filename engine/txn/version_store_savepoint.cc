@@ -7,11 +7,11 @@
 
 namespace latchkey {
 
-uint64_t VersionStore::SetSavepoint(Txn& txn) {
+uint64_t VersionStore::SetSavepoint(Txn& txn, Lsn as_of) {
   LATCHKEY_CHECK(txn.active());
   if (txn.savepoints_ == nullptr) txn.savepoints_ = std::make_unique<SavepointLog>();
   const uint64_t id = next_savepoint_.fetch_add(1, std::memory_order_relaxed);
-  txn.savepoints_->Set(id);
+  txn.savepoints_->Set(id, as_of);
   return id;
 }
 
@@ -26,10 +26,12 @@ absl::Status VersionStore::RollbackTo(Txn& txn, uint64_t savepoint,
   while (const SavedChange* change = txn.savepoints_->NewestSince(savepoint)) {
     VersionEntry& entry = *change->entry;
     if (change->was_written) {
-      LATCHKEY_RETURN_IF_ERROR(restore({entry.tree, entry.key(), {change->state, change->bytes}}));
+      LATCHKEY_RETURN_IF_ERROR(
+          restore({entry.tree, entry.key(), {change->state, change->bytes}, change->as_of}));
       entry.leaves_ghost = change->state == OldState::kGhost;
     } else {
-      LATCHKEY_RETURN_IF_ERROR(restore({entry.tree, entry.key(), {entry.old_state, entry.old()}}));
+      LATCHKEY_RETURN_IF_ERROR(
+          restore({entry.tree, entry.key(), {entry.old_state, entry.old()}, change->as_of}));
       entry.leaves_ghost = entry.old_state == OldState::kGhost;
       table_.TurnIntoLock(entry);
     }

@@ -5,8 +5,11 @@
 //   2 redo: records (two bytes of length each, then the bytes) appended to a sound log, analysed
 //   and
 //     redone on an empty store
+#include <absl/functional/function_ref.h>
+
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,9 +63,10 @@ Bytes ChangeRecord(std::string_view key, RecordState now, std::string_view value
   change.now_bytes = value;
   change.before = RecordState::kValue;
   change.before_bytes = "before";
-  Bytes bytes(ChangeRecordSize(change));
-  EncodeChange({.type = LogRecordType::kChange, .txn = TxnId{7}, .previous = Lsn{64}}, change,
-               bytes.data());
+  const ChangeEncoding encoding(LogRecordType::kChange, change);
+  Bytes bytes(encoding.size());
+  encoding.Encode({.type = LogRecordType::kChange, .txn = TxnId{7}, .previous = Lsn{64}}, 0,
+                  bytes.data());
   return bytes;
 }
 
@@ -124,10 +128,13 @@ std::unique_ptr<Log> NewLog(CrashRecorder& recorder) {
   return *std::move(log);
 }
 
-void Append(Log& log, std::string_view bytes) {
-  if (!log.Reserve(log.RecordSpace(bytes.size())).ok()) return;
-  log.Append(bytes.size(),
-             [&](Lsn, std::byte* out) { std::memcpy(out, bytes.data(), bytes.size()); });
+void AppendMade(Log& log, size_t size, absl::FunctionRef<Bytes(Lsn)> make) {
+  if (!log.Reserve(log.RecordSpace(size)).ok()) return;
+  log.Append(size, [&](Lsn lsn, std::byte* out) { std::memcpy(out, make(lsn).data(), size); });
+}
+
+void Append(Log& log, const Bytes& record) {
+  AppendMade(log, record.size(), [&](Lsn) { return record; });
 }
 
 std::unique_ptr<BufferPool> NewPool(PageStore& store) {
@@ -155,15 +162,42 @@ absl::Status AnalyseAndRedo(Log& log) {
   return redo.Run(log, Lsn{0});
 }
 
+/// The bytes of a record, where a change that names no LSN of its page names the newest.
+class PageLsns {
+ public:
+  Bytes Complete(std::string_view record, Lsn lsn) {
+    const auto* begin = reinterpret_cast<const std::byte*>(record.data());
+    Bytes bytes(begin, begin + record.size());
+    if (!DecodeLogRecord(bytes, &record_).ok()) return bytes;
+    for (const PageImage& image : record_.images) newest_[Raw(image.page)] = lsn;
+    const bool is_change = record_.header.type == LogRecordType::kChange ||
+                           record_.header.type == LogRecordType::kCompensation;
+    if (!is_change) return bytes;
+    Lsn& newest = newest_[Raw(record_.change.page)];
+    const auto page_lsn = static_cast<uint32_t>(Raw(newest));
+    if (record_.change.page_lsn == 0) {
+      std::memcpy(bytes.data() + kLogRecordPageLsn, &page_lsn, sizeof(page_lsn));
+    }
+    newest = lsn;
+    return bytes;
+  }
+
+ private:
+  LogRecord record_;
+  std::map<uint64_t, Lsn> newest_;
+};
+
 void RunRedo(FuzzInput& input) {
   CrashRecorder recorder(ThreadRuntime(), {.record = false, .capacity_limit_bytes = 1 << 20});
   recorder.AddDisk("log");
   const std::unique_ptr<Log> log = NewLog(recorder);
+  PageLsns page_lsns;
   while (!input.empty()) {
     const auto size = input.Take<uint16_t>();
     const std::string_view bytes = input.TakeBytes(size);
     const bool fits = !bytes.empty() && bytes.size() <= log->max_record_bytes();
-    if (fits) Append(*log, bytes);
+    if (fits)
+      AppendMade(*log, bytes.size(), [&](Lsn lsn) { return page_lsns.Complete(bytes, lsn); });
   }
   LATCHKEY_CHECK(log->Flush(log->next()).ok());
   fuzz_accepted += AnalyseAndRedo(*log).ok();
@@ -178,7 +212,7 @@ const DiskImage& SoundLog() {
       const std::unique_ptr<Log> log = NewLog(recorder);
       for (int i = 0; i < 40; ++i) {
         for (const Bytes& record : EveryRecord()) {
-          Append(*log, {reinterpret_cast<const char*>(record.data()), record.size()});
+          Append(*log, record);
         }
         LATCHKEY_CHECK(log->Flush(log->next()).ok());
       }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,14 @@ class MemoryLog final : public Log {
   std::vector<Record> Records() const {
     SpinLatchGuard guard(latch_, runtime_);
     return records_;
+  }
+  /// Begins with what a crash has left of another log: its oldest records. REQUIRES: new.
+  void Restore(std::span<const Record> records) {
+    SpinLatchGuard guard(latch_, runtime_);
+    LATCHKEY_CHECK(records_.empty());
+    records_.assign(records.begin(), records.end());
+    if (records.empty()) return;
+    next_ = durable_ = Raw(records.back().lsn) + records.back().bytes.size();
   }
   /// Reserved and not used.
   uint64_t reserved() const { return reserved_; }
