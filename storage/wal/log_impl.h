@@ -78,18 +78,22 @@ class LogImpl final : public Log {
   enum class Claim : uint8_t { kNormal, kUrgent, kMark };
   enum class Phase : uint8_t { kOpened, kEndKnown, kWriting };
 
-  struct Half {
+  static constexpr size_t kCacheLine = 64;
+
+  // One cache line, since every record that an actor appends takes it from the others.
+  struct alignas(kCacheLine) Half {
     AlignedBuffer memory;
     uint64_t start = 0;  // of its group
-    uint32_t used = 0;   // header included
-    uint32_t bytes = 0;  // with padding, once sealed
-    uint32_t records = 0;
+    uint32_t used = kGroupHeaderBytes;
+    uint32_t bytes = 0;     // with padding, once sealed
     uint64_t taken = 0;     // of reservations by its records, and not accounted for yet
     uint64_t charge = 0;    // of that, what pays for the group: not more than one of those
     uint64_t sequence = 0;  // of its group since open
-    bool is_paid = false;   // one record has paid for a whole group
+    uint32_t records = 0;
+    bool is_paid = false;  // one record has paid for a whole group
     bool begins_epoch = false;
   };
+  static_assert(sizeof(Half) == kCacheLine);
   struct NewHeader {
     uint64_t index;
     uint32_t slot;
@@ -129,6 +133,8 @@ class LogImpl final : public Log {
   const Half& open_half() const { return halves_[open_]; }
   const Half& sealed_half() const { return halves_[open_ ^ 1]; }
   bool IsOpenGroupEmpty() const { return open_half().used == kGroupHeaderBytes; }
+  static uint64_t RecordBytes(const Half& half);
+  void CountRecords(const Half& half);
   void BeginGroup(Half& half, uint64_t start, uint64_t sequence);
   bool HasRoom(size_t size) const {
     return open_half().used + kRecordHeaderBytes + size <= half_bytes_;
@@ -158,7 +164,6 @@ class LogImpl final : public Log {
   const uint64_t share_of_group_;  // what a record pays for its group, besides a part of its bytes
 
   std::atomic<Phase> phase_;
-  std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> durable_{0};
   std::atomic<bool> is_poisoned_{false};
   // Stream bytes that may still be reserved; negative: what is kept back has been used.
@@ -166,8 +171,9 @@ class LogImpl final : public Log {
   std::atomic<int64_t> reserved_{0};
   std::atomic<uint64_t> slots_{0};
 
-  // Guarded by medium_->latch from StartWriting on.
+  // Guarded by medium_->latch from StartWriting on, all but next_.
   std::array<Half, 2> halves_;
+  alignas(kCacheLine) std::atomic<uint64_t> next_{0};
   uint32_t open_ = 0;
   bool is_sealed_ = false;  // the other half waits to be written, or is being written
   bool leading_ = false;

@@ -24,6 +24,15 @@ void LogImpl::BeginGroup(Half& half, uint64_t start, uint64_t sequence) {
   half.begins_epoch = false;
 }
 
+uint64_t LogImpl::RecordBytes(const Half& half) {
+  return half.used - kGroupHeaderBytes - half.records * uint64_t{kRecordHeaderBytes};
+}
+
+void LogImpl::CountRecords(const Half& half) {
+  stats_.records += half.records;
+  stats_.record_bytes += RecordBytes(half);
+}
+
 // REQUIRES: HasRoom(size).
 Lsn LogImpl::AppendHere(size_t size, uint64_t paid, absl::FunctionRef<void(Lsn, std::byte*)> fill) {
   LATCHKEY_CHECK(size > 0);
@@ -41,8 +50,6 @@ Lsn LogImpl::AppendHere(size_t size, uint64_t paid, absl::FunctionRef<void(Lsn, 
   half.taken += share;
   half.charge += share;
   if (whole_group != 0) PayGroup(half, whole_group);
-  ++stats_.records;
-  stats_.record_bytes += size;
   next_.store(half.start + half.used, std::memory_order_release);
   return lsn;
 }
@@ -90,8 +97,10 @@ bool LogImpl::MakeRoomAtOnce() {
   if (poisoned()) {
     // Nothing of it will be written: positions go on, the memory is used again.
     Half& half = open_half();
+    CountRecords(half);
     half.start += half.used - kGroupHeaderBytes;
     half.used = kGroupHeaderBytes;
+    half.records = 0;
     return true;
   }
   if (is_sealed_) return false;
@@ -115,6 +124,7 @@ void LogImpl::MakeRoom() {
 // Closes the open half; the next record goes into the other. REQUIRES: !is_sealed_.
 void LogImpl::Seal() {
   Half& half = open_half();
+  CountRecords(half);
   half.bytes = static_cast<uint32_t>(medium_->geometry.RoundUp(half.used));
   std::memset(half.memory.data() + half.used, 0, half.bytes - half.used);
   const int64_t before =
@@ -337,6 +347,8 @@ void LogImpl::Poison(const absl::Status& cause) {
 LogStats LogImpl::stats() const {
   SpinLatchGuard guard(medium_->latch, runtime_);
   LogStats stats = stats_;
+  stats.records += open_half().records;
+  stats.record_bytes += RecordBytes(open_half());
   const LogGeometry& g = medium_->geometry;
   stats.allocated_bytes = g.SlotOffset(slots_.load(std::memory_order_relaxed));
   stats.used_bytes = next_.load(std::memory_order_relaxed) - oldest_;
