@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "engine/log/page_lsn.h"
@@ -18,6 +19,9 @@ constexpr uint64_t kReserveShare = 128, kMaxReserveStep = 64u << 10;
 // A rollback that makes values longer again may have to split the leaves that others have filled
 // meanwhile: one split makes room for half a page, and its record holds what two pages hold.
 constexpr uint64_t kSplitBytesPerByte = 4;
+
+// Of a record: those of most changes are shorter.
+constexpr size_t kMaxEarlyEncoding = 512;
 
 uint64_t ChangeSpace(const Log& log, uint32_t page_size) {
   const size_t value = MaxInlineValue(page_size, 0);
@@ -212,10 +216,27 @@ void EngineLog::Leave(LogTxn& txn) {
 
 Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
                             std::byte* page) {
-  return log_.Append(change.size(), [&](Lsn lsn, std::byte* to) {
-    change.Encode(Enter(txn, type, lsn), static_cast<uint32_t>(PageLsn(page)), to);
-    SetPageLsn(page, lsn);
+  // Encoded before the log is latched, for others wait: what is in it is known, since nobody else
+  // changes the transaction or the page.
+  std::array<std::byte, kMaxEarlyEncoding> early;
+  const bool is_early = change.size() <= early.size();
+  const auto page_lsn = static_cast<uint32_t>(PageLsn(page));
+  if (is_early) {
+    const LogRecordHeader header{.type = type,
+                                 .txn = txn != nullptr ? txn->id_ : TxnId{0},
+                                 .previous = txn != nullptr ? txn->last_ : Lsn{0}};
+    change.Encode(header, page_lsn, early.data());
+  }
+  const Lsn at = log_.Append(change.size(), [&](Lsn lsn, std::byte* to) {
+    const LogRecordHeader header = Enter(txn, type, lsn);
+    if (is_early) {
+      std::memcpy(to, early.data(), change.size());
+    } else {
+      change.Encode(header, page_lsn, to);
+    }
   });
+  SetPageLsn(page, at);
+  return at;
 }
 
 Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& change, std::byte* page) {
