@@ -189,7 +189,7 @@ absl::Status MapJournal::Reserve(uint64_t bytes) {
   // On a full device the room kept back has to do until a checkpoint makes more.
   if (scarce) reserved = log_->ReserveUrgent(bytes);
   scarce_.store(scarce, std::memory_order_relaxed);
-  full_.store(no_room(reserved), std::memory_order_relaxed);
+  if (reserved.ok() || no_room(reserved)) full_.store(!reserved.ok(), std::memory_order_relaxed);
   return reserved;
 }
 

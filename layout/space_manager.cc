@@ -186,11 +186,19 @@ absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
   std::optional<SegmentId> segment = take();
   if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);
   if (!segment && claim != MetaClaim::kSpare) segment = core_.segments.TakeMeta(0);
+  if (!segment && claim != MetaClaim::kSpare && GrowByOne()) segment = core_.segments.TakeMeta(0);
   if (segment) return *segment;
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   return MakeStatus(absl::StatusCode::kResourceExhausted,
                     "no free segment for a checkpoint: the device is full ({} segments)",
                     core_.segments.total());
+}
+
+// Beyond the target: what is superseded comes free with the checkpoint, and the file shrinks again.
+bool SpaceManager::GrowByOne() {
+  if (core_.poisoned()) return false;
+  MutexLock lock(resize_mutex_);
+  return CatchOutOfMemory([this] { return ResizeTo(core_.segments.total() + 1); }).ok();
 }
 
 void SpaceManager::Signal() {

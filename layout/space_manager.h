@@ -28,8 +28,8 @@ enum class Claim {
 /// Which segments a checkpoint may have.
 enum class MetaClaim {
   kSpare,  ///< above the hard watermark
-  kLast,   ///< any, at once
-  kWaits,  ///< any, those above the watermark first, which it waits for
+  kLast,   ///< any, at once; without one the file grows
+  kWaits,  ///< as kLast, those above the watermark first, which it waits for
 };
 
 /// Thread-safe.
@@ -95,6 +95,7 @@ class SpaceManager {
   absl::Status AdmitPage(uint64_t limit);
   absl::Status GrowFor(uint64_t live, bool late, bool full);
   absl::Status ResizeTo(uint32_t segments);
+  bool GrowByOne();
   uint64_t WriteAheadBytes(uint64_t needed) const;
   std::optional<SegmentId> WaitForSegment(absl::FunctionRef<std::optional<SegmentId>()> take);
   void NoteUtilization();

@@ -138,7 +138,9 @@ class CrashingStore {
       ids_[index] = ids_.back();
       ids_.pop_back();
     } else if (dice < 975 || !checkpoints_) {
-      REQUIRE(store_->Flush().ok());
+      const absl::Status flushed = store_->Flush();
+      INFO(flushed);
+      REQUIRE(flushed.ok());
       if (!power.failed()) NoteDurable();
     } else {
       REQUIRE(store_->Checkpoint(Root(++newest_root_), /*clean=*/dice >= 997).ok());
