@@ -149,7 +149,8 @@ absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   if (opened.sizing.log_initial_bytes != 0) log.initial_bytes = opened.sizing.log_initial_bytes;
   if (opened.sizing.log_max_bytes != 0) log.max_bytes = opened.sizing.log_max_bytes;
   log_buffer_bytes_ =
-      LogBufferBytes(options_.cache_bytes, opened.log_device->geometry().logical_block);
+      LogBufferBytes(options_.cache_bytes, opened.log_device->geometry().logical_block,
+                     store_->page_size());
   log.buffer_bytes = static_cast<uint32_t>(log_buffer_bytes_);
   log.group_space = GroupSpace::kShared;
   log.log_sink = log_sink_;

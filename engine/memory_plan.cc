@@ -28,10 +28,13 @@ uint64_t PhysicalMemory() {
 
 }  // namespace
 
-uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block) {
+uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size) {
+  constexpr uint64_t kPagesPerHalf = 4;  // three, and what goes with them
   constexpr uint64_t kStep = 64 << 10, kMost = 8 << 20;
   const uint64_t share = cache_bytes / 32 / kStep * kStep;
-  return std::clamp<uint64_t>(share, Log::LeastBufferBytes(logical_block), kMost);
+  const uint64_t least =
+      std::max<uint64_t>(Log::LeastBufferBytes(logical_block), 2 * kPagesPerHalf * page_size);
+  return std::clamp(share, least, kMost);
 }
 
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,

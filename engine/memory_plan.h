@@ -19,8 +19,9 @@ struct MemoryPlan {
 };
 
 /// What of `cache_bytes` the write-ahead log gets for records that are not written yet, when its
-/// device has blocks of `logical_block` bytes.
-uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block);
+/// device has blocks of `logical_block` bytes: half of it holds the images of the three pages of a
+/// split.
+uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size);
 
 /// Divides `cache_bytes` for a database of `pages` page ids whose layout and log hold
 /// `store_bytes`.

@@ -1,4 +1,5 @@
 // One memory number for a database from its creation on.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -50,6 +51,38 @@ TEST_CASE("The least memory that a database can be created with is enough to rec
   std::string value;
   REQUIRE_OK((*db)->Get(**(*db)->OpenTree("tree", /*create=*/false), "key", &value));
   CHECK(value == "value");
+}
+
+// Half of the log's buffer was smaller than the images of a split of 64 KiB pages.
+TEST_CASE("With the least memory the log takes the largest record, whatever the page size") {
+  const uint32_t page_size = GENERATE(4096u, 16384u, 65536u);
+  CAPTURE(page_size);
+  Options options;
+  options.page_size = page_size;
+  options.techniques.segment_size = std::max(64u << 10, 8 * page_size);
+  const DatabaseSizing sizing = {.assume_device_costs = true};
+  std::unique_ptr<DatabaseImpl> db;
+  CrashGroup group(ThreadRuntime());
+  for (options.cache_bytes = 1 << 20; db == nullptr; options.cache_bytes += 256 << 10) {
+    REQUIRE(options.cache_bytes < 16 << 20);
+    auto opened =
+        DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, {}, sizing), options);
+    if (opened.ok()) db = *std::move(opened);
+    if (db == nullptr) REQUIRE(absl::IsInvalidArgument(opened.status()));
+  }
+  auto tree = db->OpenTree("tree", /*create=*/true);
+  REQUIRE_OK(tree.status());
+  const auto put = [&](int key, size_t size) {
+    REQUIRE_OK(db->RunTransaction([&](TransactionImpl& txn) {
+      return txn.Put(**tree, std::to_string(key), std::string(size, 'v'));
+    }));
+  };
+  for (int key = 0; key < 60; ++key) put(key * 7 % 60, page_size / 5);
+  REQUIRE_OK(db->Checkpoint());
+  for (int key = 0; key < 60; ++key) put(key, page_size / 5);
+  put(60, 3 * page_size);
+  REQUIRE_OK(db->Verify());
+  REQUIRE_OK(db->Close());
 }
 
 }  // namespace
