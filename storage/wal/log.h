@@ -133,9 +133,10 @@ class Log {
   virtual bool scarce() const = 0;
   /// Where the log tells that it has grown or lacks room.
   virtual SpaceWatch& space_watch() = 0;
-  /// From now on an actor of the log's own makes it larger before room is short, up to the usual size
-  /// that space_watch() was told: so that nobody waits for new space to be written ahead. Where that
-  /// fails Reserve grows the log, as without. Both from one actor, before and after all others.
+  /// From now on an actor of the log's own makes it larger before room is short, up to the usual
+  /// size that space_watch() was told: so that nobody waits for new space to be written ahead.
+  /// Where that fails Reserve grows the log, as without. Both from one actor, before and after all
+  /// others.
   virtual void StartGrowingAhead() = 0;
   virtual void StopGrowingAhead() = 0;  ///< idempotent
   /// The least LogOptions::buffer_bytes on a device of this logical block.
@@ -152,6 +153,17 @@ class Log {
   /// full. The reservation shrinks by RecordSpace(size). After a failed flush: records are dropped
   /// (the log is poisoned, nothing will be acknowledged).
   virtual Lsn Append(size_t size, absl::FunctionRef<void(Lsn, std::byte*)> fill) = 0;
+  /// What Append takes, as one value.
+  struct NewRecord {
+    size_t size = 0;
+    absl::FunctionRef<void(Lsn, std::byte*)> fill;
+  };
+  /// As Append of `record`, and of `prelude` directly before it if `wants_prelude()`, which is
+  /// asked with the latch held as well: all of it is one instant. Returns the LSN of `record`.
+  /// REQUIRES: both reserved; together at most max_record_bytes() less the 4 bytes of a record's
+  /// length.
+  virtual Lsn AppendBehind(absl::FunctionRef<bool()> wants_prelude, const NewRecord& prelude,
+                           const NewRecord& record) = 0;
   /// As Append, for a record that will be flushed at once, with its group paid for: the reservation
   /// shrinks by RecordSpace(size) + PaidGroupSpace(). Never waits for I/O: nullopt, with nothing
   /// changed, when both halves of the buffer are full; call AwaitBuffer, then try again.

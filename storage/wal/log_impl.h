@@ -58,6 +58,8 @@ class LogImpl final : public Log {
   void StopGrowingAhead() override;
   size_t max_record_bytes() const override;
   Lsn Append(size_t size, absl::FunctionRef<void(Lsn, std::byte*)> fill) override;
+  Lsn AppendBehind(absl::FunctionRef<bool()> wants_prelude, const NewRecord& prelude,
+                   const NewRecord& record) override;
   std::optional<Lsn> TryAppendPaid(size_t size,
                                    absl::FunctionRef<void(Lsn, std::byte*)> fill) override;
   void AwaitBuffer(size_t size) override;

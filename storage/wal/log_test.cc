@@ -58,6 +58,34 @@ TEST_CASE("What was not flushed is not there after a crash; reading a record flu
   CHECK(MustReadAll(*reopened) == Records{{Raw(kept), "kept"}});
 }
 
+TEST_CASE("A record goes behind another in one instant if that is wanted then") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  const std::string image(3000, 'i'), change = "change";
+  Records expected;
+  for (int i = 0; i < 60; ++i) {  // more than the buffer holds
+    const bool wanted = i % 3 != 0;
+    const uint64_t space = log->RecordSpace(image.size()) + log->RecordSpace(change.size());
+    REQUIRE(log->Reserve(space).ok());
+    Lsn first{0};
+    const auto fill_image = [&](Lsn lsn, std::byte* to) {
+      first = lsn;
+      std::memcpy(to, image.data(), image.size());
+      expected[Raw(lsn)] = image;
+    };
+    const auto fill = [&](Lsn, std::byte* to) { std::memcpy(to, change.data(), change.size()); };
+    const Lsn lsn = log->AppendBehind([&] { return wanted; }, {image.size(), fill_image},
+                                      {change.size(), fill});
+    expected[Raw(lsn)] = change;
+    CHECK((first != Lsn{0}) == wanted);
+    if (wanted) CHECK(Raw(lsn) == Raw(first) + image.size() + kRecordHeaderBytes);
+    if (!wanted) log->Release(log->RecordSpace(image.size()));
+  }
+  REQUIRE(log->Flush(log->next()).ok());
+  CHECK(MustReadAll(*log) == expected);
+  CHECK(log->stats().reserved_bytes == 0);
+}
+
 TEST_CASE("A position at which no record begins is reported, wherever it lies") {
   auto medium = std::make_shared<CrashMedium>();
   auto log = MustStart(medium);

@@ -60,6 +60,21 @@ Lsn LogImpl::Append(size_t size, absl::FunctionRef<void(Lsn, std::byte*)> fill) 
   return AppendHere(size, 0, fill);
 }
 
+Lsn LogImpl::AppendBehind(absl::FunctionRef<bool()> wants_prelude, const NewRecord& prelude,
+                          const NewRecord& record) {
+  SpinLatchGuard guard(medium_->latch, runtime_);
+  for (;;) {
+    const bool wanted = wants_prelude();  // making room may take time
+    const size_t before = wanted ? prelude.size + kRecordHeaderBytes : 0;
+    if (!HasRoom(before + record.size)) {
+      MakeRoom();
+      continue;
+    }
+    if (wanted) AppendHere(prelude.size, 0, prelude.fill);
+    return AppendHere(record.size, 0, record.fill);
+  }
+}
+
 std::optional<Lsn> LogImpl::TryAppendPaid(size_t size,
                                           absl::FunctionRef<void(Lsn, std::byte*)> fill) {
   SpinLatchGuard guard(medium_->latch, runtime_);

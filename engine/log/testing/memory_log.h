@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ class MemoryLog final : public Log {
   std::atomic<bool> fail_flushes{false};
   /// So often commits find its buffer full.
   std::atomic<int> refused_commits{0};
+
+  /// Called once, by the next AppendBehind, before it takes the latch.
+  std::function<void()> before_append;
 
   struct Record {
     Lsn lsn{0};
@@ -97,6 +101,13 @@ class MemoryLog final : public Log {
   Lsn Append(size_t size, absl::FunctionRef<void(Lsn, std::byte*)> fill) override {
     SpinLatchGuard guard(latch_, runtime_);
     return AppendHere(size, RecordSpace(size), fill);
+  }
+  Lsn AppendBehind(absl::FunctionRef<bool()> wants_prelude, const NewRecord& prelude,
+                   const NewRecord& record) override {
+    if (before_append) std::exchange(before_append, nullptr)();
+    SpinLatchGuard guard(latch_, runtime_);
+    if (wants_prelude()) AppendHere(prelude.size, RecordSpace(prelude.size), prelude.fill);
+    return AppendHere(record.size, RecordSpace(record.size), record.fill);
   }
   std::optional<Lsn> TryAppendPaid(size_t size,
                                    absl::FunctionRef<void(Lsn, std::byte*)> fill) override {
