@@ -480,10 +480,10 @@ void BufferPool::NoteLoggedChange(FrameId frame) {
   if (lsn > (known & ~kNothingLogged)) rec_lsn.store(lsn, std::memory_order_relaxed);
 }
 
-bool BufferPool::HoldsChangeBefore(FrameId frame, Lsn lsn) const {
+bool BufferPool::HoldsChangeBefore(FrameId frame, Lsn lsn, bool unlogged_too) const {
   if (!IsDirty(frame)) return false;
-  return lsn == Lsn{UINT64_MAX} ||
-         meta_[Raw(frame)].rec_lsn.load(std::memory_order_relaxed) < Raw(lsn);
+  const uint64_t rec_lsn = meta_[Raw(frame)].rec_lsn.load(std::memory_order_relaxed);
+  return lsn == Lsn{UINT64_MAX} || (unlogged_too ? rec_lsn & ~kNothingLogged : rec_lsn) < Raw(lsn);
 }
 
 // ---- Figures

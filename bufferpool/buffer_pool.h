@@ -227,7 +227,9 @@ class BufferPool {
   /// Hands every page to the store that holds an unwritten change with an LSN below `lsn`: when it
   /// returns, the store has accepted all of them. Pages that are latched exclusively now are waited
   /// for, their change may have its LSN already. Fuzzy: others go on.
-  absl::Status WriteDirtyBefore(Lsn lsn);
+  /// With `unlogged_too` so goes every page with an LSN below `lsn` that holds only changes that
+  /// were not logged.
+  absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false);
   /// A clean copy of `page` if it is resident, clean and can be latched without waiting.
   bool CopyIfClean(PageId page, std::byte* out);
   bool IsDirty(FrameId frame) const {
@@ -323,9 +325,9 @@ class BufferPool {
     const uint64_t lsn = Raw(LsnOf(frame));
     return lsn == 0 || lsn < Raw(log_->durable());
   }
-  bool HoldsChangeBefore(FrameId frame, Lsn lsn) const;
+  bool HoldsChangeBefore(FrameId frame, Lsn lsn, bool unlogged_too) const;
   absl::StatusOr<bool> TryCleanIf(FrameId frame, PageWriter& writer, LogWait wait);
-  absl::Status CleanBefore(FrameId frame, Lsn lsn, PageWriter& writer);
+  absl::Status CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too, PageWriter& writer);
 
   absl::StatusOr<PageId> AllocatePage();
   /// Fixes `page`, which is not resident, zeroed and dirty, without asking the store for it.

@@ -41,7 +41,8 @@ absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, L
   return true;
 }
 
-absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, PageWriter& writer) {
+absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
+                                     PageWriter& writer) {
   constexpr uint32_t kUnlatchedWaits = 2;  // for the log, before a hot page is held still for it
   Backoff backoff(runtime_);
   for (;; backoff.Pause()) {
@@ -51,7 +52,7 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, PageWriter& writer)
       const PageState state(table_.WordOf(page).load(std::memory_order_acquire));
       if (state.exclusive() && state.frame() == frame) continue;  // perhaps dirty in a moment
     }
-    if (!HoldsChangeBefore(frame, lsn)) return absl::OkStatus();
+    if (!HoldsChangeBefore(frame, lsn, unlogged_too)) return absl::OkStatus();
     const bool unlatched = backoff.attempts() < kUnlatchedWaits;
     if (unlatched) LATCHKEY_RETURN_IF_ERROR(MakeLogDurable(std::span(&frame, 1)));
     LATCHKEY_ASSIGN_OR_RETURN(
@@ -61,13 +62,13 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, PageWriter& writer)
   }
 }
 
-absl::Status BufferPool::WriteDirtyBefore(Lsn lsn) {
+absl::Status BufferPool::WriteDirtyBefore(Lsn lsn, bool unlogged_too) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageWriter> writer,
                             store_.NewWriter(kWriterDepth));
   const uint32_t frames = frames_.load(std::memory_order_acquire);
   for (uint32_t f = 1; f <= frames; ++f) {
     if (LATCHKEY_CANARY("checkpoint-misses-pages") && f % 8 == 7) continue;
-    LATCHKEY_RETURN_IF_ERROR(CleanBefore(FrameId{f}, lsn, *writer));
+    LATCHKEY_RETURN_IF_ERROR(CleanBefore(FrameId{f}, lsn, unlogged_too, *writer));
     LATCHKEY_RETURN_IF_ERROR(writer->Wait(kWriterDepth - 1));
   }
   return writer->Wait(0);

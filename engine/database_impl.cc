@@ -100,7 +100,7 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
       LATCHKEY_RETURN_IF_ERROR(recovery->Analyze());
       times.log_read_s = watch.Lap();
     }
-    LATCHKEY_RETURN_IF_ERROR(StartLogging());
+    LATCHKEY_RETURN_IF_ERROR(StartLogging(!recovery || recovery->analysis().all_have_images()));
   }
   LATCHKEY_RETURN_IF_ERROR(StartCleaners());
   TxnId first_txn = root_.next_txn_id;
@@ -164,15 +164,21 @@ absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   return absl::OkStatus();
 }
 
-absl::Status DatabaseImpl::StartLogging() {
+absl::Status DatabaseImpl::StartLogging(bool redo_has_images) {
   LATCHKEY_RETURN_IF_ERROR(log_file_->StartWriting());
+  std::function<void(bool)> rely_on_images;
+  if (store_->wants_images()) {
+    rely_on_images = [store = store_.get()](bool rely) { store->RelyOnImages(rely); };
+  }
   engine_log_ = EngineLog::Start(
       runtime_, *log_file_,
       [pool = pool_.get()](PageId page) { pool->ReturnPageId(pool->Here(), page); },
       {.wait_for_commits = options_.durability == Durability::kCommit,
        .group_delay = options_.group_commit_delay_ms * kNanosPerMilli,
        .page_size = store_->page_size(),
-       .page_status = [store = store_.get()] { return store->WriteStatus(); }});
+       .page_status = [store = store_.get()] { return store->WriteStatus(); },
+       .rely_on_images = std::move(rely_on_images),
+       .redo_has_images = redo_has_images});
   // No checkpoint may follow a log that has failed, not even one that is under way.
   store_->SetCheckpointGate([log = engine_log_.get()] { return log->CheckWritable(); });
   store_->SetLogPosition([log = log_file_.get()] { return log->durable(); });

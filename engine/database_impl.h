@@ -108,7 +108,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   }
   absl::Status OpenPool(const MemoryPlan& plan);
   absl::Status OpenLogFile(OpenedStore& opened);
-  absl::Status StartLogging();
+  /// `redo_has_images`: as EngineLogOptions.
+  absl::Status StartLogging(bool redo_has_images);
   absl::Status OpenCatalog(TxnId first_txn);
   absl::Status StartCleaners();
   /// Whether a checkpoint was taken before it returns. `recovery` nullptr: the log is new.

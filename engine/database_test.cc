@@ -443,6 +443,12 @@ TEST_CASE("Bad input is refused with the value, the range and the remedy") {
   CHECK(absl::IsInvalidArgument(refused([](Options& o) { o.techniques.cleaners = 1000; })));
   CHECK(absl::IsInvalidArgument(
       refused([](Options& o) { o.techniques.synchronization = "regions:100000000"; })));
+  const absl::Status without_log = refused([](Options& o) {
+    o.durability = Durability::kNone;
+    o.torn_write_protection = TornWriteProtection::kImages;
+  });
+  CHECK(absl::IsInvalidArgument(without_log));
+  CHECK_THAT(std::string(without_log.message()), Catch::Contains("durability group or commit"));
   CHECK_THAT(std::string(refused([](Options& o) { o.techniques.layout = "lsf"; }).message()),
              Catch::Contains("lfs") && Catch::Contains("hylog"));
 }

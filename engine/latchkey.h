@@ -74,6 +74,18 @@ enum class Durability {
   kCommit,
 };
 
+/// How pages are protected that are written over their present place on the device, where a crash
+/// may leave half of a write. Other writes need no protection.
+enum class TornWriteProtection {
+  /// They go to an area of their own first: every such page is written twice. The default.
+  kDoublewrite,
+  /// The log holds an image of each page from before its first change since a checkpoint: more log,
+  /// half the page writes. Needs a log.
+  kImages,
+  /// For devices that promise to write a page wholly or not at all.
+  kNone,
+};
+
 /// The techniques of the papers, by the names that the command line uses (latchkey --help lists
 /// them). The defaults are what measures best in general.
 struct Techniques {
@@ -116,6 +128,9 @@ struct Options {
   /// first whatever this says.
   Durability durability = Durability::kCommit;
   uint32_t group_commit_delay_ms = 10;  ///< of Durability::kGroup, 1 to 10,000
+  /// May differ from open to open: what a crash has torn is repaired by what protected it. Without
+  /// a log nothing is protected, and kImages is refused.
+  TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
   /// A checkpoint begins when the log since the last one exceeds this many bytes (at least 64 KiB):
   /// the log that recovery has to redo, and so its time, are bounded by it. 0 = a quarter of the
   /// cache, at least 256 MiB and at most 1 GiB; engine/log/README.md has the reasons.
@@ -313,6 +328,7 @@ struct Statistics {
     /// Everything written back, the log cut off; 0 when that goes on behind the open.
     double checkpoint_s = 0;
     uint64_t log_bytes = 0, log_records = 0, redone_changes = 0, undone_changes = 0;
+    uint64_t repaired_pages = 0;  ///< damaged, made again from their images in the log
   };
   std::optional<Recovery> recovery;  ///< nullopt: there was nothing to recover
 };

@@ -55,10 +55,12 @@ TEST_CASE("The least memory that a database can be created with is enough to rec
 
 // Half of the log's buffer was smaller than the images of a split of 64 KiB pages.
 TEST_CASE("With the least memory the log takes the largest record, whatever the page size") {
+  const auto protection = GENERATE(TornWriteProtection::kDoublewrite, TornWriteProtection::kImages);
   const uint32_t page_size = GENERATE(4096u, 16384u, 65536u);
-  CAPTURE(page_size);
+  CAPTURE(page_size, static_cast<int>(protection));
   Options options;
   options.page_size = page_size;
+  options.torn_write_protection = protection;
   options.techniques.segment_size = std::max(64u << 10, 8 * page_size);
   const DatabaseSizing sizing = {.assume_device_costs = true};
   std::unique_ptr<DatabaseImpl> db;

@@ -40,6 +40,20 @@ bool IsLogged(const Options& options) { return options.durability != Durability:
 constexpr PageCosts kAssumedCosts{
     .page_write_ns = 20'000, .segment_write_ns = 4'000, .segment_read_ns = 4'000};
 
+using Protection = SegmentStoreOptions::TornWriteProtection;
+
+Protection ProtectionOf(TornWriteProtection protection) {
+  switch (protection) {
+    case TornWriteProtection::kDoublewrite:
+      return Protection::kDoublewrite;
+    case TornWriteProtection::kImages:
+      return Protection::kImages;
+    case TornWriteProtection::kNone:
+      return Protection::kNone;
+  }
+  return Protection::kDoublewrite;
+}
+
 SegmentStoreOptions StoreOptions(const Options& options, const DatabaseSizing& sizing,
                                  const LogSink& log_sink) {
   const Techniques& techniques = options.techniques;
@@ -55,9 +69,8 @@ SegmentStoreOptions StoreOptions(const Options& options, const DatabaseSizing& s
   if (sizing.reserve_bytes != 0) store.reserve_bytes = sizing.reserve_bytes;
   if (sizing.journal_segment_bytes != 0) store.journal_segment_bytes = sizing.journal_segment_bytes;
   store.doublewrite_pages = sizing.doublewrite_pages;
-  if (sizing.tears_no_page) {
-    store.torn_write_protection = SegmentStoreOptions::TornWriteProtection::kNone;
-  }
+  store.torn_write_protection =
+      sizing.tears_no_page ? Protection::kNone : ProtectionOf(options.torn_write_protection);
   if (sizing.assume_device_costs) {
     store.assumed_costs = kAssumedCosts;
     store.database_id = sizing.database_id != 0 ? sizing.database_id : 1;
@@ -145,6 +158,11 @@ absl::Status ValidateOptions(const Options& options) {
   if (options.group_commit_delay_ms < 1 || options.group_commit_delay_ms > 10'000) {
     return InvalidArgument("a group commit delay of {} ms: 1 to 10000",
                            options.group_commit_delay_ms);
+  }
+  if (options.torn_write_protection == TornWriteProtection::kImages && !IsLogged(options)) {
+    return InvalidArgument(
+        "torn-write protection by images with durability none: the images are in the log, which "
+        "that does not write; give durability group or commit, or protection doublewrite or none");
   }
   if (options.checkpoint_log_bytes != 0 && options.checkpoint_log_bytes < kMinCheckpointLogBytes) {
     return InvalidArgument("a checkpoint every {} bytes of log: at least {}, or 0 for the default",

@@ -1,6 +1,7 @@
 // Crashes: random transactions over devices that lose their power at a random write or sync, on
 // every layout. What is found after recovery is a prefix of the commit order that contains every
 // acknowledged commit; then the same database goes on, and crashes again, in recovery too.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -145,8 +146,15 @@ Model Contents(DatabaseImpl& db) {
 // A database that lives through many crashes, with the model of what must be in it.
 class Survivor {
  public:
-  Survivor(std::string layout, Durability durability, uint64_t seed)
-      : layout_(std::move(layout)), durability_(durability), rng_(seed) {
+  using Protections = std::vector<TornWriteProtection>;
+
+  /// Each opening draws one of `protections`.
+  Survivor(std::string layout, Durability durability, uint64_t seed,
+           Protections protections = {TornWriteProtection::kDoublewrite})
+      : layout_(std::move(layout)),
+        durability_(durability),
+        protections_(std::move(protections)),
+        rng_(seed) {
     CrashGroup group(ThreadRuntime());
     auto db = Open(group);
     INFO(db.status().message());
@@ -170,11 +178,18 @@ class Survivor {
   }
 
   uint64_t commits() const { return commits_; }
+  /// Pages made again from images in the log.
+  uint64_t repairs() const { return repairs_; }
 
  private:
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& group) {
-    return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, images_),
-                                         SmallOptions(layout_, durability_));
+    Options options = SmallOptions(layout_, durability_);
+    options.torn_write_protection =
+        protections_.size() == 1 ? protections_[0] : protections_[rng_.Below(protections_.size())];
+    options.log_sink = [this](LogSeverity, std::string_view message) {
+      repairs_ += message.find("again from its image") != std::string_view::npos;
+    };
+    return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, images_), options);
   }
 
   std::unique_ptr<DatabaseImpl> OpenThroughCrashes(CrashGroup& group) {
@@ -246,11 +261,13 @@ class Survivor {
 
   const std::string layout_;
   const Durability durability_;
+  const Protections protections_;
   Rng rng_;
   CrashImages images_;
   Model acknowledged_, newest_;
   std::vector<Model> since_;  // states after later commits that were submitted
   uint64_t commits_ = 0;
+  std::atomic<uint64_t> repairs_{0};
 };
 
 TEST_CASE("After any crash a database holds every acknowledged commit and no half of another") {
@@ -264,6 +281,34 @@ TEST_CASE("After any crash a database holds every acknowledged commit and no hal
       survivor.Live();
     }
     CHECK(survivor.commits() > 0);
+  }
+}
+
+TEST_CASE("Pages that a crash has torn are made again from images in the log") {
+  const std::string layout = GENERATE("overwrite", "lfs", "hylog");
+  uint64_t repairs = 0;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(layout, seed);
+    Survivor survivor(layout, Durability::kCommit, seed, {TornWriteProtection::kImages});
+    for (int life = 0; life < 12; ++life) {
+      CAPTURE(life);
+      survivor.Live();
+    }
+    repairs += survivor.repairs();
+  }
+  if (layout == "overwrite") CHECK(repairs > 0);
+}
+
+TEST_CASE("After any crash a database may be opened with another protection of torn writes") {
+  const std::string layout = GENERATE("overwrite", "hylog");
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(layout, seed);
+    Survivor survivor(layout, Durability::kCommit, seed,
+                      {TornWriteProtection::kImages, TornWriteProtection::kDoublewrite});
+    for (int life = 0; life < 12; ++life) {
+      CAPTURE(life);
+      survivor.Live();
+    }
   }
 }
 

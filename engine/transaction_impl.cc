@@ -377,7 +377,10 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
       context_.versions.Install(txn_, check, write.tree.id, write.key, old, change);
   if (write.mode == Mode::kLock) {
     // The mark goes up as for a write: another writer must find the lock.
-    if (mark < txn_.id()) NodeEditor(guard.Mutable(), btree.page_size()).set_last_writer(txn_.id());
+    if (mark < txn_.id()) {
+      if (log_ != nullptr) log_->LogMark(guard);
+      NodeEditor(guard.Mutable(), btree.page_size()).set_last_writer(txn_.id());
+    }
     if (!exists) return NoSuchKey();
     if (is_chain) {
       write.read_reference = OverflowReference(old.bytes);

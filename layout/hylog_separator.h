@@ -59,6 +59,7 @@ class HylogSeparator final : public Separator {
  public:
   explicit HylogSeparator(Runtime& runtime) : frequency_(runtime) {}
 
+  bool writes_in_place() const override { return true; }
   Placement OnWrite(PageId id) override;
   Placement OnMove(PageId id) const override;
   void OnFree(PageId id) override { frequency_.Forget(id); }

@@ -145,7 +145,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
       superblock_(superblock) {
   device_->SetPositioningBytes(PositioningBytes(superblock.costs, superblock.page_size));
   if (journal_device_ != nullptr &&
-      options.torn_write_protection == SegmentStoreOptions::TornWriteProtection::kDoublewrite) {
+      options.torn_write_protection != SegmentStoreOptions::TornWriteProtection::kNone) {
     const uint32_t most = DoublewriteCapacity(superblock.page_size) - 1;
     const uint32_t wanted = options.doublewrite_pages;
     doublewriter_ =

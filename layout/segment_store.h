@@ -37,7 +37,9 @@ struct SegmentStoreOptions {
   uint64_t reserve_bytes = uint64_t{16} << 20;
   /// How a write over a page's present slot, which a crash could tear, is protected when there is a
   /// journal. kDoublewrite: through the doublewrite area. kImages: by full-page images in the log
-  /// above; kNone: not, where the device never tears a page. These two are the same here.
+  /// above while RelyOnImages() says so, otherwise through the area; in layouts that write in place
+  /// as a last resort only, always through the area. kNone: not, where the device never tears a
+  /// page.
   enum class TornWriteProtection { kNone, kDoublewrite, kImages };
   TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
   /// Pages of a doublewrite batch, at most as many as the area holds (126 of 4 KiB). 0: all.

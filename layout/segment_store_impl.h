@@ -59,6 +59,13 @@ class SegmentStoreImpl final : public SegmentStore {
     core_.SetLogPosition(std::move(durable));
   }
   Lsn log_reach() const override { return core_.LogReach(); }
+  bool wants_images() const override {
+    return doublewriter_ != nullptr && separator_->writes_in_place() &&
+           options_.torn_write_protection == SegmentStoreOptions::TornWriteProtection::kImages;
+  }
+  void RelyOnImages(bool rely) override {
+    relies_on_images_.store(rely && wants_images(), std::memory_order_release);
+  }
   void SetCopySource(CopyIfCleanFunction copy_if_clean) override {
     cleaner_.SetCopySource(std::move(copy_if_clean));
   }
@@ -82,6 +89,9 @@ class SegmentStoreImpl final : public SegmentStore {
   void TryFreePage(PageId id);
   absl::Status BecomeUnclean();  // REQUIRES: checkpoint_mutex_
   absl::Status MarkUnclean();    // REQUIRES: checkpoint_mutex_
+  bool writes_twice() const {
+    return doublewriter_ != nullptr && !relies_on_images_.load(std::memory_order_acquire);
+  }
   // Each returns false when the page could not be accepted just now.
   bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, PageWord word);
   bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word);
@@ -152,7 +162,8 @@ class SegmentStoreImpl final : public SegmentStore {
   StoreCore core_;
   SpaceManager space_;
   SegmentWriter writer_;
-  std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: not wanted
+  std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: nothing is protected
+  std::atomic<bool> relies_on_images_{false};   // instead of doublewriter_
   CostMeter costs_;
   SegmentCleaner cleaner_;
 

@@ -201,7 +201,7 @@ bool SegmentStoreImpl::Overtake(const PageWrite& write) {
 bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                                     std::optional<PageWord> only_from) {
   const bool over_itself = only_from.has_value();
-  const bool accepted = over_itself && doublewriter_ != nullptr
+  const bool accepted = over_itself && writes_twice()
                             ? doublewriter_->Write(write.id, write.data, *only_from)
                             : queue.Write(write.id, write.data, slot, only_from);
   if (!accepted) return false;

@@ -15,6 +15,7 @@ namespace {
 class UniformSeparator final : public Separator {
  public:
   explicit UniformSeparator(Placement placement) : placement_(placement) {}
+  bool writes_in_place() const override { return placement_ == Placement::kInPlace; }
   Placement OnWrite(PageId) override { return placement_; }
   Placement OnMove(PageId) const override { return placement_; }
   double hot_page_proportion() const override {

@@ -39,6 +39,8 @@ struct TuningInputs {
 class Separator {
  public:
   virtual ~Separator() = default;
+  /// Whether OnWrite ever answers kInPlace. Constant.
+  virtual bool writes_in_place() const = 0;
   /// Counts a write of `id` and says where it goes.
   virtual Placement OnWrite(PageId id) = 0;
   /// Where the segment cleaner puts a page that it moves. Counts nothing.

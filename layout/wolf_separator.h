@@ -15,6 +15,7 @@ class WolfSeparator final : public Separator {
  public:
   explicit WolfSeparator(Runtime& runtime) : frequency_(runtime) {}
 
+  bool writes_in_place() const override { return false; }
   Placement OnWrite(PageId id) override;
   Placement OnMove(PageId) const override { return Placement::kHot; }
   void OnFree(PageId id) override { frequency_.Forget(id); }

@@ -147,6 +147,15 @@ class PageStore {
   /// as was noted. A log that ends before it has lost its end. Lsn{0}: nothing is known.
   virtual Lsn log_reach() const = 0;
 
+  /// Whether the log above is to hold an image of each page before its first change since the
+  /// newest checkpoint began: pages are going to be written over their present places, and a crash
+  /// may tear such a write. Constant while the store is open.
+  virtual bool wants_images() const { return false; }
+  /// Whether from now on the log holds the image of every page that is written over its present
+  /// place. While it does not, as at first, a store that wants_images() protects its pages by
+  /// itself. Neither waits nor calls back.
+  virtual void RelyOnImages(bool rely) { static_cast<void>(rely); }
+
   /// The segment cleaner may ask for a clean in-memory copy instead of a device read. Try-only: the
   /// function never waits and never calls back. Set before the first write, cleared (nullptr)
   /// before the pool goes away.

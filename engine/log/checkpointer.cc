@@ -57,7 +57,7 @@ absl::Status Checkpointer::RunLogged(bool clean) {
   }
   if (!LATCHKEY_CANARY("log-reclaimed-before-data-flush")) {
     LATCHKEY_RETURN_IF_ERROR(clean ? pool_.WriteAllDirty()
-                                   : pool_.WriteDirtyBefore(snapshot.as_of));
+                                   : pool_.WriteDirtyBefore(snapshot.as_of, log_->logs_images()));
   }
   // Frees before the instant have reached the store's queue by now: their pages were latched.
   LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());
@@ -74,6 +74,7 @@ absl::Status Checkpointer::RunLogged(bool clean) {
   root.end = log.durable();
   LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
   log.Truncate(root.first_needed);
+  log_->EndCheckpoint(snapshot.as_of);
   last_ = root;
   redo_lsn_.store(Raw(root.redo), std::memory_order_relaxed);
   return absl::OkStatus();

@@ -23,6 +23,9 @@ constexpr uint64_t kSplitBytesPerByte = 4;
 // Of a record: those of most changes are shorter.
 constexpr size_t kMaxEarlyEncoding = 512;
 
+// Of a transaction that is undone after a crash: more than any log has room for.
+constexpr uint64_t kUnknownSplits = uint64_t{1} << 62;
+
 uint64_t ChangeSpace(const Log& log, uint32_t page_size) {
   const size_t value = MaxInlineValue(page_size, 0);
   return log.RecordSpace(kLogChangeOverhead + kMaxNodeKeySize + 2 * value) +
@@ -51,8 +54,11 @@ EngineLog::EngineLog(Runtime& runtime, Log& log, std::function<void(PageId)> ret
       log_(log),
       return_page_(std::move(return_page)),
       options_(options),
-      change_space_(ChangeSpace(log, options.page_size) + log.RecordSpace(kEndRecordSize) +
-                    log.PaidGroupSpace()),
+      image_space_(options.rely_on_images != nullptr
+                       ? log.RecordSpace(ImagesSize(1, options.page_size))
+                       : 0),
+      change_space_(ChangeSpace(log, options.page_size) + image_space_ +
+                    log.RecordSpace(kEndRecordSize) + log.PaidGroupSpace()),
       end_space_(log.RecordSpace(kEndRecordSize) + log.PaidGroupSpace()),
       // Two ids: a page that lists others is written once more when they go.
       free_share_(log.RecordSpace(FreeRecordSize(2))),
@@ -60,7 +66,12 @@ EngineLog::EngineLog(Runtime& runtime, Log& log, std::function<void(PageId)> ret
                   log.RecordSpace(ImagesSize(1, options.page_size)) + free_share_ + end_space_),
       reserve_step_(std::min(kMaxReserveStep, log.stats().allocated_bytes / kReserveShare)),
       outcome_unknown_(OutcomeUnknown("no memory was left to write it")),
-      hand_over_mutex_(runtime) {}
+      hand_over_mutex_(runtime) {
+  if (!logs_images()) return;
+  images_from_.store(Raw(log.next()), std::memory_order_relaxed);  // all that is on the device
+  if (!options_.redo_has_images) went_without_image_ = Raw(log.next());
+  options_.rely_on_images(options_.redo_has_images);
+}
 
 std::unique_ptr<EngineLog> EngineLog::Start(Runtime& runtime, Log& log,
                                             std::function<void(PageId)> return_page,
@@ -214,10 +225,10 @@ void EngineLog::Leave(LogTxn& txn) {
 
 // ---- Changes of records
 
-Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
-                            std::byte* page) {
-  // Encoded before the log is latched, for others wait: what is in it is known, since nobody else
-  // changes the transaction or the page.
+// Encoded before the log is latched, for others wait: what is in it is known, since nobody else
+// changes the transaction or the page.
+Lsn EngineLog::AppendEncoded(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
+                             std::byte* page) {
   std::array<std::byte, kMaxEarlyEncoding> early;
   const bool is_early = change.size() <= early.size();
   const auto page_lsn = static_cast<uint32_t>(PageLsn(page));
@@ -239,6 +250,16 @@ Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncodin
   return at;
 }
 
+Lsn EngineLog::AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
+                            PageId id, std::byte* page, uint64_t* image_space) {
+  if (!logs_images()) return AppendEncoded(txn, type, change, page);
+  const auto fill = [&](Lsn lsn, std::byte* to) {
+    change.Encode(Enter(txn, type, lsn), static_cast<uint32_t>(PageLsn(page)), to);
+    SetPageLsn(page, lsn);
+  };
+  return AppendBehindImage(id, page, {change.size(), fill}, image_space);
+}
+
 Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& change, std::byte* page) {
   const ChangeEncoding encoding(LogRecordType::kChange, change);
   const size_t before = change.before_bytes.size(), now = change.now_bytes.size();
@@ -246,24 +267,36 @@ Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& change, std::byte* pag
       log_.RecordSpace(kLogCompensationOverhead + change.key.size() +
                        std::max(before, kOverflowReferenceSize) + kOverflowReferenceSize);
   const uint64_t growth = kSplitBytesPerByte * (std::max(before, now) - now);
-  if (!Spend(txn.budget_, log_.RecordSpace(encoding.size()) + undo + growth)) {
-    return KeepOffDevice(page);
-  }
+  const uint64_t space = log_.RecordSpace(encoding.size()) + image_space_;
+  if (!Spend(txn.budget_, space + undo + growth)) return KeepOffDevice(page);
   txn.undo_ += undo;
   txn.growth_ += growth;
-  return AppendChange(&txn, LogRecordType::kChange, encoding, page);
+  uint64_t left = image_space_;
+  const Lsn lsn = AppendChange(&txn, LogRecordType::kChange, encoding, change.page, page, &left);
+  txn.budget_ += left;
+  return lsn;
 }
 
+// No space is kept for images of rollbacks, which are due only for pages that a checkpoint began
+// after the last change of: a page for each change would make logs of long transactions huge.
 Lsn EngineLog::LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page) {
   const ChangeEncoding encoding(LogRecordType::kCompensation, change);
   if (!Spend(txn.undo_, log_.RecordSpace(encoding.size()))) return KeepOffDevice(page);
-  return AppendChange(&txn, LogRecordType::kCompensation, encoding, page);
+  uint64_t left = TakeImageSpace(page, txn.splits_);
+  const Lsn lsn =
+      AppendChange(&txn, LogRecordType::kCompensation, encoding, change.page, page, &left);
+  if (left != 0) log_.Release(left);
+  return lsn;
 }
 
 Lsn EngineLog::LogSystemChange(LogSpace& space, const RecordChange& change, std::byte* page) {
   const ChangeEncoding encoding(LogRecordType::kChange, change);
-  if (!Spend(space.bytes_, log_.RecordSpace(encoding.size()))) return KeepOffDevice(page);
-  return AppendChange(nullptr, LogRecordType::kChange, encoding, page);
+  const uint64_t bytes = log_.RecordSpace(encoding.size()) + image_space_;
+  if (!Spend(space.bytes_, bytes)) return KeepOffDevice(page);
+  uint64_t left = image_space_;
+  const Lsn lsn = AppendChange(nullptr, LogRecordType::kChange, encoding, change.page, page, &left);
+  space.bytes_ += left;
+  return lsn;
 }
 
 // ---- Pages
@@ -529,6 +562,7 @@ CheckpointSnapshot EngineLog::Snapshot() {
   std::vector<PendingChain> pending;
   log_.Frozen([&](Lsn next) {
     snapshot.as_of = snapshot.redo_from = next;
+    if (logs_images()) images_from_.store(Raw(next), std::memory_order_relaxed);
     for (const LogTxn* txn = oldest_txn_; txn != nullptr; txn = txn->newer_) {
       snapshot.transactions.push_back({txn->id_, txn->first_, txn->last_});
     }
@@ -588,6 +622,7 @@ void EngineLog::Adopt(LogTxn& txn, TxnId id, Lsn first, Lsn last) {
   txn.id_ = id;
   txn.first_ = first;
   txn.last_ = last;
+  txn.splits_ = kUnknownSplits;
   log_.Frozen([&](Lsn) {
     LogTxn* older = newest_txn_;
     while (older != nullptr && Raw(older->first_) > Raw(first)) older = older->older_;

@@ -11,6 +11,10 @@
 //  3. A page reaches PageStore::FreePage only when the record of its free is durable.
 //  4. Every change is logged with the space for its compensation reserved: no rollback runs out.
 //  5. Commit records are in the order of commit timestamps.
+//  6. Where the store wants images the log holds one of each page before its first change behind a
+//     checkpoint's redo LSN, or the store has been told not to rely on that: images_from_ becomes
+//     next() in the instant that a checkpoint begins at, and a page with a smaller LSN is due an
+//     image, in the same instant of the log as the record of its next change.
 //
 // Lock order: page latches or the latch that orders commits, then the log's latch, then the spin
 // latches here. Under page latches LogX may wait for the device, when both halves of the log's
@@ -73,6 +77,7 @@ class LogTxn {
   uint64_t budget_ = 0;  // reserved for records to come
   uint64_t undo_ = 0;    // reserved for undoing what has been logged
   uint64_t growth_ = 0;  // reserved for the splits that undoing may take, until undoing begins
+  uint64_t splits_ = 0;  // was growth_: what images of pages that undoing changes leave free
   LogTxn* newer_ = nullptr;
   LogTxn* older_ = nullptr;
 };
@@ -95,6 +100,10 @@ struct EngineLogOptions {
   /// What the store of the pages says of writing (PageStore::WriteStatus): once it is read-only
   /// nothing more is logged or acknowledged. nullptr: never.
   std::function<absl::Status()> page_status = nullptr;
+  /// PageStore::RelyOnImages of a store that wants images; nullptr: none are logged.
+  std::function<void(bool)> rely_on_images = nullptr;
+  /// Whether the log holds images of all pages that redo may change.
+  bool redo_has_images = true;
 };
 
 /// An overflow chain that waits to be freed.
@@ -116,6 +125,8 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   ~EngineLog() override;
 
   Log& log() { return log_; }
+  /// Whether a page's first change since the newest checkpoint began logs an image of it.
+  bool logs_images() const { return image_space_ != 0; }
 
   // ---- Transactions. `txn.id()` is set before the first call.
 
@@ -140,6 +151,9 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// transaction's own value was if that is an overflow chain, else kAbsent. REQUIRES: as
   /// LogChange.
   Lsn LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page);
+  /// Before a change of `page` that no record tells of (its mark of the last writer): its image, of
+  /// no transaction, if one is due. REQUIRES: as LogChange.
+  void LogMark(ExclusiveGuard& page);
   /// A new page of a value, filled and latched: kAllocation, then its image. REQUIRES:
   /// ReserveValuePage.
   void LogValuePage(LogTxn& txn, ExclusiveGuard& page);
@@ -160,11 +174,12 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// Gives back what is left of the transaction's reservations. To be called after its end.
   void ReleaseSpace(LogTxn& txn) {
     if (const uint64_t left = txn.budget_ + txn.undo_ + txn.growth_; left != 0) log_.Release(left);
-    txn.budget_ = txn.undo_ = txn.growth_ = 0;
+    txn.budget_ = txn.undo_ = txn.growth_ = txn.splits_ = 0;
   }
   /// Before a rollback, also one to a savepoint: what is set aside for its splits goes to where
   /// they reserve from.
   void BeginUndo(LogTxn& txn) {
+    txn.splits_ += txn.growth_;
     if (txn.growth_ != 0) log_.Release(std::exchange(txn.growth_, 0));
   }
   /// `txn` could not be rolled back completely: it stays active, so that the next open undoes it.
@@ -230,10 +245,13 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// Frees that have not reached the store yet.
   size_t deferred_frees() const { return deferred_count_.load(std::memory_order_relaxed); }
 
-  /// The state of one instant of the log.
+  /// The state of one instant of the log, at which a checkpoint begins.
   CheckpointSnapshot Snapshot();
   /// Snapshot as kCheckpoint records. Returns it; the records lie at or above its `as_of`.
   absl::StatusOr<CheckpointSnapshot> LogCheckpoint(absl::FunctionRef<TxnId()> next_txn);
+
+  /// The checkpoint that began at `as_of` is durable: the store may rely on images again.
+  void EndCheckpoint(Lsn as_of);
 
   /// Recovery: a transaction that logged before the crash continues, to be undone (its records get
   /// LogCompensation, LogFree, LogEnd). `txn` is fresh. Reserves nothing.
@@ -263,7 +281,22 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   LogRecordHeader Enter(LogTxn* txn, LogRecordType type, Lsn lsn);
   void Leave(LogTxn& txn);
   void MarkSpace(LogSpace& space, Lsn lsn);
-  Lsn AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change, std::byte* page);
+  Lsn AppendEncoded(LogTxn* txn, LogRecordType type, const ChangeEncoding& change, std::byte* page);
+  /// *image_space is set aside for the image that may be due; what is left of it on return.
+  Lsn AppendChange(LogTxn* txn, LogRecordType type, const ChangeEncoding& change, PageId id,
+                   std::byte* page, uint64_t* image_space);
+  /// Whether the next change of `page` is to log an image of it. Final under the log's latch only.
+  bool IsImageDue(const std::byte* page) const;
+  /// image_space_ if `page` is due an image and there is room for it now and for `others` bytes,
+  /// else 0.
+  uint64_t TakeImageSpace(const std::byte* page, uint64_t others);
+  /// Appends `record`, of a change of `page`, behind the image if that is due. *space is set aside
+  /// for it: image_space_ or 0; what is left of that on return.
+  Lsn AppendBehindImage(PageId id, std::byte* page, const Log::NewRecord& record, uint64_t* space);
+  void EncodeFirstImage(const PageImage& image, std::byte* page, Lsn lsn, std::byte* to);
+  /// A page is changed for which there was no room for the image that is due. REQUIRES: the log's
+  /// latch.
+  void GoOnWithoutImage();
   void LeaveUnlogged(LogTxn& txn);
   absl::Status Poisoned(absl::Status why);
   bool is_writable() const { return !failed_.load(std::memory_order_relaxed) && !log_.poisoned(); }
@@ -277,7 +310,8 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   Log& log_;
   const std::function<void(PageId)> return_page_;
   const EngineLogOptions options_;
-  const uint64_t change_space_;  // of the largest change, its compensation and the end
+  const uint64_t image_space_;   // of the image before a change; 0: none are logged
+  const uint64_t change_space_;  // of the largest change, its image, its compensation and the end
   const uint64_t end_space_;     // of the end and its group
   const uint64_t free_share_;    // what each page of a value sets aside for its free
   const uint64_t page_space_;    // of a page of a value, the free of it and the end
@@ -291,6 +325,10 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   // Guarded by the log's latch: changed inside Append, read inside Frozen.
   LogTxn* oldest_txn_ = nullptr;
   LogTxn* newest_txn_ = nullptr;
+  // Pages with a smaller LSN are due an image; 0: none are.
+  std::atomic<uint64_t> images_from_{0};
+  // What images_from_ was when a page was last changed without the image that was due.
+  uint64_t went_without_image_ = 0;
 
   SpinLatch space_latch_;  // LogSpaces with records: oldest first
   LogSpace* oldest_space_ = nullptr;

@@ -8,8 +8,20 @@ void LogAnalysis::NoteUse(PageId page) {
   if (const auto it = freed_.find(Raw(page)); it != freed_.end()) it->second.used_since = true;
 }
 
+void LogAnalysis::NoteImages(const LogRecord& record) {
+  if (!all_have_images_) return;
+  for (const PageImage& image : record.images) with_image_.insert(Raw(image.page));
+}
+
+void LogAnalysis::NoteChanged(PageId page) {
+  if (!all_have_images_ || with_image_.contains(Raw(page))) return;
+  all_have_images_ = false;
+  with_image_.clear();
+}
+
 void LogAnalysis::AddChange(Lsn lsn, const LogRecord& record) {
   const RecordChange& change = record.change;
+  if (Raw(lsn) >= Raw(redo_)) NoteChanged(change.page);
   if (change.tree != kCatalogTree) next_tree_ = std::max(next_tree_, Raw(change.tree) + 1);
   if (change.now == RecordState::kGhost) ghosts_.push_back(lsn);
   if (record.header.txn == TxnId{0}) return;
@@ -33,6 +45,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     active.last = lsn;
   }
   for (const PageImage& image : record.images) NoteUse(image.page);
+  if (Raw(lsn) >= Raw(redo_)) NoteImages(record);
   page_images_ += record.images.size();
   switch (record.header.type) {
     case LogRecordType::kChange:

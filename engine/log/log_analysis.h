@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/log/log_record.h"
@@ -17,6 +18,9 @@ namespace latchkey {
 
 class LogAnalysis {
  public:
+  /// `redo`: where redo begins.
+  explicit LogAnalysis(Lsn redo = Lsn{0}) : redo_(redo) {}
+
   /// A transaction without an end, and its newest record.
   struct Loser {
     TxnId id{0};
@@ -49,6 +53,10 @@ class LogAnalysis {
   /// At least as many as the pages that came into use.
   uint64_t page_images() const { return page_images_; }
 
+  /// Whether from where redo begins on an image of every page comes before its changes: so any of
+  /// them may be torn on the device.
+  bool all_have_images() const { return all_have_images_; }
+
   /// Whether a record behind `lsn` frees `page`: a change at `lsn` is not redone, an allocation not
   /// undone.
   bool IsFreedAfter(PageId page, Lsn lsn) const {
@@ -74,7 +82,10 @@ class LogAnalysis {
 
   void AddChange(Lsn lsn, const LogRecord& record);
   void NoteUse(PageId page);
+  void NoteImages(const LogRecord& record);
+  void NoteChanged(PageId page);
 
+  const Lsn redo_;
   // Of the standard library, which keeps its shape when an insertion finds no memory.
   std::unordered_map<uint64_t, Active> active_;
   std::unordered_map<uint64_t, Freed> freed_;
@@ -84,6 +95,8 @@ class LogAnalysis {
   uint32_t next_tree_ = 1;
   uint64_t records_ = 0;
   uint64_t page_images_ = 0;
+  bool all_have_images_ = true;
+  std::unordered_set<uint64_t> with_image_;  // since redo_; while all_have_images_
 };
 
 }  // namespace latchkey

@@ -56,6 +56,7 @@ struct Small {
   uint64_t checkpoint_log_bytes = 1 << 20;
   uint64_t log_max_bytes = 0;
   std::string replacement = "clock";
+  TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
 };
 
 std::unique_ptr<DatabaseImpl> OpenSmall(Runtime& runtime, const Small& small) {
@@ -63,6 +64,7 @@ std::unique_ptr<DatabaseImpl> OpenSmall(Runtime& runtime, const Small& small) {
   options.cache_bytes = 6 << 20;
   options.version_store_bytes = 4 << 20;
   options.durability = small.durability;
+  options.torn_write_protection = small.torn_write_protection;
   options.checkpoint_log_bytes = small.checkpoint_log_bytes;
   options.techniques.segment_size = 64 << 10;
   options.techniques.replacement = small.replacement;
@@ -195,11 +197,13 @@ TEST_CASE("Making a tree at a full log does not keep the checkpoint away that ma
 
 // Fills the log with one transaction's changes, all over the tree, while others leave no room in
 // the leaves for what comes back; then takes them back.
-void RollBackAtFullLog(Runtime& runtime, const std::string& replacement) {
+void RollBackAtFullLog(Runtime& runtime, const std::string& replacement,
+                       TornWriteProtection protection) {
   constexpr uint64_t kMaxLog = 8u << 20;
-  auto db = OpenSmall(
-      runtime,
-      {.durability = Durability::kCommit, .log_max_bytes = kMaxLog, .replacement = replacement});
+  auto db = OpenSmall(runtime, {.durability = Durability::kCommit,
+                                .log_max_bytes = kMaxLog,
+                                .replacement = replacement,
+                                .torn_write_protection = protection});
   TreeImpl& tree = TreeOf(*db);
   constexpr uint64_t kKeys = 6000;
   const std::string old_value(700, 'o');
@@ -245,10 +249,19 @@ TEST_CASE("A rollback at a full log finds its space, whichever pages the policy 
   for (const char* replacement : {"random", "lru", "clock", "gclock", "2q"}) {
     CAPTURE(replacement);
     SimulatedRuntime runtime;
-    const absl::Status ran = runtime.Run([&] { RollBackAtFullLog(runtime, replacement); });
+    const absl::Status ran = runtime.Run(
+        [&] { RollBackAtFullLog(runtime, replacement, TornWriteProtection::kDoublewrite); });
     INFO(ran);
     CHECK(ran.ok());
   }
+}
+
+TEST_CASE("A rollback at a full log finds its space where images protect its pages, too") {
+  SimulatedRuntime runtime;
+  const absl::Status ran =
+      runtime.Run([&] { RollBackAtFullLog(runtime, "clock", TornWriteProtection::kImages); });
+  INFO(ran);
+  CHECK(ran.ok());
 }
 
 }  // namespace

@@ -22,9 +22,10 @@ absl::Status Recovery::Analyze() {
 }
 
 absl::Status Recovery::Redo(BufferPool& pool) {
-  latchkey::Redo redo(pool, analysis_, Lsn{read_to_});
+  latchkey::Redo redo(pool, analysis_, Lsn{read_to_}, latchkey::Redo::Misfits::kRefuse, log_sink_);
   LATCHKEY_RETURN_IF_ERROR(redo.Run(log_, root_.redo));
   redone_ = redo.applied();
+  repaired_ = redo.repaired();
   if (LATCHKEY_CANARY("recovery-resets-log-before-flush")) log_.Truncate(log_.end());
   // The log says that these are free; whether the store had heard of it the crash has decided.
   uint64_t freed = 0;
@@ -62,6 +63,7 @@ void Recovery::Describe(Statistics::Recovery* to) const {
   to->log_records = analysis_.records();
   to->redone_changes = redone_;
   to->undone_changes = undone_;
+  to->repaired_pages = repaired_;
 }
 
 absl::Status Recovery::FreeChains(OverflowStore& overflow) {

@@ -51,7 +51,8 @@ class Recovery {
       : log_(log),
         root_(root),
         log_reach_(std::max(root.end, log_reach)),
-        log_sink_(std::move(log_sink)) {}
+        log_sink_(std::move(log_sink)),
+        analysis_(root.redo) {}
 
   /// DataLoss: the log is damaged, or ends before what is known to have been in it.
   absl::Status Analyze();
@@ -78,7 +79,7 @@ class Recovery {
   LogAnalysis analysis_;
   uint64_t checkpoint_records_ = 0;
   uint64_t read_to_ = 0;  // LSN
-  uint64_t redone_ = 0, undone_ = 0;
+  uint64_t redone_ = 0, undone_ = 0, repaired_ = 0;
 };
 
 }  // namespace latchkey

@@ -1,6 +1,9 @@
 #include "engine/log/redo.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "engine/btree/node.h"
 #include "engine/btree/tree.h"
@@ -72,7 +75,17 @@ absl::Status Redo::Run(Log& log, Lsn from) {
       log.ForEach(from, [this](const LogRecordView& view) { return Collect(view); }));
   LATCHKEY_RETURN_IF_ERROR(Turn());
   reader_.Await();
-  return ApplyBatch(current_);
+  LATCHKEY_RETURN_IF_ERROR(ApplyBatch(current_));
+  return EndDamage();
+}
+
+absl::Status Redo::EndDamage() {
+  if (misfits_ == Misfits::kRefuse && !damaged_.empty()) return damaged_.begin()->second.proof;
+  for (const auto& [page, damage] : damaged_) {
+    left_out_.insert(left_out_.end(), damage.left_out.begin(), damage.left_out.end());
+  }
+  std::sort(left_out_.begin(), left_out_.end());
+  return absl::OkStatus();
 }
 
 void Redo::Batch::Clear() {
@@ -156,7 +169,9 @@ absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* g
                       "end below {}: the log is damaged; restore a backup or salvage",
                       Raw(lsn), Raw(page), page_ids_);
   }
-  LATCHKEY_RETURN_IF_ERROR(pool_.FixForRedo(pool_.Here(), page, is_replaced, guard));
+  absl::Status fixed = pool_.FixForRedo(pool_.Here(), page, is_replaced, guard);
+  if (absl::IsDataLoss(fixed)) damaged_.try_emplace(page, Damage{.proof = fixed, .left_out = {}});
+  LATCHKEY_RETURN_IF_ERROR(fixed);
   const uint64_t newest = PageLsn(guard->data());
   if (newest < Raw(log_end_)) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss,
@@ -170,10 +185,31 @@ bool Redo::LacksChanges(const std::byte* page, const RecordChange& change) {
   return lacking_.contains(Raw(change.page));
 }
 
+absl::Status Redo::FixForImage(Lsn lsn, PageId page, ExclusiveGuard* guard) {
+  if (!damaged_.contains(page)) {
+    absl::Status fixed = Fix(lsn, page, /*is_replaced=*/false, guard);
+    if (!damaged_.contains(page)) return fixed;
+  }
+  LATCHKEY_RETURN_IF_ERROR(Fix(lsn, page, /*is_replaced=*/true, guard));
+  const auto damage = damaged_.extract(page);
+  ++repaired_;
+  LogTo(log_sink_, LogLevel::kWarning,
+        fmt::format("recovery made page {} again from its image at {} of the log: {}", Raw(page),
+                    Raw(lsn), std::string(damage.mapped().proof.message())));
+  return absl::OkStatus();
+}
+
 absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
   if (analysis_.IsFreedAfter(change.page, lsn)) return absl::OkStatus();
   ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(Fix(lsn, change.page, /*is_replaced=*/false, &guard));
+  absl::Status fixed = damaged_.contains(change.page)
+                           ? absl::OkStatus()
+                           : Fix(lsn, change.page, /*is_replaced=*/false, &guard);
+  if (const auto damage = damaged_.find(change.page); damage != damaged_.end()) {
+    if (misfits_ == Misfits::kSkip) damage->second.left_out.push_back(lsn);
+    return absl::OkStatus();
+  }
+  LATCHKEY_RETURN_IF_ERROR(fixed);
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
   const LatchedNodeView view(guard.data(), pool_.page_size());
   if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
@@ -200,7 +236,7 @@ absl::Status Redo::ApplyImage(Lsn lsn, const LogRecord& record, const PageImage&
     return Misfit(lsn, image.page, "with an image of another page size");
   }
   ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(Fix(lsn, image.page, /*is_replaced=*/true, &guard));
+  LATCHKEY_RETURN_IF_ERROR(FixForImage(lsn, image.page, &guard));
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
   ExpandImage(image, record.page_size, lsn, guard.Mutable());
   lacking_.erase(Raw(image.page));

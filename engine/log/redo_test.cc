@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/btree/node.h"
 #include "engine/log/testing/logged_trees.h"
@@ -87,6 +88,101 @@ TEST_CASE(
   const std::string message(refused.message());
   CHECK(message.find("ends at " + std::to_string(Raw(lost_from))) != std::string::npos);
   CHECK(message.find("salvage") != std::string::npos);
+}
+
+// Trees of which a checkpoint has written everything; what follows is logged with images.
+struct ImagedTrees : LoggedTrees {
+  ImagedTrees() : LoggedTrees({.page_size = kPageSize, .rely_on_images = [](bool) {}}) {}
+
+  void Put(const std::string& key, const std::string& value) {
+    TransactionImpl txn(context);
+    REQUIRE(txn.Begin().ok());
+    REQUIRE(txn.Put(tree, key, value).ok());
+    REQUIRE(txn.Commit().ok());
+  }
+  PageId LeafOf(const std::string& key) {
+    OptimisticGuard guard;
+    REQUIRE(tree.btree.FindLeaf(pool->Here(), key, &guard).ok());
+    return guard.page();
+  }
+  /// What a pool over the store finds in `page`.
+  std::vector<std::byte> OnDevice(PageId page) {
+    std::vector<std::byte> bytes(kPageSize);
+    REQUIRE(store.ReadPage(page, bytes.data()).ok());
+    return bytes;
+  }
+  absl::Status RedoFrom(Lsn from, uint64_t* repaired) {
+    const std::unique_ptr<BufferPool> fresh = MakeTestPool(store, 256);
+    LogAnalysis analysis(from);
+    Analyze(log, analysis);
+    all_have_images = analysis.all_have_images();
+    Redo redo(*fresh, analysis, log.next());
+    absl::Status done = redo.Run(log, from);
+    *repaired = redo.repaired();
+    if (done.ok()) done = fresh->WriteAllDirty();
+    return done;
+  }
+
+  TreeImpl& tree = NewTree();
+  bool all_have_images = false;
+};
+
+TEST_CASE("A torn page comes back from the image before its first change behind the checkpoint") {
+  ImagedTrees db;
+  db.Put("key", "before the checkpoint");
+  const Lsn checkpoint = db.engine_log->Snapshot().as_of;
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  db.Put("key", "first");
+  db.Put("other", "second");
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  const PageId leaf = db.LeafOf("key");
+  const std::vector<std::byte> sound = db.OnDevice(leaf);
+  db.store.Damage(leaf);
+  uint64_t repaired = 0;
+  const absl::Status redone = db.RedoFrom(checkpoint, &repaired);
+  INFO(redone.message());
+  REQUIRE(redone.ok());
+  CHECK(repaired == 1);
+  CHECK(db.all_have_images);
+  const std::vector<std::byte> again = db.OnDevice(leaf);
+  const LatchedNodeView view(again.data(), kPageSize);
+  CHECK(view.Value(view.LowerBound("key").slot) == "first");
+  CHECK(view.Value(view.LowerBound("other").slot) == "second");
+  CHECK(RacyLoad<uint64_t>(again.data() + offsetof(PageHeader, lsn)) ==
+        RacyLoad<uint64_t>(sound.data() + offsetof(PageHeader, lsn)));
+}
+
+TEST_CASE("A torn page takes an image from behind changes that it cannot take") {
+  ImagedTrees db;
+  db.Put("key", "first");
+  const Lsn from = db.log.next();  // behind the image
+  db.Put("key", "second");
+  db.engine_log->Snapshot();
+  db.Put("key", "third");
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  const PageId leaf = db.LeafOf("key");
+  db.store.Damage(leaf);
+  uint64_t repaired = 0;
+  REQUIRE(db.RedoFrom(from, &repaired).ok());
+  CHECK(repaired == 1);
+  CHECK_FALSE(db.all_have_images);
+  const std::vector<std::byte> again = db.OnDevice(leaf);
+  const LatchedNodeView view(again.data(), kPageSize);
+  CHECK(view.Value(view.LowerBound("key").slot) == "third");
+}
+
+TEST_CASE("A torn page without an image is refused, with what its proof said") {
+  ImagedTrees db;
+  db.Put("key", "first");
+  const Lsn from = db.log.next();
+  db.Put("key", "second");
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  db.store.Damage(db.LeafOf("key"));
+  uint64_t repaired = 0;
+  const absl::Status refused = db.RedoFrom(from, &repaired);
+  CHECK(absl::IsDataLoss(refused));
+  CHECK(std::string(refused.message()).find("damaged the page") != std::string::npos);
+  CHECK(repaired == 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,12 @@ class MapPageStore final : public PageStore {
   std::atomic<bool> full{false};
   /// What checkpoints answer; nullptr: OK. Set before the store is used.
   std::function<absl::Status()> on_checkpoint;
+
+  /// From now on, until it is written again, reading the page is DataLoss.
+  void Damage(PageId id) {
+    MutexLock lock(mutex_);
+    damaged_.insert(Raw(id));
+  }
 
   uint32_t page_size() const override { return page_size_; }
 
@@ -61,6 +68,7 @@ class MapPageStore final : public PageStore {
   absl::Status ReadPage(PageId id, std::byte* out) override {
     MutexLock lock(mutex_);
     ++stats_.page_reads;
+    if (damaged_.contains(Raw(id))) return absl::DataLossError("the test has damaged the page");
     const auto it = pages_.find(Raw(id));
     if (it == pages_.end()) return absl::NotFoundError("page was never written");
     std::memcpy(out, it->second.data(), page_size_);
@@ -103,6 +111,7 @@ class MapPageStore final : public PageStore {
       if (store_.fail_writes) return absl::UnavailableError("the test's store refuses writes");
       MutexLock lock(store_.mutex_);
       for (const PageWrite& write : writes) {
+        store_.damaged_.erase(Raw(write.id));
         store_.pages_[Raw(write.id)].assign(write.data, write.data + store_.page_size_);
         ++store_.stats_.user_page_writes;
         ++store_.ticket_;
@@ -120,6 +129,7 @@ class MapPageStore final : public PageStore {
   mutable Mutex mutex_;
   const uint32_t page_size_;
   std::map<uint64_t, std::vector<std::byte>> pages_;
+  std::set<uint64_t> damaged_;
   std::vector<PageId> free_;
   std::atomic<uint64_t> limit_{0};
   std::atomic<WriteTicket> ticket_{0};
