@@ -7,12 +7,15 @@ namespace latchkey {
 namespace {
 
 constexpr std::string_view kOverwrite = "crash-overwrite", kLfs = "crash-lfs",
-                           kHylog = "crash-hylog", kGroup = "crash-group", kIsolation = "isolation",
-                           kModel = "model", kFaults = "faults", kCorruption = "corruption";
+                           kHylog = "crash-hylog", kImages = "crash-images", kGroup = "crash-group",
+                           kIsolation = "isolation", kModel = "model", kFaults = "faults",
+                           kCorruption = "corruption";
 
 constexpr Canary kCanaries[] = {
     // Of RELIABILITY.md 3.0.
     {"no-torn-page-protection", "pages are written in place without a copy elsewhere", kOverwrite},
+    {"no-image-at-first-change", "a page's first change since a checkpoint logs no image of it",
+     kImages},
     {"ack-before-flush", "a commit is acknowledged before its log is synced", kOverwrite},
     {"log-reclaimed-before-data-flush", "a checkpoint lets log go whose pages are not written",
      kOverwrite},
@@ -102,6 +105,8 @@ std::span<const CanaryNet> CanaryNets() {
                       "--seeds=1..4", "--states=200", "--recovery-every=4"}),
       CrashNet(kHylog, {"--layout=hylog", "--segment-cleaning=hole-plugging",
                         "--space-utilization=0.98", "--seeds=1..4", "--states=300"}),
+      CrashNet(kImages, {"--layout=overwrite", "--torn-write-protection=images", "--seeds=1..4",
+                         "--states=300", "--recovery-every=2"}),
       {kIsolation,
        {"isolation", "--simulated", "--transactions=8000", "--cells=1"},
        "transactions"},

@@ -7,6 +7,7 @@
 
 #include "engine/database_impl.h"
 #include "engine/log/checkpointer.h"
+#include "engine/torn_write_protection.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/crash_workload.h"
@@ -45,9 +46,10 @@ absl::Status ShrinkCache(DatabaseImpl& db) {
 
 std::string BusyDatabase::name() const {
   return fmt::format(
-      "{} {} {} {}x{} {} {} pages of {}, {} users", options_.layout, options_.segment_cleaning,
+      "{} {} {} {}x{} {} {} {} pages of {}, {} users", options_.layout, options_.segment_cleaning,
       options_.space_utilization, options_.replacement, options_.synchronization,
       options_.durability == Durability::kGroup ? "group" : "commit",
+      NameOf(options_.torn_write_protection),
       options_.cleaners == 1 ? "1 cleaner," : fmt::format("{} cleaners,", options_.cleaners),
       options_.page_size, options_.users);
 }
@@ -71,10 +73,12 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
   options.cache_bytes = CacheBytes(options_.page_size);
   options.page_size = create ? options_.page_size : 0;
   options.durability = options_.durability;
+  options.torn_write_protection = options_.torn_write_protection;
   options.group_commit_delay_ms = kGroupDelayMs;
   options.checkpoint_log_bytes = 64 << 10;
   options.log_sink = [this](LogSeverity, std::string_view message) {
     tally_.pages_repaired += message.find("from the doublewrite area") != std::string_view::npos;
+    tally_.pages_from_images += message.find("again from its image") != std::string_view::npos;
   };
   options.techniques = {.layout = options_.layout,
                         .segment_cleaning = options_.segment_cleaning,
@@ -131,7 +135,8 @@ BusyDatabaseChoices BusyDatabaseChoices::All() {
           .page_sizes = {4096, 4096, 4096, 16384},
           .space_utilizations = {0.8, 0.9, 0.98, 0.6},
           .cleaners = {1, 2, 0},
-          .users = {3, 4, 2, 1}};
+          .users = {3, 4, 2, 1},
+          .protections = {TornWriteProtection::kDoublewrite}};
 }
 
 BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions base) const {
@@ -149,6 +154,7 @@ BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions b
   choose(space_utilizations, &base.space_utilization);
   choose(cleaners, &base.cleaners);
   choose(users, &base.users);
+  choose(protections, &base.torn_write_protection);
   return base;
 }
 

@@ -20,6 +20,7 @@ struct BusyDatabaseOptions {
   std::string synchronization = "global";
   std::string cleaner = "self-tuning";
   Durability durability = Durability::kCommit;  ///< kCommit or kGroup
+  TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
   uint32_t page_size = 4096;
   double space_utilization = 0.8;
   uint32_t cleaners = 1;
@@ -64,6 +65,7 @@ struct BusyDatabaseChoices {
   std::vector<uint32_t> page_sizes;
   std::vector<double> space_utilizations;
   std::vector<uint32_t> cleaners, users;
+  std::vector<TornWriteProtection> protections;
 
   /// What a campaign tries unless told otherwise.
   static BusyDatabaseChoices All();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/torn_write_protection.h"
 #include "layout/separator.h"
 #include "tools/campaign/campaign_flags.h"
 #include "tools/campaign/crash_busy_database.h"
@@ -25,7 +26,7 @@ namespace {
 struct Flags {
   std::vector<std::string> subjects = {"overwrite", "lfs", "wolf", "hylog"};
   BusyDatabaseChoices choices = BusyDatabaseChoices::All();
-  std::vector<std::string> durabilities;
+  std::vector<std::string> durabilities, protections;
   std::string seeds = "1..4";
   uint64_t states = 2000;
   uint32_t transactions = 400;
@@ -47,6 +48,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   choice("--synchronization", flags.choices.synchronizations, "Synchronisation schemes");
   choice("--durability", flags.durabilities, "commit, group")
       ->check(CLI::IsMember({"commit", "group"}));
+  choice("--torn-write-protection", flags.protections, "Of writes in place")
+      ->check(CLI::IsMember(TornWriteProtectionNames()));
   choice("--page-size", flags.choices.page_sizes, "Bytes");
   choice("--space-utilization", flags.choices.space_utilizations, "0.5 to 0.98")
       ->check(CLI::Range(0.5, 0.98));
@@ -190,6 +193,10 @@ int RunCrashCommand(const std::vector<std::string>& arguments) {
   for (const std::string& name : flags.durabilities) {
     flags.choices.durabilities.push_back(name == "group" ? Durability::kGroup
                                                          : Durability::kCommit);
+  }
+  if (!flags.protections.empty()) flags.choices.protections.clear();
+  for (const std::string& name : flags.protections) {
+    flags.choices.protections.push_back(*TornWriteProtectionOf(name));
   }
   return Command(flags, options).Run() ? 0 : 1;
 }

@@ -14,7 +14,7 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 22> kCounters = {{
+constexpr std::array<Counter, 23> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
@@ -37,6 +37,7 @@ constexpr std::array<Counter, 22> kCounters = {{
     {"log_slots_reused", &CrashTally::log_slots_reused},
     {"journal_slots_reused", &CrashTally::journal_slots_reused},
     {"pages_repaired", &CrashTally::pages_repaired},
+    {"pages_from_images", &CrashTally::pages_from_images},
 }};
 
 void AddRecord(std::span<const std::byte> bytes, CrashTally* tally) {

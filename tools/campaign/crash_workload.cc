@@ -93,7 +93,16 @@ class CrashWorkload::User {
     return txn.RollbackTo(savepoint);
   }
 
+  // Leaves nothing but a mark in the page.
+  absl::Status Lock(TransactionImpl& txn) {
+    std::string value;
+    const absl::Status locked =
+        txn.GetForUpdate(*workload_.trees_[kShared], KeyOf(rng_.Below(kSharedKeys)), &value);
+    return absl::IsNotFound(locked) ? absl::OkStatus() : locked;
+  }
+
   absl::Status Write(TransactionImpl& txn, std::vector<Step>* steps) {
+    if (rng_.Below(8) == 0) LATCHKEY_RETURN_IF_ERROR(Lock(txn));
     const bool own = rng_.Below(4) == 0;
     const uint32_t tree = own ? own_tree_ : kShared;
     const std::string key = KeyOf(rng_.Below(own                  ? kOwnKeys

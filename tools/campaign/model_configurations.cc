@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "engine/torn_write_protection.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "tools/campaign/pairwise.h"
@@ -24,6 +25,8 @@ constexpr std::array<Durability, 3> kDurabilities = {Durability::kNone, Durabili
                                                      Durability::kCommit};
 constexpr std::array<const char*, 3> kDurabilityNames = {"none", "group", "commit"};
 constexpr std::array<Isolation, 2> kIsolations = {Isolation::kSnapshot, Isolation::kSerializable};
+constexpr std::array<TornWriteProtection, 2> kProtections = {TornWriteProtection::kDoublewrite,
+                                                             TornWriteProtection::kImages};
 constexpr std::array<const char*, 4> kMediumNames = {"memory", "file", "power-cut",
                                                      "power-cut-untorn"};
 
@@ -40,12 +43,13 @@ enum Dimension : size_t {
   kDurability,
   kIsolation,
   kMedium,
+  kProtection,
   kDimensions,
 };
 constexpr std::array<uint8_t, kDimensions> kValues = {
     kLayouts.size(),      kSegmentCleaning.size(), kReplacements.size(), kSynchronizations.size(),
     kCleaners.size(),     kCleanerCounts.size(),   kUtilizations.size(), kPageSizes.size(),
-    kDurabilities.size(), kIsolations.size(),      kMediumNames.size()};
+    kDurabilities.size(), kIsolations.size(),      kMediumNames.size(),  kProtections.size()};
 
 const std::vector<std::vector<uint8_t>>& Rows() {
   static const std::vector<std::vector<uint8_t>> rows = PairwiseRows(kValues, /*seed=*/1);
@@ -71,6 +75,9 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.techniques.segment_size = 128u << (10 + rng.Below(3));  // given: no device is measured
   options.page_size = kPageSizes[row[kPageSize]];
   options.durability = kDurabilities[row[kDurability]];
+  if (options.durability != Durability::kNone) {
+    options.torn_write_protection = kProtections[row[kProtection]];
+  }
   options.isolation = kIsolations[row[kIsolation]];
   configuration.medium = static_cast<ModelMedium>(row[kMedium]);
   options.in_memory_device = configuration.medium == ModelMedium::kMemory;
@@ -84,10 +91,11 @@ std::string ModelConfiguration::Describe() const {
   const Techniques& t = options.techniques;
   return fmt::format(
       "layout={} segment-cleaning={} replacement={} synchronization={} cleaner={} cleaners={} "
-      "utilization={} page={} cache={} durability={} {} {}",
+      "utilization={} page={} cache={} durability={} {} {} {}",
       t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
       t.space_utilization, options.page_size, options.cache_bytes,
       kDurabilityNames[static_cast<size_t>(options.durability)],
+      NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);
 }

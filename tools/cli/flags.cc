@@ -7,6 +7,7 @@
 
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/torn_write_protection.h"
 #include "layout/cleaning_policy.h"
 #include "layout/separator.h"
 #include "storage/base/status_macros.h"
@@ -49,8 +50,8 @@ void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
 
 bool IsTechnique(const std::string& flag) {
   constexpr std::string_view kTechniques[] = {
-      "layout",      "space-utilization", "segment-size", "segment-cleaning",
-      "replacement", "synchronization",   "cleaner",      "cleaners"};
+      "layout",          "space-utilization", "segment-size", "segment-cleaning",     "replacement",
+      "synchronization", "cleaner",           "cleaners",     "torn-write-protection"};
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
@@ -103,6 +104,9 @@ std::vector<FlagSpec> EngineFlags() {
       {"durability", "none",
        "none: durable when closed; group: logged, durable 10 ms after a commit; commit: logged, "
        "durable before a commit returns"},
+      {"torn-write-protection", std::string(NameOf(Options().torn_write_protection)),
+       "of pages that are written in place, with a log: doublewrite: to an area first; images: in "
+       "the log, before their first change since a checkpoint; none: the device tears no page"},
       {"seed", "42", "of the data, the inputs and every random choice"},
   };
 }

@@ -8,6 +8,7 @@
 #include "bufferpool/cleaning_controller.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/torn_write_protection.h"
 #include "layout/cleaning_policy.h"
 #include "layout/separator.h"
 #include "storage/base/status_macros.h"
@@ -50,6 +51,19 @@ absl::Status ParseTechniques(const Combination& from, Techniques& to) {
                             ParseCount("cleaners", from.Get("cleaners"), 0, 64));
   to.cleaners = static_cast<uint32_t>(cleaners);
   return absl::OkStatus();
+}
+
+absl::Status ParseTornWriteProtection(const Combination& from, KvOptions& kv) {
+  const std::string& name = from.Get("torn-write-protection");
+  LATCHKEY_RETURN_IF_ERROR(CheckKnown("torn-write-protection", name, TornWriteProtectionNames()));
+  kv.torn_write_protection = *TornWriteProtectionOf(name);
+  if (kv.torn_write_protection != TornWriteProtection::kImages ||
+      kv.durability != Durability::kNone) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(
+      "--torn-write-protection=images needs a log, in which the images are: give "
+      "--durability=group or commit");
 }
 
 absl::Status ParsePageSize(const Combination& from, uint32_t& page_size) {
@@ -129,6 +143,7 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
   LATCHKEY_RETURN_IF_ERROR(ParseDevice(from, settings));
   if (settings.traits.techniques) {
     LATCHKEY_RETURN_IF_ERROR(ParseTechniques(from, settings.kv.techniques));
+    LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
   }
   LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
   LATCHKEY_RETURN_IF_ERROR(ParseCache(from, data_bytes, users, settings.kv));
@@ -253,6 +268,7 @@ KvOptions LoadOptionsOf(const KvOptions& run, const std::string& path) {
   options.cache_bytes = std::max(run.cache_bytes, kLoadCacheBytes);
   options.read_committed_load = true;
   options.durability = Durability::kNone;  // closed cleanly before anybody runs on it
+  options.torn_write_protection = TornWriteProtection::kNone;
   return options;
 }
 

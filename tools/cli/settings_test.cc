@@ -66,6 +66,28 @@ TEST_CASE(
   CHECK(sweep->size() == 1);
 }
 
+TEST_CASE("Torn-write protection is swept like any technique, and images need a log") {
+  if (KvBackends().count("latchkey") == 0) return;
+  const auto plain = Plan({{"engine", "latchkey"}, {"durability", "commit"}});
+  const auto images =
+      Plan({{"engine", "latchkey"}, {"durability", "commit"}, {"torn-write-protection", "images"}});
+  REQUIRE(plain.ok());
+  REQUIRE(images.ok());
+  CHECK(DescribeSettings(plain->settings)["torn_write_protection"] == "doublewrite");
+  CHECK(DescribeSettings(images->settings)["torn_write_protection"] == "images");
+  CHECK(images->load_name == plain->load_name);
+  CHECK(LoadOptionsOf(images->settings.kv, "x").torn_write_protection !=
+        TornWriteProtection::kImages);
+  CHECK(Refusal({{"engine", "latchkey"}, {"torn-write-protection", "images"}})
+            .find("--durability=group or commit") != std::string::npos);
+  const auto sweep =
+      ExpandFlags(TpccFlags(), {{"engine", "latchkey"},
+                                {"durability", "commit"},
+                                {"torn-write-protection", "doublewrite,images,none"}});
+  REQUIRE(sweep.ok());
+  CHECK(sweep->size() == 3);
+}
+
 TEST_CASE("A technique's bad value is refused for an engine that has techniques") {
   if (KvBackends().count("latchkey") == 0) return;
   const auto [flag, value, hint] = GENERATE(table<std::string, std::string, std::string>({
@@ -80,6 +102,7 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"page-size", "2048", "4096"},
       {"cache-size", "1KiB", "users"},
       {"cleaners", "65", "64"},
+      {"torn-write-protection", "journal", "doublewrite"},
   }));
   CAPTURE(flag, value);
   CHECK(Refusal({{"engine", "latchkey"}, {flag, value}}).find(hint) != std::string::npos);

@@ -46,6 +46,7 @@ struct KvOptions {
   /// having a processor of its own. 0: work takes no time, only the devices do.
   Nanos cpu_per_operation = 0;
   Durability durability = Durability::kNone;  ///< see KvTraits::durability
+  TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;  ///< Latchkey's
   bool read_committed_load =
       false;              ///< the initial load: no concurrent readers, conflicts impossible
   Techniques techniques;  ///< Latchkey's

@@ -156,6 +156,7 @@ Options ToOptions(const KvOptions& from) {
   options.page_size = from.page_size;
   options.in_memory_device = from.device.kind == DeviceSpec::Kind::kMemory;
   options.durability = from.durability;
+  options.torn_write_protection = from.torn_write_protection;
   options.techniques = from.techniques;
   options.log_sink = from.log_sink;
   return options;

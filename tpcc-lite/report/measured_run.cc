@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/torn_write_protection.h"
 #include "tpcc-lite/report/environment.h"
 
 namespace latchkey {
@@ -142,7 +143,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"space_utilization", technique(techniques.space_utilization)},
       // Nothing protects in-place writes where nothing is promised about crashes.
       {"torn_write_protection",
-       technique(kv.durability == Durability::kNone ? "none" : "doublewrite")},
+       technique(kv.durability == Durability::kNone ? "none" : NameOf(kv.torn_write_protection))},
       {"cache_bytes", settings.traits.cache ? Json(kv.cache_bytes) : Json(nullptr)},
       {"page_size", settings.traits.page_size ? Json(kv.page_size) : Json(nullptr)},
       {"durability", settings.durability},
