@@ -67,6 +67,19 @@ Middles MiddlesOf(const DifferenceView& difference) {
   return {equal.first, equal.second, rest.substr(0, now), rest.substr(now)};
 }
 
+// Turns a value of `size` bytes, which has the middle `from`, into the other one.
+bool Apply(const DifferenceView& difference, size_t size, std::string_view Middles::*from,
+           std::string_view Middles::*to, std::string* value) {
+  if (value->size() != size) return false;
+  if (difference.now_size == difference.before_size) {
+    ApplyRuns(difference.bytes, value);
+  } else {
+    const Middles middles = MiddlesOf(difference);
+    value->replace(middles.front, (middles.*from).size(), middles.*to);
+  }
+  return true;
+}
+
 bool AreMiddlesSound(const DifferenceView& difference) {
   std::string_view rest = difference.bytes;
   if (rest.size() < kPrefix) return false;
@@ -172,25 +185,11 @@ bool IsSound(const DifferenceView& difference) {
 }
 
 bool ApplyForward(const DifferenceView& difference, std::string* value) {
-  if (value->size() != difference.before_size) return false;
-  if (difference.now_size == difference.before_size) {
-    ApplyRuns(difference.bytes, value);
-  } else {
-    const Middles middles = MiddlesOf(difference);
-    value->replace(middles.front, middles.before.size(), middles.now);
-  }
-  return true;
+  return Apply(difference, difference.before_size, &Middles::before, &Middles::now, value);
 }
 
 bool ApplyBackward(const DifferenceView& difference, std::string* value) {
-  if (value->size() != difference.now_size) return false;
-  if (difference.now_size == difference.before_size) {
-    ApplyRuns(difference.bytes, value);
-  } else {
-    const Middles middles = MiddlesOf(difference);
-    value->replace(middles.front, middles.now.size(), middles.before);
-  }
-  return true;
+  return Apply(difference, difference.now_size, &Middles::now, &Middles::before, value);
 }
 
 }  // namespace latchkey
