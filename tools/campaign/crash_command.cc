@@ -154,9 +154,13 @@ class Command {
   void Try(CrashSubject& subject) {
     const double before = ProcessorSeconds();
     const CrashReport report = RunCrashCampaign(subject, options_);
+    const std::string protection =
+        flags_.protections.empty()
+            ? ""
+            : fmt::format(" --torn-write-protection={}", fmt::join(flags_.protections, ","));
     for (const CrashFailure& failure : report.failures) {
-      fmt::print("WRONG after {} states, {}: --layout={} {}\n", failure.states_before,
-                 subject.Describe(failure.seed), subject.name(), failure.Describe());
+      fmt::print("WRONG after {} states, {}: --layout={}{} {}\n", failure.states_before,
+                 subject.Describe(failure.seed), subject.name(), protection, failure.Describe());
     }
     Print(subject.name(), report, ProcessorSeconds() - before);
     Add(report, &total_);
