@@ -175,6 +175,7 @@ absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, ExclusiveGu
 bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
   runtime_.SchedulePoint();
   const PageState seen = guard.state().WithLatch(0);
+  __builtin_prefetch(&meta_[Raw(seen.frame())], /*rw=*/1);  // for the release of a changed page
   uint64_t expected = seen.bits();
   Backoff backoff(runtime_);
   while (!guard.word_->compare_exchange_strong(

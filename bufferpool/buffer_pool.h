@@ -158,11 +158,8 @@ class BufferPool {
   }
   /// FixOptimistic of a page that is resident and not being modified; false (and no fix) otherwise.
   bool TryFixOptimistic(PoolActor& actor, PageId page, OptimisticGuard* guard) {
-    PageWord& word = table_.WordOf(page);
-    const PageState state(word.load(std::memory_order_acquire));
-    if (!state.resident() || state.exclusive()) return false;
-    CountHit(actor, state.frame(), page);
-    *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+    if (!TryPeek(page, guard)) return false;
+    CountHit(actor, guard->state().frame(), page);
     return true;
   }
   absl::Status FixShared(PoolActor& actor, PageId page, SharedGuard* guard);
@@ -176,6 +173,12 @@ class BufferPool {
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
     if (!guard || !TryUpgrade(guard, exclusive)) return false;
     CountHit(actor, exclusive->frame(), guard.page());
+    return true;
+  }
+  /// The same, optimistically: true means that `guard` is good for another read.
+  bool TryRefix(PoolActor& actor, const OptimisticGuard& guard) {
+    if (!guard || !guard.Validate()) return false;
+    CountHit(actor, guard.state().frame(), guard.page());
     return true;
   }
   /// Unfixes `guard` and returns an optimistic guard of the state it leaves behind.
@@ -200,11 +203,14 @@ class BufferPool {
   void Prefetch(PoolActor& actor, std::span<const PageId> pages);
   /// Asks the processor for the translation of `page`.
   void PrefetchTranslation(PageId page) { __builtin_prefetch(&table_.WordOf(page)); }
-  /// The bytes of `page` if it is resident, else nullptr: not a fix, not validated, only to be
-  /// handed to the processor's prefetch.
-  const std::byte* PeekData(PageId page) {
-    const PageState state(table_.WordOf(page).load(std::memory_order_relaxed));
-    return state.resident() ? DataOf(state.frame()) : nullptr;
+  /// A guard of `page` as it is now, if it is resident and not being modified: not a fix, which is
+  /// what TryRefix makes of it once it turns out to be needed.
+  bool TryPeek(PageId page, OptimisticGuard* guard) {
+    PageWord& word = table_.WordOf(page);
+    const PageState state(word.load(std::memory_order_acquire));
+    if (!state.resident() || state.exclusive()) return false;
+    *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+    return true;
   }
   /// Whether `page` is in a frame now (not a fix).
   bool IsResident(PageId page) {

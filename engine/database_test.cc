@@ -87,6 +87,40 @@ TEST_CASE("A snapshot does not move while others insert, overwrite and delete") 
   REQUIRE_OK(db->Verify());
 }
 
+TEST_CASE("Keys that were announced are read as of the snapshot, whatever became of their leaves") {
+  auto db = OpenInMemory();
+  const Tree tree = TreeOrFail(*db, "t");
+  const auto key_of = [](int i) { return std::to_string(10'000 + i); };
+  constexpr int kKeys = 400;
+  for (int i = 0; i < kKeys; i += 2) REQUIRE_OK(db->Put(tree, key_of(i), "before"));
+
+  Transaction txn = db->Begin();
+  std::string value;
+  REQUIRE_OK(txn.Get(tree, key_of(0), &value));
+  std::vector<std::string> keys;
+  for (int i = 0; i < 200; ++i) keys.push_back(key_of(i));
+  std::vector<std::pair<Tree, std::string_view>> announced;
+  for (const std::string& key : keys) announced.emplace_back(tree, key);
+  txn.Prefetch(announced);
+  // Leaves split, are merged, lose and change records, in the middle of their being read.
+  for (int i = 0; i < 200; ++i) {
+    if (i == 20) {
+      for (int k = 1; k < kKeys; k += 2)
+        REQUIRE_OK(db->Put(tree, key_of(k), std::string(900, 'n')));
+    }
+    if (i == 60) {
+      for (int k = 0; k < kKeys; ++k) db->Delete(tree, key_of(k)).IgnoreError();
+    }
+    if (i == 100) {
+      for (int k = 0; k < kKeys; ++k) REQUIRE_OK(db->Put(tree, key_of(k), "after"));
+    }
+    const absl::Status found = txn.Get(tree, keys[static_cast<size_t>(i)], &value);
+    REQUIRE(found.ok() == (i % 2 == 0));
+    if (found.ok()) REQUIRE(value == "before");
+  }
+  REQUIRE_OK(txn.Commit());
+}
+
 TEST_CASE("Of two transactions that write one key the later one is aborted and can run again") {
   auto db = OpenInMemory();
   const Tree tree = TreeOrFail(*db, "t");
@@ -188,7 +222,27 @@ void RunModel(Database& db, Tree tree, std::map<std::string, std::string>& model
     std::map<std::string, std::string> own = model;
     for (uint64_t i = rng.Below(20); i > 0; --i) {
       const std::string key = random_key();
-      switch (rng.Below(8)) {
+      switch (rng.Below(9)) {
+        case 8: {
+          // Announced, then read in that order, some left out, some changed in between.
+          std::vector<std::string> keys;
+          for (uint64_t n = rng.Below(60); n > 0; --n) keys.push_back(random_key());
+          std::vector<std::pair<Tree, std::string_view>> announced;
+          for (const std::string& announce : keys) announced.emplace_back(tree, announce);
+          txn.Prefetch(announced);
+          for (const std::string& announce : keys) {
+            if (rng.Below(4) == 0) continue;
+            std::string value;
+            const bool found = txn.Get(tree, announce, &value).ok();
+            const auto it = own.find(announce);
+            REQUIRE(found == (it != own.end()));
+            if (found) REQUIRE((value == it->second));
+            if (rng.Below(4) != 0) continue;
+            REQUIRE_OK(txn.Put(tree, announce, key));
+            own[announce] = key;
+          }
+          break;
+        }
         case 0:
           CHECK(txn.Delete(tree, key).ok() == (own.erase(key) > 0));
           break;

@@ -242,7 +242,8 @@ class Transaction {
   Cursor NewCursor(Tree tree, KeyRange range = {});
 
   /// Brings the pages of `keys` into the cache with many reads in flight. A hint: no result, no
-  /// error.
+  /// error. What is read or written afterwards in the order of `keys`, some left out, is also found
+  /// faster: the leaves of up to 256 keys of up to 39 bytes stay known.
   void Prefetch(Tree tree, std::span<const std::string_view> keys);
   void Prefetch(std::span<const std::pair<Tree, std::string_view>> keys);
 

@@ -1,7 +1,6 @@
 #include "engine/transaction_impl.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "engine/latchkey.h"
@@ -106,6 +105,18 @@ absl::Status TransactionImpl::CheckWritable() const {
 
 // ---- Reading
 
+absl::StatusOr<bool> TransactionImpl::FindRecord(PoolActor& actor, TreeImpl& tree,
+                                                 std::string_view key, KnownLeaf* found) {
+  const KnownLeaf* known = known_leaves_.Find(tree, key);
+  if (known != nullptr && context_.pool.TryRefix(actor, known->leaf)) {
+    *found = *known;
+    return true;
+  }
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(actor, key, &found->leaf));
+  found->position = NodeView(found->leaf.data(), tree.btree.page_size()).LowerBound(key);
+  return false;
+}
+
 absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::string* value) {
   LATCHKEY_RETURN_IF_ERROR(CheckActive());
   LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
@@ -113,10 +124,10 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
   const Snapshot& snapshot = context_.snapshots.ForReading(txn_);
   context_.versions.NoteRead(txn_, tree.id, key);
   for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
-    OptimisticGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(actor, key, &guard));
-    const NodeView leaf(guard.data(), tree.btree.page_size());
-    const SlotPosition position = leaf.LowerBound(key);
+    KnownLeaf found;
+    LATCHKEY_ASSIGN_OR_RETURN(const bool was_known, FindRecord(actor, tree, key, &found));
+    const SlotPosition position = found.position;
+    const NodeView leaf(found.leaf.data(), tree.btree.page_size());
     RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
     if ((flags & kGhost) == 0) leaf.CopyValue(position.slot, value);
     if (!snapshot.SeesAllOf(leaf.last_writer())) {
@@ -138,9 +149,9 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
           return AbortForAge();
       }
     }
-    if (!guard.Validate()) continue;
+    if (!found.leaf.Validate()) continue;
     if (flags & kGhost) return NoSuchKey();
-    RememberLeaf(tree, key, guard);
+    if (!was_known) known_leaves_.Remember(tree, key, found);
     if ((flags & kOverflow) == 0) return absl::OkStatus();
     scratch_.assign(*value);
     return ReadChain(scratch_, value);
@@ -153,54 +164,6 @@ absl::Status TransactionImpl::ReadChain(std::string_view reference, std::string*
     if (hold.held()) return context_.overflow.Read(reference, value);
   }
   return AbortForAge();
-}
-
-void TransactionImpl::WarmLeaves(
-    PoolActor& actor, size_t count,
-    absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
-  constexpr size_t kBatch = 32;
-  std::array<PageId, kBatch> leaves;
-  std::array<const std::byte*, kBatch> pages;
-  for (size_t begin = 0; begin < count; begin += kBatch) {
-    const size_t n = std::min(kBatch, count - begin);
-    for (size_t i = 0; i < n; ++i) {
-      const auto [tree, key] = key_at(begin + i);
-      leaves[i] = tree != nullptr ? tree->btree.PeekLeaf(actor, key) : kInvalidPageId;
-      if (leaves[i] != kInvalidPageId) context_.pool.PrefetchTranslation(leaves[i]);
-    }
-    for (size_t i = 0; i < n; ++i) {
-      pages[i] = leaves[i] != kInvalidPageId ? context_.pool.PeekData(leaves[i]) : nullptr;
-      if (pages[i] != nullptr) NodeView::Prefetch(pages[i]);
-    }
-    for (size_t i = 0; i < n; ++i) {
-      if (pages[i] == nullptr) continue;
-      const NodeView leaf(pages[i], context_.pool.page_size());
-      leaf.PrefetchRecord(leaf.LowerBound(key_at(begin + i).second).slot);
-    }
-  }
-}
-
-void TransactionImpl::Prefetch(
-    size_t count, absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
-  constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
-  if (!txn_.active()) return;
-  PoolActor& actor = context_.pool.Here();
-  if (!actor.prefetch_pays.ShouldAsk()) return WarmLeaves(actor, count, key_at);
-  std::vector<PageId> missing;
-  size_t total = 0;
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    missing.clear();
-    for (size_t i = 0; i < count; ++i) {
-      const auto [tree, key] = key_at(i);
-      if (tree != nullptr && key.size() <= Database::kMaxKeySize) {
-        tree->btree.FindMissing(actor, key, &missing);
-      }
-    }
-    if (missing.empty()) break;
-    total += missing.size();
-    context_.pool.Prefetch(actor, missing);
-  }
-  actor.prefetch_pays.Note(total > 0);
 }
 
 // ---- Writing
@@ -324,25 +287,30 @@ absl::Status TransactionImpl::Run(Write& write) {
   }
 }
 
-absl::Status TransactionImpl::FixLeafForWrite(TreeImpl& tree, std::string_view key,
-                                              ExclusiveGuard* leaf) {
+absl::Status TransactionImpl::FixRecord(TreeImpl& tree, std::string_view key, ExclusiveGuard* leaf,
+                                        SlotPosition* position) {
   PoolActor& actor = context_.pool.Here();
-  if (last_read_.tree == &tree && last_read_.key == key &&
-      context_.pool.TryRefix(actor, last_read_.leaf, leaf)) {
+  const KnownLeaf* known = known_leaves_.Find(tree, key);
+  if (known != nullptr && context_.pool.TryRefix(actor, known->leaf, leaf)) {
+    *position = known->position;
     return absl::OkStatus();
   }
-  return tree.btree.FixLeaf(actor, key, leaf);
+  if (last_written_.tree != &tree) last_written_ = {.tree = &tree, .hint = {}};
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.FixLeaf(actor, key, leaf, &last_written_.hint));
+  *position = LatchedNodeView(leaf->data(), tree.btree.page_size()).LowerBound(key);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
                                                                    WriterRef* wait_for) {
   BTree& btree = write.tree.btree;
+  const uint64_t hash = context_.versions.PrepareWrite(write.tree.id, write.key);
   ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(FixLeafForWrite(write.tree, write.key, &guard));
+  SlotPosition position;
+  LATCHKEY_RETURN_IF_ERROR(FixRecord(write.tree, write.key, &guard, &position));
   const LatchedNodeView leaf(guard.data(), btree.page_size());
-  const SlotPosition position = leaf.LowerBound(write.key);
   const TxnId mark = leaf.last_writer();
-  const WriteCheck check = context_.versions.CheckWrite(txn_, write.tree.id, write.key, mark);
+  const WriteCheck check = context_.versions.CheckWrite(txn_, hash, write.tree.id, write.key, mark);
   if (check.verdict == WriteCheck::Verdict::kWait) {
     *wait_for = check.owner;
     return Outcome::kWait;
@@ -387,7 +355,8 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
     } else {
       write.read->assign(old.bytes);
     }
-    RememberLeaf(write.tree, write.key, context_.pool.UnfixToOptimistic(std::move(guard)));
+    known_leaves_.Remember(write.tree, write.key,
+                           {context_.pool.UnfixToOptimistic(std::move(guard)), position});
     return Outcome::kDone;
   }
   const bool gone = !store_owns_old || LATCHKEY_CANARY("old-value-freed-at-once");

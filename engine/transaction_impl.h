@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/btree/node.h"
+#include "engine/known_leaves.h"
 #include "engine/latchkey.h"
 #include "engine/log/engine_log.h"
 #include "engine/overflow.h"
@@ -47,7 +48,8 @@ class TransactionImpl {
 
   /// Starts the transaction (again, when the object is reused).
   absl::Status Begin(const BeginOptions& options = {}) {
-    last_read_.tree = nullptr;
+    known_leaves_.Clear();
+    last_written_ = {};
     memory_patience_ = kMemoryPatience;
     read_only_ = options.read_only;
     LATCHKEY_RETURN_IF_ERROR(context_.snapshots.Begin(txn_));
@@ -121,14 +123,12 @@ class TransactionImpl {
   /// would wait for each of its own misses in turn.
   void WarmLeaves(PoolActor& actor, size_t count,
                   absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
-  /// Latches the leaf of `key`: the one last read for the same key, if nobody has changed it since.
-  absl::Status FixLeafForWrite(TreeImpl& tree, std::string_view key, ExclusiveGuard* leaf);
-  void RememberLeaf(TreeImpl& tree, std::string_view key, const OptimisticGuard& leaf) {
-    last_read_.tree = nullptr;  // if there is no memory for the key, nothing is remembered
-    last_read_.key = key;
-    last_read_.leaf = leaf;
-    last_read_.tree = &tree;
-  }
+  /// Finds the leaf that covers `key` and the key's place in it. Returns whether it was known.
+  absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
+                                  KnownLeaf* found);
+  /// The same, with the leaf latched.
+  absl::Status FixRecord(TreeImpl& tree, std::string_view key, ExclusiveGuard* leaf,
+                         SlotPosition* position);
   void Apply(Write& write, NodeEditor leaf, SlotPosition position);
   /// Logs the change that Apply makes next.
   void LogWrite(const Write& write, ExclusiveGuard& leaf, const OldVersion& old,
@@ -155,12 +155,12 @@ class TransactionImpl {
   std::vector<OverflowReference> replaced_chains_;  // own ones, for want of memory not freed yet
   static constexpr uint32_t kMemoryPatience = 200;  // back-offs: with threads about 30 ms
   uint32_t memory_patience_ = kMemoryPatience;
-  // Most writes follow a read of the same key: they need no second descent.
+  KnownLeaves known_leaves_;
+  // Many writes are next to the one before.
   struct {
-    TreeImpl* tree = nullptr;
-    std::string key;
-    OptimisticGuard leaf;
-  } last_read_;
+    const TreeImpl* tree = nullptr;
+    DescentHint hint;
+  } last_written_;
 };
 
 /// Splits until the record fits, then calls `change(leaf, position)` with the leaf latched and room

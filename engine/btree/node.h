@@ -91,6 +91,9 @@ class NodeView {
   bool CopyValueExactly(uint32_t slot, void* to, size_t size) const;
   /// < 0, 0, > 0 as the key at `slot` is less than, equal to or greater than `key`.
   int CompareKey(uint32_t slot, std::string_view key) const;
+  /// Inner pages: whether the separators on both sides of the child at `slot` are in this page and
+  /// show that it covers `key`, which may be any key, also one that this page does not cover.
+  bool ProvesChild(uint32_t slot, std::string_view key) const;
   /// Appends the whole key (or separator) to *key, at most kMaxNodeKeySize bytes.
   bool AppendKey(uint32_t slot, std::string* key) const;
   /// Copies the whole key to `to`, which has room for kMaxNodeKeySize bytes, and sets *size.
@@ -99,6 +102,8 @@ class NodeView {
   void AppendPrefix(std::string* prefix) const;
   /// Asks the processor for the record of `slot`.
   void PrefetchRecord(uint32_t slot) const;
+  /// Leaves: asks for the rest of the record, once its beginning is there.
+  void PrefetchValue(uint32_t slot) const;
 
   /// Bytes that records, slots and prefix occupy, of node_format::Capacity(page_size()).
   uint32_t UsedBytes() const;
@@ -129,6 +134,8 @@ class NodeView {
     uint64_t number;
   };
   /// The four length fields that every search needs, in one load.
+  static constexpr uint32_t kCacheLine = 64;
+
   struct Lengths {
     uint32_t count;
     uint32_t prefix;
@@ -177,6 +184,7 @@ class NodeView {
   int CompareTail(Slot slot, const TailKey& key) const;
   bool IsTailBelow(Slot slot, const TailKey& key) const;
   int CompareWithPrefix(std::string_view key, const Lengths& lengths) const;
+  int CompareSuffix(uint32_t slot, std::string_view suffix) const;
 
   const std::byte* page_;
   uint32_t page_size_;

@@ -99,6 +99,19 @@ class InnerLevel {
   void VerifyDescent(const std::string& key) {
     const NodeEditor node = PageFor(key)->second.editor();
     REQUIRE(node.Child(node.ChildSlotFor(key)) == std::prev(model_.upper_bound(key))->second);
+    VerifyProofs(node, key, node.ChildSlotFor(key));
+    for (auto& [lower, other] : pages_) {
+      if (&other != &PageFor(key)->second) VerifyProofs(other.editor(), key, UINT32_MAX);
+    }
+  }
+  // `covering`: the child slot of `node` that covers `key`, UINT32_MAX if none does.
+  static void VerifyProofs(const NodeEditor& node, const std::string& key, uint32_t covering) {
+    bool as_expected = true;
+    for (uint32_t slot = 0; slot <= node.count() + 1; ++slot) {
+      const bool provable = slot > 0 && slot < node.count();
+      as_expected &= node.ProvesChild(slot, key) == (provable && slot == covering);
+    }
+    REQUIRE(as_expected);
   }
   bool TrySplitChild(const std::string& separator, PageId right) {
     NodeEditor node = PageFor(separator)->second.editor();

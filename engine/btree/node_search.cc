@@ -12,8 +12,6 @@ using namespace node_format;  // NOLINT(build/namespaces): the field names of th
 
 namespace {
 
-constexpr uint32_t kCacheLine = 64;
-constexpr uint32_t kSlotsPerLine = kCacheLine / kSlotSize;
 /// Header and the slots of 32 records: a typical leaf of 4 KiB.
 constexpr uint32_t kPrefetchedLines = 5;
 
@@ -32,7 +30,7 @@ void NodeView::Prefetch(const std::byte* page) {
 /// first lines; of very many slots every n-th line is taken.
 inline void NodeView::PrefetchSlots(uint32_t count) const {
   constexpr uint32_t kMostLines = 32;
-  const uint32_t lines = 1 + count / kSlotsPerLine;
+  const uint32_t lines = 1 + count * kSlotSize / kCacheLine;
   const uint32_t stride = 1 + lines / kMostLines;
   for (uint32_t line = kPrefetchedLines; line <= lines; line += stride) {
     __builtin_prefetch(page_ + line * kCacheLine);
@@ -183,7 +181,21 @@ int NodeView::CompareKey(uint32_t slot_number, std::string_view key) const {
   const Lengths lengths = LoadLengths();
   const int prefix_order = CompareWithPrefix(key, lengths);
   if (prefix_order != 0) return -prefix_order;
-  const std::string_view suffix = key.substr(std::min<size_t>(lengths.prefix, key.size()));
+  return CompareSuffix(slot_number, key.substr(std::min<size_t>(lengths.prefix, key.size())));
+}
+
+// Unlike a search it takes nothing about the key for granted, so it compares the whole prefix.
+bool NodeView::ProvesChild(uint32_t slot, std::string_view key) const {
+  const Lengths lengths = LoadLengths();
+  if (slot == 0 || slot >= lengths.count) return false;
+  if (lengths.prefix > std::min<size_t>(page_size_, key.size())) return false;
+  const std::byte* prefix = page_ + page_size_ - lengths.prefix;
+  if (lengths.prefix > 0 && RacyCompare(prefix, key.data(), lengths.prefix) != 0) return false;
+  const std::string_view suffix = key.substr(lengths.prefix);
+  return CompareSuffix(slot - 1, suffix) <= 0 && CompareSuffix(slot, suffix) > 0;
+}
+
+int NodeView::CompareSuffix(uint32_t slot_number, std::string_view suffix) const {
   const Slot slot = SlotAt(slot_number);
   const uint32_t head = LoadHead(suffix);
   if (slot.head != head) return slot.head < head ? -1 : 1;

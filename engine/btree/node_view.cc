@@ -118,6 +118,19 @@ void NodeView::PrefetchRecord(uint32_t slot) const {
   if (offset < page_size_) __builtin_prefetch(page_ + offset);
 }
 
+void NodeView::PrefetchValue(uint32_t slot_number) const {
+  constexpr uint32_t kMostBytes = 1024;  // what fetches itself of longer ones: they are sequential
+  const Slot slot = SlotAt(slot_number);
+  uint32_t offset;
+  uint32_t size;
+  if (!ValueExtent(slot, &offset, &size)) return;
+  const uint32_t end = std::min(offset + size, slot.offset + kMostBytes);
+  for (uint32_t at = slot.offset / kCacheLine * kCacheLine + kCacheLine; at < end;
+       at += kCacheLine) {
+    __builtin_prefetch(page_ + at);
+  }
+}
+
 // Sizes.
 
 uint32_t NodeView::UsedBytes() const {

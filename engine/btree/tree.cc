@@ -92,7 +92,8 @@ absl::StatusOr<PageId> BTree::Create(BufferPool& pool, TreeLog* log) {
 
 // ---- Descent
 
-absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const {
+absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
+                            DescentHint* hint) const {
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     OptimisticGuard node;
@@ -100,8 +101,10 @@ absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticG
     NodeView view = ViewOf(node);
     uint32_t height = 0;
     bool restart = false;
+    *hint = {};
     while (!view.is_leaf()) {
-      const PageId child = view.Child(view.ChildSlotFor(key));
+      const uint32_t slot = view.ChildSlotFor(key);
+      const PageId child = view.Child(slot);
       OptimisticGuard next;
       if ((restart = !node.Validate())) break;
       if (Raw(child) >= kMaxPageIds || ++height > kMaxHeight) return TooDeep(root_);
@@ -109,6 +112,7 @@ absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticG
       NodeView::Prefetch(next.data());
       if ((restart = !node.Validate())) break;  // the child may have been another one's by then
       if (!fixed.ok()) return fixed;
+      *hint = {.parent = node, .child_slot = slot, .leaf = child};
       node = next;
       view = ViewOf(node);
     }
@@ -122,11 +126,31 @@ absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticG
   }
 }
 
-absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf) const {
+absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const {
+  DescentHint unused;
+  return Descend(actor, key, leaf, &unused);
+}
+
+// The separators around the leaf prove that it covers the key, as long as the parent that holds
+// them has not changed: who splits or merges a leaf changes its parent first.
+bool BTree::TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
+                         ExclusiveGuard* leaf) const {
+  if (!hint.parent || !pool_.TryRefix(actor, hint.parent)) return false;
+  if (!ViewOf(hint.parent).ProvesChild(hint.child_slot, key)) return false;
+  OptimisticGuard seen;
+  if (!pool_.TryFixOptimistic(actor, hint.leaf, &seen) || !IsLeafPage(ViewOf(seen))) return false;
+  return hint.parent.Validate() && pool_.TryUpgrade(seen, leaf);
+}
+
+absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf,
+                            DescentHint* hint) const {
+  DescentHint unused;
+  if (hint == nullptr) hint = &unused;
+  if (TryFixHinted(actor, key, *hint, leaf)) return absl::OkStatus();
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     OptimisticGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(FindLeaf(actor, key, &guard));
+    LATCHKEY_RETURN_IF_ERROR(Descend(actor, key, &guard, hint));
     if (pool_.TryUpgrade(guard, leaf)) return absl::OkStatus();
   }
 }
@@ -424,23 +448,26 @@ void BTree::FindMissing(PoolActor& actor, std::string_view key,
   }
 }
 
-PageId BTree::PeekLeaf(PoolActor& actor, std::string_view key) const {
+bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const {
+  *hint = {};
   OptimisticGuard node;
   PageId next = root_;
   for (uint32_t height = 0; height <= kMaxHeight; ++height) {
     OptimisticGuard guard;
-    if (!pool_.TryFixOptimistic(actor, next, &guard)) return kInvalidPageId;
-    if (height > 0 && !node.Validate()) return kInvalidPageId;
+    if (!pool_.TryFixOptimistic(actor, next, &guard)) return false;
+    if (height > 0 && !node.Validate()) return false;
     node = guard;
     const NodeView view = ViewOf(node);
     const uint32_t level = view.level();
-    if (level == 0) return next;
-    const PageId child = view.Child(view.ChildSlotFor(key));
-    if (!node.Validate() || Raw(child) >= kMaxPageIds) return kInvalidPageId;
-    if (level == 1) return child;
-    next = child;
+    if (level == 0) return false;
+    const uint32_t slot = view.ChildSlotFor(key);
+    next = view.Child(slot);
+    if (!node.Validate() || Raw(next) >= kMaxPageIds) return false;
+    if (level != 1) continue;
+    *hint = {.parent = node, .child_slot = slot, .leaf = next};
+    return true;
   }
-  return kInvalidPageId;
+  return false;
 }
 
 size_t BTree::Prefetch(PoolActor& actor, std::span<const std::string_view> keys) const {

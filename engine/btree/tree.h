@@ -46,6 +46,14 @@ struct LeafTarget {
   std::string_view key;
 };
 
+/// Where a descent has ended: the next one, for a key nearby, can begin there. It need not stay
+/// true: whoever uses it finds out.
+struct DescentHint {
+  OptimisticGuard parent;  ///< of the leaf; empty: nothing is known
+  uint32_t child_slot = 0;
+  PageId leaf = kInvalidPageId;
+};
+
 /// Fences of a page, owned.
 struct OwnedFences {
   std::string lower;
@@ -88,8 +96,10 @@ class BTree {
 
   /// The leaf that covers `key`, optimistically: what is read from it counts once it validates.
   absl::Status FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const;
-  /// The leaf that covers `key`, latched exclusively.
-  absl::Status FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf) const;
+  /// The leaf that covers `key`, latched exclusively. `hint`, if not null, is of this tree: it is
+  /// tried first, and tells afterwards where the leaf was found.
+  absl::Status FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf,
+                       DescentHint* hint = nullptr) const;
 
   /// Copies the leaf of `target` to `page` (page_size bytes) as one consistent version, with its
   /// fences; `leaf` is the guard under which it was copied. With `read_ahead` > 0 the next that
@@ -105,6 +115,10 @@ class BTree {
   /// Merges the leaf that covers `key` with a sibling if the two fit well into one page, and
   /// upwards. Best effort: gives up when anybody interferes.
   void TryMerge(PoolActor& actor, std::string_view key);
+  /// Whether a page is a leaf at all: a page of a damaged tree may be anything.
+  static bool IsLeafPage(const NodeView& page) {
+    return page.is_leaf() && page.type() == PageType::kTreeLeaf;
+  }
   /// Whether a leaf is empty enough for TryMerge to be worth calling.
   static bool IsUnderfull(const NodeView& leaf);
 
@@ -115,9 +129,10 @@ class BTree {
   /// that is missing, if any, to *missing.
   void FindMissing(PoolActor& actor, std::string_view key, std::vector<PageId>* missing) const;
 
-  /// The leaf that covered `key` a moment ago, without fixing it; kInvalidPageId when the way to it
-  /// is not resident or in motion. A hint.
-  PageId PeekLeaf(PoolActor& actor, std::string_view key) const;
+  /// Finds which leaf covers `key` without touching it, for a batch of keys whose leaves are to be
+  /// on their way at once: while `hint->parent` validates it is `hint->leaf`. False, and an empty
+  /// hint: the way there is not resident or in motion, or the tree is a single page.
+  bool PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const;
 
   /// Walks the whole tree: order, fences, levels. `visit(page)` is told every page of the tree,
   /// `visit_overflow(reference)` every overflow chain. REQUIRES: no writers.
@@ -135,6 +150,11 @@ class BTree {
     return {guard.Mutable(), page_size_, pool_.Here().scratch.get()};
   }
 
+  absl::Status Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
+                       DescentHint* hint) const;
+  /// Latches the leaf of `hint` if that surely covers `key`.
+  bool TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
+                    ExclusiveGuard* leaf) const;
   /// One attempt at a descent to the page at `level` that covers `key`, with its parent and fences.
   absl::StatusOr<Step> TryFindPath(PoolActor& actor, std::string_view key, uint32_t level,
                                    Path* path) const;

@@ -63,6 +63,16 @@ struct Fixture {
       return position.exact ? std::optional<std::string>(value) : std::nullopt;
     }
   }
+  /// `key` when no greater one is there.
+  std::string KeyAtOrAfter(const std::string& key) {
+    OptimisticGuard guard;
+    REQUIRE(tree->FindLeaf(pool->Here(), key, &guard).ok());
+    const NodeView leaf(guard.data(), tree->page_size());
+    const SlotPosition position = leaf.LowerBound(key);
+    std::string at;
+    if (position.slot == leaf.count() || !leaf.AppendKey(position.slot, &at)) return key;
+    return at;
+  }
   std::map<std::string, std::string> Scan() {
     std::map<std::string, std::string> all;
     std::vector<std::byte> page(tree->page_size());
@@ -154,6 +164,44 @@ TEST_CASE("The tree agrees with an ordered map under random changes of hostile k
   CHECK(f.Scan().empty());
   // Pages go back as keys go; a few stay whose siblings' long keys forbade the merge at its time.
   CHECK(f.CheckedPages() <= std::max<uint64_t>(4, pages / 8));
+}
+
+TEST_CASE("Whatever has become of a hint, the leaf that is fixed with it covers the key") {
+  Fixture f(400);
+  Rng rng(7);
+  DescentHint hint;
+  std::string key;
+  for (int i = 0; i < 30'000; ++i) {
+    // Runs of neighbours, jumps, and now and then a change that splits or merges something.
+    key = rng.Below(3) == 0 ? HostileKey(rng) : key + static_cast<char>('a' + rng.Below(3));
+    if (key.size() > 1000) key.clear();
+    if (i < 12'000 && rng.Below(2) == 0) f.Put(key, std::string(rng.Below(60), 'v'));
+    if (i > 12'000 && rng.Below(2) == 0) f.Delete(f.KeyAtOrAfter(key));
+    ExclusiveGuard fixed;
+    REQUIRE(f.tree->FixLeaf(f.pool->Here(), key, &fixed, &hint).ok());
+    const PageId page = fixed.page();
+    fixed.Unfix();
+    OptimisticGuard found;
+    REQUIRE(f.tree->FindLeaf(f.pool->Here(), key, &found).ok());
+    REQUIRE(page == found.page());
+  }
+}
+
+TEST_CASE("A descent that begins at a hint fixes the parent and the leaf") {
+  Fixture f(2000);
+  const auto key_of = [](int i) { return std::to_string(1'000'000 + i); };
+  for (int i = 0; i < 60'000; ++i) f.Put(key_of(i), "value");
+  DescentHint hint;
+  const auto fixes_for = [&](int i) {
+    const uint64_t before = f.pool->stats().hits;
+    ExclusiveGuard leaf;
+    REQUIRE(f.tree->FixLeaf(f.pool->Here(), key_of(i), &leaf, &hint).ok());
+    return f.pool->stats().hits - before;
+  };
+  CHECK(fixes_for(30'010) == 3);  // root, parent, leaf
+  uint64_t hinted = 0;
+  for (int i = 30'011; i < 30'015; ++i) hinted += fixes_for(i) == 2 ? 1 : 0;
+  CHECK(hinted >= 3);  // one of them may be the first of the next leaf
 }
 
 TEST_CASE("Ascending inserts leave full pages behind") {

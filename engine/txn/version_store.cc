@@ -78,11 +78,10 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
   }
 }
 
-WriteCheck VersionStore::CheckWrite(Txn& txn, TreeId tree, std::string_view key,
+WriteCheck VersionStore::CheckWrite(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
                                     TxnId page_last_writer) {
   LATCHKEY_CHECK(txn.active());
   WaitGraph::Returned(txn);
-  const uint64_t hash = VersionTable::HashOf(tree, key);
   // An entry of this transaction implies a mark at or above its id, and that is above its bound.
   WriteCheck check;
   if (!snapshots_.ForWriting(txn).SeesAllOf(page_last_writer)) {
@@ -299,6 +298,7 @@ uint64_t VersionStore::CollectRecord(WriteRecord& record, uint64_t budget) {
   for (; record.newest != nullptr && collected < budget; ++collected) {
     VersionEntry* entry = record.newest;
     record.newest = entry->next_of_writer;
+    if (record.newest != nullptr) table_.Prefetch(record.newest->hash);
     CollectEntry(*entry);
   }
   return collected;

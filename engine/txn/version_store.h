@@ -139,9 +139,21 @@ class VersionStore {
   /// or its optimistic read is validated after this call.
   Visible Lookup(const Txn& txn, TreeId tree, std::string_view key, std::string* old);
 
+  /// For a write that is about to be checked: asks the processor for what the checks will look at,
+  /// and returns the key's hash.
+  uint64_t PrepareWrite(TreeId tree, std::string_view key) const {
+    const uint64_t hash = VersionTable::HashOf(tree, key);
+    table_.Prefetch(hash);
+    return hash;
+  }
   /// REQUIRES: the key's leaf is latched exclusively; `page_last_writer` is its mark. Takes the
   /// snapshot of `txn` if it has none; moves it when that resolves a conflict and nothing was read.
-  WriteCheck CheckWrite(Txn& txn, TreeId tree, std::string_view key, TxnId page_last_writer);
+  WriteCheck CheckWrite(Txn& txn, TreeId tree, std::string_view key, TxnId page_last_writer) {
+    return CheckWrite(txn, PrepareWrite(tree, key), tree, key, page_last_writer);
+  }
+  /// As above, with the `hash` of PrepareWrite.
+  WriteCheck CheckWrite(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
+                        TxnId page_last_writer);
 
   /// Links the entry of a write that `check` has allowed. REQUIRES: the leaf has stayed latched
   /// since CheckWrite; the page is not changed yet; same tree and key. Returns true when the store

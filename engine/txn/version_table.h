@@ -58,6 +58,11 @@ class VersionTable {
                                      absl::FunctionRef<bool(const WriteRecord&)> sees,
                                      std::string* old);
 
+  /// Asks the processor for the bucket of `hash`, to write it.
+  void Prefetch(uint64_t hash) const {
+    const Array* array = current_.load(std::memory_order_acquire);
+    __builtin_prefetch(&array->words[array->IndexOf(hash)], /*rw=*/1);
+  }
   /// False means that no entry of this hash is linked; true that there may be.
   bool MayContain(uint64_t hash);
 

@@ -49,7 +49,9 @@ absl::Status TpccClient::NewOrder(const NewOrderInput& input, NewOrderOutput* ou
 }
 
 absl::Status TpccClient::NewOrderBody(const NewOrderInput& input, NewOrderOutput* output) {
-  PrefetchNewOrder(input);
+  LineOrder lines;
+  SortByStockKey(input, &lines);
+  PrefetchNewOrder(input, lines);
   uint32_t district_tax;
   LATCHKEY_RETURN_IF_ERROR(TakeOrderNumber(input, &output->order, &district_tax));
   WarehouseRow* warehouse;
@@ -60,7 +62,7 @@ absl::Status TpccClient::NewOrderBody(const NewOrderInput& input, NewOrderOutput
                                 CustomerKey(input.warehouse, input.district, input.customer),
                                 &customer_, &customer));
   int64_t sum = 0;
-  LATCHKEY_RETURN_IF_ERROR(OrderLines(input, output, &sum));
+  LATCHKEY_RETURN_IF_ERROR(OrderLines(input, lines, output, &sum));
   LATCHKEY_RETURN_IF_ERROR(InsertOrder(input, output->order));
   output->total = sum * (kBasis - customer->discount) * (kBasis + warehouse->tax + district_tax) /
                   (kBasis * kBasis);
@@ -68,14 +70,15 @@ absl::Status TpccClient::NewOrderBody(const NewOrderInput& input, NewOrderOutput
 }
 
 // WAREHOUSE and DISTRICT rows are in every cache: announcing them would cost more than it brings.
-void TpccClient::PrefetchNewOrder(const NewOrderInput& input) {
+void TpccClient::PrefetchNewOrder(const NewOrderInput& input, const LineOrder& lines) {
   if (!options_.prefetch) return;
   Announce(kCustomerTable, CustomerKey(input.warehouse, input.district, input.customer));
   // Where the new entry goes: the customer's newest order sorts first.
   Announce(kCustomerOrderIndex, CustomerKey(input.warehouse, input.district, input.customer));
   for (uint32_t i = 0; i < input.line_count; ++i) {
-    Announce(kItemTable, ItemKey(input.lines[i].item));
-    Announce(kStockTable, StockKey(input.lines[i].supply_warehouse, input.lines[i].item));
+    const NewOrderInput::Line& line = input.lines[lines[i]];
+    Announce(kItemTable, ItemKey(line.item));
+    Announce(kStockTable, StockKey(line.supply_warehouse, line.item));
   }
   Prefetch();
 }
@@ -91,12 +94,10 @@ absl::Status TpccClient::TakeOrderNumber(const NewOrderInput& input, uint32_t* o
   return session_.Put(kDistrictTable, key, district_);
 }
 
-absl::Status TpccClient::OrderLines(const NewOrderInput& input, NewOrderOutput* output,
-                                    int64_t* sum) {
-  std::array<uint8_t, kMaxOrderLines> order;
-  SortByStockKey(input, &order);
+absl::Status TpccClient::OrderLines(const NewOrderInput& input, const LineOrder& lines,
+                                    NewOrderOutput* output, int64_t* sum) {
   for (uint32_t i = 0; i < input.line_count; ++i) {
-    LATCHKEY_RETURN_IF_ERROR(OrderOneLine(input, order[i], output, sum));
+    LATCHKEY_RETURN_IF_ERROR(OrderOneLine(input, lines[i], output, sum));
   }
   return absl::OkStatus();
 }

@@ -122,9 +122,12 @@ class TpccClient {
   void AnnounceCustomer(uint16_t w, uint8_t d, const CustomerChoice& choice);
 
   absl::Status NewOrderBody(const NewOrderInput& input, NewOrderOutput* output);
-  void PrefetchNewOrder(const NewOrderInput& input);
+  /// Indexes of an order's lines.
+  using LineOrder = std::array<uint8_t, kMaxOrderLines>;
+  void PrefetchNewOrder(const NewOrderInput& input, const LineOrder& lines);
   absl::Status TakeOrderNumber(const NewOrderInput& input, uint32_t* order, uint32_t* tax);
-  absl::Status OrderLines(const NewOrderInput& input, NewOrderOutput* output, int64_t* sum);
+  absl::Status OrderLines(const NewOrderInput& input, const LineOrder& lines,
+                          NewOrderOutput* output, int64_t* sum);
   absl::Status OrderOneLine(const NewOrderInput& input, uint32_t index, NewOrderOutput* output,
                             int64_t* sum);
   absl::Status InsertOrder(const NewOrderInput& input, uint32_t order);

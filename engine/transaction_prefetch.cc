@@ -1,0 +1,76 @@
+// Keys announced by a transaction: their pages come from the device together, or, when they are all
+// resident, from memory together; and where they were found is kept for the reads that follow.
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "engine/transaction_impl.h"
+
+namespace latchkey {
+
+void TransactionImpl::WarmLeaves(
+    PoolActor& actor, size_t count,
+    absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+  constexpr size_t kBatch = 32;
+  std::array<DescentHint, kBatch> ways;
+  std::array<OptimisticGuard, kBatch> leaves;
+  std::array<SlotPosition, kBatch> positions;
+  known_leaves_.BeginAnnouncing(count);
+  for (size_t begin = 0; begin < count; begin += kBatch) {
+    const size_t n = std::min(kBatch, count - begin);
+    for (size_t i = 0; i < n; ++i) {
+      const auto [tree, key] = key_at(begin + i);
+      if (tree == nullptr || !tree->btree.PeekLeaf(actor, key, &ways[i])) {
+        ways[i] = {};
+      } else {
+        context_.pool.PrefetchTranslation(ways[i].leaf);
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      leaves[i] = {};
+      if (!ways[i].parent || !context_.pool.TryPeek(ways[i].leaf, &leaves[i])) continue;
+      NodeView::Prefetch(leaves[i].data());
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (!leaves[i]) continue;
+      const auto [tree, key] = key_at(begin + i);
+      const NodeView leaf(leaves[i].data(), context_.pool.page_size());
+      positions[i] = leaf.LowerBound(key);
+      leaf.PrefetchRecord(positions[i].slot);
+      // That the leaf has changed meanwhile is found out by whoever uses it.
+      if (BTree::IsLeafPage(leaf) && ways[i].parent.Validate()) {
+        known_leaves_.Announce(*tree, key, {leaves[i], positions[i]});
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (!leaves[i] || !positions[i].exact) continue;
+      NodeView(leaves[i].data(), context_.pool.page_size()).PrefetchValue(positions[i].slot);
+    }
+  }
+}
+
+void TransactionImpl::Prefetch(
+    size_t count, absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+  constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
+  if (!txn_.active()) return;
+  PoolActor& actor = context_.pool.Here();
+  if (!actor.prefetch_pays.ShouldAsk()) return WarmLeaves(actor, count, key_at);
+  std::vector<PageId> missing;
+  size_t total = 0;
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    missing.clear();
+    for (size_t i = 0; i < count; ++i) {
+      const auto [tree, key] = key_at(i);
+      if (tree != nullptr && key.size() <= Database::kMaxKeySize) {
+        tree->btree.FindMissing(actor, key, &missing);
+      }
+    }
+    if (missing.empty()) break;
+    total += missing.size();
+    context_.pool.Prefetch(actor, missing);
+  }
+  actor.prefetch_pays.Note(total > 0);
+}
+
+}  // namespace latchkey
