@@ -77,7 +77,10 @@ class NodeView {
   /// The first slot whose key is not less than `key`.
   SlotPosition LowerBound(std::string_view key) const;
   /// Inner pages: the child slot (0..count()) whose subtree covers `key`.
-  uint32_t ChildSlotFor(std::string_view key) const;
+  uint32_t ChildSlotFor(std::string_view key) const {
+    const SlotPosition position = LowerBound(key);
+    return position.slot + static_cast<uint32_t>(position.exact);
+  }
   /// Inner pages: the page id at child slot 0..count(); kInvalidPageId when out of range.
   PageId Child(uint32_t child_slot) const;
 
@@ -115,6 +118,7 @@ class NodeView {
   bool HasRoomForAnySeparator() const;
 
  protected:
+  class Search;
   /// One slot, loaded as a whole.
   struct Slot {
     uint32_t head;
@@ -126,16 +130,9 @@ class NodeView {
       return suffix_length > node_format::kHeadSize ? suffix_length - node_format::kHeadSize : 0;
     }
   };
-  /// What follows the head of a search key's suffix; its first 8 bytes also as a number.
-  struct TailKey {
-    const char* tail;
-    uint32_t length;
-    uint32_t suffix_length;
-    uint64_t number;
-  };
-  /// The four length fields that every search needs, in one load.
   static constexpr uint32_t kCacheLine = 64;
 
+  /// The four length fields that every search needs, in one load.
   struct Lengths {
     uint32_t count;
     uint32_t prefix;
@@ -144,7 +141,7 @@ class NodeView {
   };
 
   template <typename T>
-  T Field(uint32_t offset) const {
+  T Field(size_t offset) const {
     return RacyLoad<T>(page_ + offset);
   }
   template <typename RoomFor>
@@ -155,9 +152,11 @@ class NodeView {
   uint32_t fence_prefix_length() const { return Field<uint16_t>(node_format::kFencePrefixLength); }
   uint32_t heap_size() const { return Field<uint16_t>(node_format::kHeapSize); }
   uint32_t fragmented() const { return Field<uint16_t>(node_format::kFragmented); }
-  uint32_t HeadAt(uint32_t slot) const;
+  uint32_t HeadAt(size_t slot) const;
   /// A slot number no page can have reads as a record that lies outside of the page.
   Slot SlotAt(uint32_t slot) const;
+  /// As SlotAt. REQUIRES: a slot number that a page can have.
+  Slot LoadSlot(size_t slot) const;
 
   /// Bytes of a record before its tail.
   uint32_t RecordHeaderSize() const {
@@ -175,16 +174,9 @@ class NodeView {
   uint32_t SharedPrefix(std::string_view key) const;
   bool ValueExtent(const Slot& slot, uint32_t* offset, uint32_t* size) const;
 
-  void PrefetchSlots(uint32_t count) const;
-  uint32_t LowerBoundHead(uint32_t begin, uint32_t end, uint32_t head) const;
-  SlotPosition LowerBoundAmongEqualHeads(uint32_t slot, uint32_t count, uint32_t head,
-                                         std::string_view suffix) const;
-  static TailKey MakeTailKey(std::string_view suffix);
-  uint64_t TailNumber(Slot slot) const;
-  int CompareTail(Slot slot, const TailKey& key) const;
-  bool IsTailBelow(Slot slot, const TailKey& key) const;
-  int CompareWithPrefix(std::string_view key, const Lengths& lengths) const;
-  int CompareSuffix(uint32_t slot, std::string_view suffix) const;
+  static void PrefetchSlots(const std::byte* page, uint32_t count);
+  bool ClearlyHasPrefix(std::string_view key, uint32_t prefix) const;
+  int CompareWithPrefix(std::string_view key, uint32_t length, uint32_t fence_length) const;
 
   const std::byte* page_;
   uint32_t page_size_;
@@ -220,6 +212,10 @@ inline uint8_t NodeView::page_flags() const { return Field<uint8_t>(node_format:
 
 inline NodeView::Slot NodeView::SlotAt(uint32_t slot) const {
   if (slot >= MaxCount()) return {.head = 0, .offset = page_size_, .suffix_length = 0, .flags = 0};
+  return LoadSlot(slot);
+}
+
+inline NodeView::Slot NodeView::LoadSlot(size_t slot) const {
   const auto word = Field<uint64_t>(node_format::kSlots + slot * node_format::kSlotSize);
   return {.head = static_cast<uint32_t>(word),
           .offset = static_cast<uint32_t>(word >> 32) & 0xffff,
@@ -232,14 +228,14 @@ inline PageId NodeView::Child(uint32_t child_slot) const {
   const uint32_t separators = count();
   if (child_slot > separators) return kInvalidPageId;
   if (child_slot == separators) return PageId{Field<uint64_t>(node_format::kRightmostChild)};
-  const Slot slot = SlotAt(child_slot);
+  const Slot slot = LoadSlot(child_slot);
   if (slot.offset + node_format::kChildSize > page_size_) return kInvalidPageId;
   uint64_t child;
   RacyCopyOut(&child, page_ + slot.offset, sizeof(child));
   return PageId{child};
 }
 
-inline uint32_t NodeView::HeadAt(uint32_t slot) const {
+inline uint32_t NodeView::HeadAt(size_t slot) const {
   return Field<uint32_t>(node_format::kSlots + slot * node_format::kSlotSize);
 }
 

@@ -24,6 +24,31 @@ inline uint32_t LoadHead(std::string_view suffix) {
   return bytes << ((8 * (sizeof(bytes) - suffix.size())) & 31);
 }
 
+/// As LoadHead of the last `length` bytes of `key`, but without a loop if the key is long enough.
+inline uint32_t LoadHead(std::string_view key, uint32_t length) {
+  uint32_t bytes = 0;
+  if (key.size() < sizeof(bytes)) return LoadHead({key.data() + key.size() - length, length});
+  const uint32_t loaded = std::max<uint32_t>(length, sizeof(bytes));
+  std::memcpy(&bytes, key.data() + key.size() - loaded, sizeof(bytes));
+  const uint32_t surplus = loaded - length;  // bytes before the suffix
+  return static_cast<uint32_t>(static_cast<uint64_t>(__builtin_bswap32(bytes)) << (8 * surplus));
+}
+
+/// The first eight of the last `length` bytes of `key` as a number whose order is the bytes' order,
+/// zero padded. REQUIRES: length > 0, and at least kHeadSize bytes before them.
+inline uint64_t LoadTailNumber(std::string_view key, uint32_t length) {
+  const char* end = key.data() + key.size();
+  if (key.size() < sizeof(uint64_t)) {
+    uint32_t bytes;
+    std::memcpy(&bytes, end - sizeof(bytes), sizeof(bytes));
+    return static_cast<uint64_t>(__builtin_bswap32(bytes)) << (8 * (sizeof(uint64_t) - length));
+  }
+  uint64_t bytes;
+  const uint32_t loaded = std::max<uint32_t>(length, sizeof(bytes));
+  std::memcpy(&bytes, end - loaded, sizeof(bytes));
+  return __builtin_bswap64(bytes) << (8 * (loaded - length));
+}
+
 inline void StoreHead(uint32_t head, char* to) {
   const uint32_t bytes = __builtin_bswap32(head);
   std::memcpy(to, &bytes, sizeof(bytes));

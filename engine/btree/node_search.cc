@@ -1,7 +1,8 @@
-// Search within a page: a binary search without branches over the slots' heads, then whole keys
-// only among equal heads. Every loop is bounded by the number of slots a page can hold, whatever it
+// Search within a page: a binary search without branches over the slots' heads, then over the tails
+// of equal heads alone. Every loop is bounded by the number of slots a page can hold, whatever it
 // reads.
 #include <algorithm>
+#include <bit>
 
 #include "engine/btree/node.h"
 #include "engine/btree/node_key.h"
@@ -17,6 +18,22 @@ constexpr uint32_t kPrefetchedLines = 5;
 
 constexpr int Sign(size_t a, size_t b) { return a < b ? -1 : static_cast<int>(a > b); }
 
+/// Of [begin, end), which is not empty and of which a first part is `below`: the first that is not,
+/// or end - 1 if all are. The first step leaves a power of two to search, so that the others need
+/// no more than halve it. The stated probability makes the compiler select instead of branch: a
+/// branch would be mispredicted every other time.
+template <typename Below>
+inline uint32_t Bisect(uint32_t begin, uint32_t end, Below below) {
+  const size_t size = std::bit_floor(end - begin);
+  size_t base = begin;  // the answer lies in [base, base + size), then in [base, base + step)
+  base = __builtin_expect_with_probability(below(base + size - 1), 1, 0.5) ? end - size : base;
+  for (size_t step = size / 2; step != 0; step /= 2) {
+    const size_t middle = base + step;
+    base = __builtin_expect_with_probability(below(middle - 1), 1, 0.5) ? middle : base;
+  }
+  return static_cast<uint32_t>(base);
+}
+
 }  // namespace
 
 void NodeView::Prefetch(const std::byte* page) {
@@ -26,142 +43,196 @@ void NodeView::Prefetch(const std::byte* page) {
 }
 
 /// The lines a search may touch, all on their way at once instead of one after the other: in a page
-/// that is not in the processor's caches this saves a third of the search. `Prefetch` took the
-/// first lines; of very many slots every n-th line is taken.
-inline void NodeView::PrefetchSlots(uint32_t count) const {
+/// that is not in the processor's caches this saves a third of the search. NodeView::Prefetch took
+/// the first lines; of very many slots every n-th line is taken. Else four at a time, since
+/// counting costs more than asking: up to three lines behind the slots are asked for in vain. (Were
+/// it not always inlined, GCC would take it for a function without effect.)
+[[gnu::always_inline]] inline void NodeView::PrefetchSlots(const std::byte* page, uint32_t count) {
   constexpr uint32_t kMostLines = 32;
-  const uint32_t lines = 1 + count * kSlotSize / kCacheLine;
-  const uint32_t stride = 1 + lines / kMostLines;
-  for (uint32_t line = kPrefetchedLines; line <= lines; line += stride) {
-    __builtin_prefetch(page_ + line * kCacheLine);
+  constexpr uint32_t kSlotsPerLine = kCacheLine / kSlotSize;
+  const std::byte* line = page + kPrefetchedLines * kCacheLine;
+  const std::byte* const end = page + kSlots + count * kSlotSize;
+  if (__builtin_expect(count <= kMostLines * kSlotsPerLine, 1)) {
+    for (; line < end; line += 4 * kCacheLine) {
+      __builtin_prefetch(line);
+      __builtin_prefetch(line + kCacheLine);
+      __builtin_prefetch(line + 2 * kCacheLine);
+      __builtin_prefetch(line + 3 * kCacheLine);
+    }
+    return;
   }
+  const uint32_t stride = kCacheLine * (1 + count / (kMostLines * kSlotsPerLine));
+  for (; line < end; line += stride) __builtin_prefetch(line);
 }
 
-// Invariant: the answer lies in [base, base + size]. The stated probability makes the compiler
-// select instead of branch: a branch would be mispredicted every other time.
-inline uint32_t NodeView::LowerBoundHead(uint32_t begin, uint32_t end, uint32_t head) const {
-  const std::byte* slots = page_ + kSlots;
-  const std::byte* base = slots + begin * kSlotSize;
-  uint32_t size = end - begin;
-  while (size > 1) {
-    const uint32_t half = size / 2;
-    const std::byte* middle = base + half * kSlotSize;
-    const bool below = RacyLoad<uint32_t>(middle - kSlotSize) < head;
-    base = __builtin_expect_with_probability(below, 1, 0.5) ? middle : base;
-    size -= half;
-  }
-  const auto slot = static_cast<uint32_t>(base - slots) / kSlotSize;
-  return slot + static_cast<uint32_t>(size == 1 && RacyLoad<uint32_t>(base) < head);
+/// A key in a page with whose prefix it begins. Made on the stack and inlined as a whole, with a
+/// copy of the view: so all of it lies in registers, and nothing is read again after a racy load.
+class NodeView::Search {
+ public:
+  Search(const NodeView& node, std::string_view key, uint32_t prefix)
+      : node_(node),
+        key_(key),
+        suffix_length_(static_cast<uint32_t>(key.size() - std::min<size_t>(prefix, key.size()))),
+        head_(LoadHead(key, suffix_length_)) {}
+
+  SlotPosition LowerBound(uint32_t count);
+  /// < 0, 0, > 0 as the key of `slot` is less than, equal to or greater than the key.
+  int Compare(Slot slot);
+
+ private:
+  uint32_t BisectHeads(uint32_t begin, uint32_t end, uint32_t head) const;
+  SlotPosition LowerBoundInRun(uint32_t begin, uint32_t count) const;
+  void LoadTail();
+  uint64_t TailNumber(Slot slot) const;
+  int CompareTail(Slot slot) const;
+  bool IsTailBelow(Slot slot) const;
+
+  const NodeView node_;
+  const std::string_view key_;
+  const uint32_t suffix_length_;
+  const uint32_t head_;
+  // Since LoadTail: what follows the head of the suffix; its first 8 bytes also as a number.
+  uint32_t tail_length_ = 0;
+  uint64_t tail_number_ = 0;
+  uint32_t header_size_ = 0;
+};
+
+inline uint32_t NodeView::Search::BisectHeads(uint32_t begin, uint32_t end, uint32_t head) const {
+  return Bisect(begin, end, [&](size_t slot) { return node_.HeadAt(slot) < head; });
+}
+
+// Needed where heads are equal alone.
+inline void NodeView::Search::LoadTail() {
+  header_size_ = node_.RecordHeaderSize();
+  if (suffix_length_ <= kHeadSize) return;
+  tail_length_ = suffix_length_ - kHeadSize;
+  tail_number_ = LoadTailNumber(key_, tail_length_);
 }
 
 // The tail's first 8 bytes, zero padded; 0 if it does not lie within the page. They are loaded from
 // their end, so that a short tail at the end of the page is not overrun; before it is the header.
-inline uint64_t NodeView::TailNumber(Slot slot) const {
+// REQUIRES: a tail.
+inline uint64_t NodeView::Search::TailNumber(Slot slot) const {
   const uint32_t length = std::min<uint32_t>(slot.tail_length(), sizeof(uint64_t));
-  const uint32_t end = slot.offset + RecordHeaderSize() + length;
-  if (end < sizeof(uint64_t) || end > page_size_ || length == 0) return 0;
+  // Garbage may give a number below zero, which is a huge one.
+  const uint32_t begin = slot.offset + header_size_ + length - sizeof(uint64_t);
+  if (begin > node_.page_size_ - sizeof(uint64_t)) return 0;
   uint64_t bytes;
-  RacyCopyOut(&bytes, page_ + end - sizeof(bytes), sizeof(bytes));
+  RacyCopyOut(&bytes, node_.page_ + begin, sizeof(bytes));
   return __builtin_bswap64(bytes) << (8 * (sizeof(bytes) - length));
 }
 
 // Heads are known to be equal. If either suffix ends within its head, the zero padding hides only
 // zero bytes, so that the shorter one is a prefix of the other; the same goes for the next 8 bytes,
 // which are compared as one number.
-int NodeView::CompareTail(Slot slot, const TailKey& key) const {
-  const uint32_t common = std::min(slot.tail_length(), key.length);
+inline int NodeView::Search::CompareTail(Slot slot) const {
+  const uint32_t common = std::min(slot.tail_length(), tail_length_);
   if (common > 0) {
     const uint64_t number = TailNumber(slot);
-    if (number != key.number) return number < key.number ? -1 : 1;
-    const uint32_t offset = slot.offset + RecordHeaderSize();
-    // "Equal" leads the caller to the record, where the same bound tells it of the garbage.
-    if (offset + common > page_size_) return 0;
+    if (number != tail_number_) return number < tail_number_ ? -1 : 1;
     if (common > sizeof(number)) {
-      const int order = RacyCompare(page_ + offset + sizeof(number), key.tail + sizeof(number),
+      const uint32_t offset = slot.offset + header_size_;
+      // "Equal" leads the caller to the record, where the same bound tells it of the garbage.
+      if (offset + common > node_.page_size_) return 0;
+      const char* tail = key_.data() + key_.size() - tail_length_;
+      const int order = RacyCompare(node_.page_ + offset + sizeof(number), tail + sizeof(number),
                                     common - sizeof(number));
       if (order != 0) return order;
     }
   }
-  return Sign(slot.suffix_length, key.suffix_length);
+  return Sign(slot.suffix_length, suffix_length_);
 }
 
-// As CompareTail(slot, key) < 0, but without a branch on the order, for binary search.
-inline bool NodeView::IsTailBelow(Slot slot, const TailKey& key) const {
-  if (slot.suffix_length > kHeadSize && key.length > 0) {
+// As CompareTail(slot) < 0, but without a branch on the order, for binary search.
+inline bool NodeView::Search::IsTailBelow(Slot slot) const {
+  if (slot.suffix_length > kHeadSize && tail_length_ > 0) {
     const uint64_t number = TailNumber(slot);
-    if (__builtin_expect(number != key.number, 1)) return number < key.number;
+    if (__builtin_expect(number != tail_number_, 1)) return number < tail_number_;
   }
-  return CompareTail(slot, key) < 0;
+  return CompareTail(slot) < 0;
 }
 
-NodeView::TailKey NodeView::MakeTailKey(std::string_view suffix) {
-  const auto length = static_cast<uint32_t>(suffix.size());
-  TailKey key = {.tail = nullptr, .length = 0, .suffix_length = length, .number = 0};
-  if (length <= kHeadSize) return key;
-  key.tail = suffix.data() + kHeadSize;
-  key.length = length - kHeadSize;
-  const uint32_t loaded = std::min<uint32_t>(key.length, sizeof(key.number));
-  if (length >= sizeof(key.number)) {
-    std::memcpy(&key.number, key.tail + loaded - sizeof(key.number), sizeof(key.number));
-    key.number = __builtin_bswap64(key.number) << (8 * (sizeof(key.number) - loaded));
-  } else {
-    key.number = static_cast<uint64_t>(LoadHead(suffix.substr(kHeadSize))) << 32;
+// The slot at `begin` has the key's head.
+[[gnu::always_inline]] inline SlotPosition NodeView::Search::LowerBoundInRun(uint32_t begin,
+                                                                             uint32_t count) const {
+  uint32_t end = count;
+  if (head_ != UINT32_MAX) {
+    const uint32_t last = BisectHeads(begin, count, head_ + 1);
+    end = last + static_cast<uint32_t>(node_.HeadAt(last) == head_);
   }
-  return key;
+  if (begin >= end) return {begin, false};  // the heads have changed meanwhile
+  const uint32_t slot =
+      Bisect(begin, end, [this](size_t i) { return IsTailBelow(node_.LoadSlot(i)); });
+  const int order = CompareTail(node_.LoadSlot(slot));
+  return {slot + static_cast<uint32_t>(order < 0), order == 0};
 }
 
-// Most runs of equal heads have one member, so that is tried first.
-SlotPosition NodeView::LowerBoundAmongEqualHeads(uint32_t slot, uint32_t count, uint32_t head,
-                                                 std::string_view suffix) const {
-  const TailKey key = MakeTailKey(suffix);
-  const int order = CompareTail(SlotAt(slot), key);
-  if (order >= 0) return {slot, order == 0};
-  uint32_t base = slot + 1;
-  if (base == count || HeadAt(base) != head) return {base, false};
+inline SlotPosition NodeView::Search::LowerBound(uint32_t count) {
+  if (count == 0) return {0, false};
+  const uint32_t at = BisectHeads(0, count, head_);
+  const Slot slot = node_.LoadSlot(at);
+  if (slot.head != head_) return {at + static_cast<uint32_t>(slot.head < head_), false};
+  // Most runs of equal heads have one member, so that is tried first.
+  LoadTail();
+  const int order = CompareTail(slot);
+  if (order >= 0) return {at, order == 0};
+  const uint32_t next = at + 1;
+  if (next == count || node_.HeadAt(next) != head_) return {next, false};
+  return LowerBoundInRun(next, count);
+}
 
-  uint32_t size = (head == UINT32_MAX ? count : LowerBoundHead(base, count, head + 1)) - base;
-  while (size > 1) {
-    const uint32_t half = size / 2;
-    const bool below = IsTailBelow(SlotAt(base + half - 1), key);
-    base = __builtin_expect_with_probability(below, 1, 0.5) ? base + half : base;
-    size -= half;
-  }
-  const int last_order = size == 0 ? 1 : CompareTail(SlotAt(base), key);
-  if (last_order < 0) return {base + 1, false};
-  return {base, last_order == 0};
+inline int NodeView::Search::Compare(Slot slot) {
+  if (slot.head != head_) return slot.head < head_ ? -1 : 1;
+  LoadTail();
+  return CompareTail(slot);
+}
+
+// Whether the two ranges of `size` bytes, at least sizeof(Word) and at most twice that, are equal:
+// two words that may overlap, in place of a loop.
+template <typename Word>
+inline bool EqualByWords(const std::byte* page_bytes, const char* bytes, size_t size) {
+  Word words[4];
+  const size_t second = size - sizeof(Word);
+  RacyCopyOut(&words[0], page_bytes, sizeof(Word));
+  RacyCopyOut(&words[1], page_bytes + second, sizeof(Word));
+  std::memcpy(&words[2], bytes, sizeof(Word));
+  std::memcpy(&words[3], bytes + second, sizeof(Word));
+  return ((words[0] ^ words[2]) | (words[1] ^ words[3])) == 0;
+}
+
+// Whether `key` can quickly be told to begin with the page's prefix.
+inline bool NodeView::ClearlyHasPrefix(std::string_view key, uint32_t prefix) const {
+  if (key.size() < prefix || prefix > 2 * sizeof(uint64_t)) return false;
+  const std::byte* begin = page_ + page_size_ - prefix;
+  if (prefix >= sizeof(uint64_t)) return EqualByWords<uint64_t>(begin, key.data(), prefix);
+  if (prefix >= sizeof(uint32_t)) return EqualByWords<uint32_t>(begin, key.data(), prefix);
+  if (prefix >= sizeof(uint16_t)) return EqualByWords<uint16_t>(begin, key.data(), prefix);
+  return RacyLoad<uint8_t>(begin) == static_cast<uint8_t>(key[0]);
 }
 
 // The page's prefix, beyond what the fences imply, against the same bytes of the key: < 0, 0, > 0
 // as the key is below, among or above all keys with the prefix.
-int NodeView::CompareWithPrefix(std::string_view key, const Lengths& lengths) const {
-  if (lengths.prefix <= lengths.fence_prefix) return 0;
-  if (lengths.prefix > page_size_ || key.size() < lengths.fence_prefix) return 0;
-  const uint32_t begin = lengths.fence_prefix;
-  const uint32_t end = std::min<uint32_t>(lengths.prefix, static_cast<uint32_t>(key.size()));
-  const std::byte* prefix = page_ + page_size_ - lengths.prefix;
+int NodeView::CompareWithPrefix(std::string_view key, uint32_t length,
+                                uint32_t fence_length) const {
+  if (length <= fence_length) return 0;
+  if (length > page_size_ || key.size() < fence_length) return 0;
+  const uint32_t begin = fence_length;
+  const uint32_t end = std::min<uint32_t>(length, static_cast<uint32_t>(key.size()));
+  const std::byte* prefix = page_ + page_size_ - length;
   // An empty key may have no address, which memcmp must not be given.
   const int order = begin == end ? 0 : RacyCompare(prefix + begin, key.data() + begin, end - begin);
   if (order != 0) return -order;
-  return key.size() < lengths.prefix ? -1 : 0;
+  return key.size() < length ? -1 : 0;
 }
 
 SlotPosition NodeView::LowerBound(std::string_view key) const {
   const Lengths lengths = LoadLengths();
-  if (__builtin_expect(lengths.prefix > lengths.fence_prefix, 0)) {
-    const int order = CompareWithPrefix(key, lengths);
+  PrefetchSlots(page_, lengths.count);
+  if (lengths.prefix > lengths.fence_prefix && !ClearlyHasPrefix(key, lengths.prefix)) {
+    const int order = CompareWithPrefix(key, lengths.prefix, lengths.fence_prefix);
     if (order != 0) return {order < 0 ? 0 : lengths.count, false};
   }
-  const std::string_view suffix = key.substr(std::min<size_t>(lengths.prefix, key.size()));
-  const uint32_t head = LoadHead(suffix);
-  PrefetchSlots(lengths.count);
-  const uint32_t slot = LowerBoundHead(0, lengths.count, head);
-  if (slot == lengths.count || HeadAt(slot) != head) return {slot, false};
-  return LowerBoundAmongEqualHeads(slot, lengths.count, head, suffix);
-}
-
-uint32_t NodeView::ChildSlotFor(std::string_view key) const {
-  const SlotPosition position = LowerBound(key);
-  return position.slot + static_cast<uint32_t>(position.exact);
+  return Search(*this, key, lengths.prefix).LowerBound(lengths.count);
 }
 
 uint32_t NodeView::SharedPrefix(std::string_view key) const {
@@ -177,11 +248,11 @@ uint32_t NodeView::SharedPrefix(std::string_view key) const {
   return shared;
 }
 
-int NodeView::CompareKey(uint32_t slot_number, std::string_view key) const {
+int NodeView::CompareKey(uint32_t slot, std::string_view key) const {
   const Lengths lengths = LoadLengths();
-  const int prefix_order = CompareWithPrefix(key, lengths);
+  const int prefix_order = CompareWithPrefix(key, lengths.prefix, lengths.fence_prefix);
   if (prefix_order != 0) return -prefix_order;
-  return CompareSuffix(slot_number, key.substr(std::min<size_t>(lengths.prefix, key.size())));
+  return Search(*this, key, lengths.prefix).Compare(SlotAt(slot));
 }
 
 // Unlike a search it takes nothing about the key for granted, so it compares the whole prefix.
@@ -190,16 +261,12 @@ bool NodeView::ProvesChild(uint32_t slot, std::string_view key) const {
   if (slot == 0 || slot >= lengths.count) return false;
   if (lengths.prefix > std::min<size_t>(page_size_, key.size())) return false;
   const std::byte* prefix = page_ + page_size_ - lengths.prefix;
-  if (lengths.prefix > 0 && RacyCompare(prefix, key.data(), lengths.prefix) != 0) return false;
-  const std::string_view suffix = key.substr(lengths.prefix);
-  return CompareSuffix(slot - 1, suffix) <= 0 && CompareSuffix(slot, suffix) > 0;
-}
-
-int NodeView::CompareSuffix(uint32_t slot_number, std::string_view suffix) const {
-  const Slot slot = SlotAt(slot_number);
-  const uint32_t head = LoadHead(suffix);
-  if (slot.head != head) return slot.head < head ? -1 : 1;
-  return CompareTail(slot, MakeTailKey(suffix));
+  if (lengths.prefix > 0 && !ClearlyHasPrefix(key, lengths.prefix) &&
+      RacyCompare(prefix, key.data(), lengths.prefix) != 0) {
+    return false;
+  }
+  Search search(*this, key, lengths.prefix);
+  return search.Compare(LoadSlot(slot - 1)) <= 0 && search.Compare(LoadSlot(slot)) > 0;
 }
 
 }  // namespace latchkey
