@@ -25,24 +25,53 @@ void NodeEditor::Builder::SetWriterAndFlags(TxnId last_writer, uint8_t page_flag
 }
 
 void NodeEditor::Builder::AddRecords(const LatchedNodeView& page, uint32_t begin, uint32_t end) {
-  const bool same_prefix = page.Prefix().size() == prefix_length_;
-  for (uint32_t slot = begin; slot < end; ++slot) {
-    if (same_prefix) {
-      AddVerbatim(page, slot);
-    } else {
-      AddReencoded(page, slot);
-    }
-  }
+  const auto old_prefix = static_cast<uint32_t>(page.Prefix().size());
+  if (old_prefix <= prefix_length_) return AddShortened(page, begin, end, old_prefix);
+  for (uint32_t slot = begin; slot < end; ++slot) AddReencoded(page, slot);
 }
 
-void NodeEditor::Builder::AddVerbatim(const LatchedNodeView& page, uint32_t slot) {
-  Slot copy = page.SlotAt(slot);
-  const uint32_t size = page.RecordSize(copy);
-  LATCHKEY_CHECK(size > 0);
-  const std::byte* record = page.page() + copy.offset;
-  copy.offset = node_.AllocateRecord(size);
-  RacyCopyIn(node_.bytes_ + copy.offset, record, size);
-  node_.PlaceSlot(node_.count(), copy);
+namespace {
+
+/// The head of a suffix without its first `dropped` bytes. `tail`: what follows the head.
+uint32_t ShiftedHead(uint32_t head, std::string_view tail, uint32_t dropped) {
+  if (dropped >= kHeadSize) {
+    return LoadHead(tail.substr(std::min<size_t>(tail.size(), dropped - kHeadSize)));
+  }
+  const uint64_t bytes = static_cast<uint64_t>(head) << 32 | LoadHead(tail);
+  return static_cast<uint32_t>(bytes >> (32 - 8 * dropped));
+}
+
+}  // namespace
+
+// The prefix has come to take over the first bytes of every suffix: what is left of a record's tail
+// lies beside its value still, and both are copied as one.
+void NodeEditor::Builder::AddShortened(const LatchedNodeView& page, uint32_t begin, uint32_t end,
+                                       uint32_t old_prefix) {
+  const uint32_t dropped = prefix_length_ - old_prefix;
+  const uint32_t header_size = page.RecordHeaderSize();
+  const uint32_t page_size = page.page_size();
+  uint32_t heap = node_.heap_size();
+  uint32_t records = node_.count();
+  for (uint32_t slot = begin; slot < end; ++slot) {
+    Slot copy = page.SlotAt(slot);
+    const uint32_t size = page.RecordSize(copy);
+    LATCHKEY_CHECK(size > 0 && copy.suffix_length >= dropped);
+    const std::byte* from = page.page() + copy.offset;
+    const uint32_t tail_length = copy.tail_length();
+    const uint32_t cut = std::min(dropped, tail_length);
+    const std::string_view tail(reinterpret_cast<const char*>(from) + header_size, tail_length);
+    if (dropped > 0) copy.head = ShiftedHead(copy.head, tail, dropped);
+    copy.suffix_length -= dropped;
+    heap += size - cut;
+    LATCHKEY_CHECK(kSlots + (records + 1) * kSlotSize + heap <= page_size);
+    copy.offset = page_size - heap;
+    std::byte* to = node_.bytes_ + copy.offset;
+    RacyCopyIn(to, from, header_size);
+    RacyCopyIn(to + header_size, from + header_size + cut, size - cut - header_size);
+    node_.SetSlot(records++, copy);
+  }
+  node_.SetField<uint16_t>(kHeapSize, static_cast<uint16_t>(heap));
+  node_.SetField<uint16_t>(kCount, static_cast<uint16_t>(records));
 }
 
 void NodeEditor::Builder::AddReencoded(const LatchedNodeView& page, uint32_t slot) {

@@ -26,7 +26,7 @@ class NodeEditor::Builder {
   void Install(NodeEditor* page) const;
 
  private:
-  void AddVerbatim(const LatchedNodeView& page, uint32_t slot);
+  void AddShortened(const LatchedNodeView& page, uint32_t begin, uint32_t end, uint32_t old_prefix);
   void AddReencoded(const LatchedNodeView& page, uint32_t slot);
 
   std::unique_ptr<uint64_t[]> buffer_;  // nullptr: in the caller's memory
