@@ -125,21 +125,18 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
 
 absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
                                            OptimisticGuard* guard) {
-  guard->word_ = nullptr;
-  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 0, [&](PageState state) {
-    if (state.exclusive()) return false;
-    *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
-    return true;
-  }));
-  if (guard->word_ == nullptr) {  // loaded: free for all since, so look again, uncounted
-    const PageState state(word.load(std::memory_order_acquire));
-    // Evicted or latched again already: a guard that fails to validate makes the reader start over.
-    *guard = OptimisticGuard(&word, state.WithLatch(0).NextVersion(), frame_memory_, page);
-    if (state.resident() && !state.exclusive()) {
+  for (;;) {
+    guard->word_ = nullptr;
+    LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 0, [&](PageState state) {
+      if (state.exclusive()) return false;
       *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
-    }
+      return true;
+    }));
+    if (guard->word_ != nullptr) return absl::OkStatus();
+    // Loaded, and free for all since: it may have been latched or evicted again already.
+    runtime_.SchedulePoint();
+    if (TryPeek(page, guard)) return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
 absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* guard) {
