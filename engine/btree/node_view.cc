@@ -119,7 +119,7 @@ void NodeView::PrefetchRecord(uint32_t slot) const {
 }
 
 void NodeView::PrefetchValue(uint32_t slot_number) const {
-  constexpr uint32_t kMostBytes = 1024;  // what fetches itself of longer ones: they are sequential
+  constexpr uint32_t kMostBytes = 1024;  // behind them the processor has seen the sequence
   const Slot slot = SlotAt(slot_number);
   uint32_t offset;
   uint32_t size;
