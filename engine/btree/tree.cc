@@ -117,7 +117,7 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
       view = ViewOf(node);
     }
     if (restart) continue;
-    if (!IsTreePage(view)) {
+    if (!IsLeafPage(view)) {
       if (!node.Validate()) continue;
       return NoTreePage(root_, node.page());
     }
