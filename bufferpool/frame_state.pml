@@ -1,4 +1,4 @@
-/* The life of frames and page words: pin, modify, evict, load, clean, read optimistically.
+/* The states of frames and page words: pin, modify, evict, load, clean, read optimistically.
  *
  * A model of bufferpool/buffer_pool*.cc and page_table.h for spin; tools/check_models runs it, and
  * each of its MUTANTs, which must fail. Every statement is one atomic access of the code; "Same" and
@@ -7,12 +7,12 @@
  *   model                     code
  *   frame_of/latch/version    the three fields of a PageWord (page_table.h); frame 0 = not resident
  *   page_in, dirty            FrameMeta::page, FrameMeta::dirty; page 0 = kInvalidPageId
- *   free_frame, loaded        what the fix policy knows: free frames, frames it may offer as victims
+ *   free_frame, loaded        state of the fix policy: free frames, frames it may offer as victims
  *   Fix                       BufferPool::FixWith with the acquire of FixShared, FixExclusive
  *   Load                      BufferPool::Load, ObtainFrame, Publish
  *   TryClaim, Evict           BufferPool::TryClaim, EvictBatch, WriteVictims, ReleaseEvicted
  *   Clean                     BufferPool::TryCleanIf
- *   Optimistic                BufferPool::TryFixOptimistic, OptimisticGuard::Validate
+ *   Optimistic                BufferPool::FixOptimistic and its slow path, OptimisticGuard::Validate
  *   giving up                 kMaxFrameWaits in ObtainFrame: ResourceExhausted
  *   !Same(p)                  Backoff::Pause: waiting for the word to change
  *
@@ -34,6 +34,11 @@
 #ifndef OPERATIONS
 #define OPERATIONS 1
 #endif
+/* Whether optimistic readers load what is not resident; otherwise they pass over it, which makes the
+ * state space several times smaller. */
+#ifndef READERS_LOAD
+#define READERS_LOAD 1
+#endif
 
 #define SHARED 1
 #define EXCLUSIVE 15
@@ -51,6 +56,7 @@
 #define WAITS_FOR_FRAMES_FOR_EVER 5
 #define LOADS_WITHOUT_LATCH 6
 #define EVICTS_WITHOUT_WRITING 7
+#define GUARD_OF_THE_NEXT_VERSION 8
 #ifndef MUTANT
 #define MUTANT 0
 #endif
@@ -181,7 +187,7 @@ inline Load(p, want, ok, f) {
   if
   :: ok == LOADING ->
      d_step {
-       assert(pins[f] == 0);   /* no frame is reused while somebody is in it */
+       assert(pins[f] == 0);   /* a frame is reused only when no user has it pinned */
        i = 1;
        do
        :: i <= PAGES -> assert(frame_of[i] != f); i++
@@ -191,7 +197,7 @@ inline Load(p, want, ok, f) {
      }
      data[f] = GARBAGE;
      data[f] = disk[p];
-     assert(data[f] == truth[p]);   /* nothing was lost with its dirty mark */
+     assert(data[f] == truth[p]);   /* no change was lost together with its dirty mark */
      page_in[f] = p;
      frame_of[p] = f;
      loaded[f] = true;
@@ -203,7 +209,10 @@ inline Load(p, want, ok, f) {
        od;
        i = 0;
        latch[p] = want;
-       pins[f]++;
+       if
+       :: want != 0 -> pins[f]++
+       :: else   /* for an optimistic reader: nobody holds it */
+       fi;
        ok = YES
      }
   :: else
@@ -251,7 +260,7 @@ inline Fix(p, want, ok, f) {
   od
 }
 
-/* What a holder relies on, however long it holds. */
+/* The guarantees of a latched page, for as long as it is latched. */
 inline CheckHeld(p, f) {
   d_step { assert(frame_of[p] == f); assert(page_in[f] == p); assert(data[f] == truth[p]) }
 }
@@ -311,15 +320,53 @@ inline Clean(c, q) {
   fi
 }
 
-inline Optimistic(p) {
-  ReadWord(p);
+/* A page that is not resident is loaded, and is then free for all: the reader looks again. */
+inline Optimistic(p, ok, f) {
+  ok = UNDECIDED;
+  do
+  :: ok != UNDECIDED -> break
+  :: ok == UNDECIDED ->
+     ReadWord(p);
+     if
+     :: sf != 0 && sl != EXCLUSIVE -> seen = data[sf]; ok = YES
+#if !READERS_LOAD
+     :: else -> ok = NO
+#else
+     :: sf == 0 && sl == 0 ->
+        atomic {
+          if
+          :: Same(p) -> latch[p] = EXCLUSIVE; ok = LOADING
+          :: else
+          fi
+        }
+        if
+        :: ok == LOADING ->
+           Load(p, 0, ok, f);
+           if
+#if MUTANT == GUARD_OF_THE_NEXT_VERSION
+           :: ok == YES ->
+              ReadWord(p);
+              if
+              :: sf != 0 && sl != EXCLUSIVE -> seen = data[sf]
+              :: else -> sv++; seen = GARBAGE   /* "fails to validate" */
+              fi
+#else
+           :: ok == YES -> ok = UNDECIDED
+#endif
+           :: else
+           fi
+        :: else
+        fi
+     :: else -> !Same(p)
+#endif
+     fi
+  od;
   if
-  :: sf != 0 && sl != EXCLUSIVE ->
-     seen = data[sf];
+  :: ok == YES ->
      d_step {
        if
        :: frame_of[p] == sf && version[p] == sv && latch[p] != EXCLUSIVE ->
-          assert(seen == truth[p])   /* what validates is the page as it is */
+          assert(seen == truth[p])   /* bytes that validate are the present page */
        :: else
        fi
      }
@@ -363,9 +410,9 @@ proctype User() {
         :: else
         fi
      :: ChooseFrame(c); Clean(c, q)
-     :: ChoosePage(p); Optimistic(p)
+     :: ChoosePage(p); Optimistic(p, ok, f)
      fi;
-     /* Locals that mean nothing any more do not multiply states. */
+     /* Unused locals are reset so that they do not multiply states. */
      d_step { sf = 0; sl = 0; sv = 0; p = 0; f = 0; p2 = 0; f2 = 0; c = 0; q = 0; ok = 0; ok2 = 0;
               claimed = 0; seen = 0 }
   od;
@@ -375,7 +422,7 @@ proctype User() {
 init {
   byte n;
   atomic {
-    latch[0] = EXCLUSIVE;   /* page 0 is none: nobody claims it */
+    latch[0] = EXCLUSIVE;   /* page 0 means "no page": no user can claim it */
     n = 1;
     do
     :: n <= FRAMES -> free_frame[n] = true; n++
@@ -388,7 +435,7 @@ init {
     od
   }
   done == ACTORS;
-  /* At rest nothing is latched or lost: what is not resident, or resident and clean, is stored. */
+  /* At rest no page is latched, and every page that is not resident or is clean is on the disk. */
   d_step {
     n = 1;
     do

@@ -1,4 +1,4 @@
-// Optimistic fixes under seeded schedules: what validates was in the page.
+// Optimistic fixes under seeded schedules: bytes that validate were in the page.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
@@ -14,13 +14,14 @@ namespace {
 
 constexpr uint32_t kPageSize = 4096, kFrames = 16;
 constexpr uint64_t kPages = 24;
-constexpr size_t kPageAt = 64, kCountAt = 72, kTwiceAt = 80;  // where the pages keep their numbers
+constexpr size_t kPageAt = 64, kCountAt = 72, kTwiceAt = 80;  // offsets of the numbers in a page
 
 struct Simulation {
   explicit Simulation(uint64_t seed)
       : runtime({.seed = seed, .quantum = 0, .preempt_probability = 0.3}),
         store(runtime, kPageSize) {
-    auto policy = MakeFixPolicy(runtime, "random", "global", kFrames, kFrames, seed);
+    auto policy = MakeFixPolicy(runtime, ReplacementAlgorithms().Named("random"),
+                                SynchronizationSchemes().Named("global"), kFrames, kFrames, seed);
     REQUIRE(policy.ok());
     auto made = BufferPool::Create(runtime, store, *std::move(policy), kFrames, kFrames);
     REQUIRE(made.ok());
@@ -44,7 +45,7 @@ struct Simulation {
     runtime.SchedulePoint();
     RacyStore<uint64_t>(bytes + kTwiceAt, 2 * count);
   }
-  /// Whether what an optimistic fix has shown was the page at some moment, or did not validate.
+  /// Whether the bytes read by an optimistic fix were the page at some moment, or did not validate.
   bool LookAt(PageId page) {
     OptimisticGuard guard;
     if (!pool->FixOptimistic(pool->Here(), page, &guard).ok()) std::abort();
@@ -63,8 +64,8 @@ struct Simulation {
 
 TEST_CASE(
     "What an optimistic fix shows and validates was in the page, also when it was just loaded") {
-  // A page that was latched between its load and the reader's look at it once passed for a page of
-  // zeros, as soon as the change was over.
+  // Regression: the page was latched between its load and the reader's read. After the latch was
+  // released, the reader took it for a page of zeros.
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     Simulation s(seed);

@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<PageCleaners>> PageCleaners::Start(
                               pool.store().NewWriter(kMaxOutstandingWrites));
     cleaners->writers_.push_back(std::move(writer));
   }
-  cleaners->actors_.reserve(count);  // an actor that was spawned has its place
+  cleaners->actors_.reserve(count);  // so that push_back of a spawned actor cannot throw
   for (uint32_t i = 0; i < count; ++i) {
     PageCleaners* self = cleaners.get();
     cleaners->actors_.push_back(self->runtime_.Spawn(
@@ -60,7 +60,8 @@ void PageCleaners::OnEviction(size_t evicted, size_t dirty_victims) {
 
 void PageCleaners::Sleep(uint32_t seen) {
   sleeping_.fetch_add(1, std::memory_order_seq_cst);
-  // An eviction between the look and the sleep is caught by the counter, or by the next eviction.
+  // If an eviction comes between the last look and this sleep, the counter shows it, or the next
+  // eviction wakes this cleaner.
   if (clean_ahead_.load(std::memory_order_seq_cst) > 0 && !stop_.load(std::memory_order_acquire)) {
     runtime_.WaitOnWord(wake_, seen, kForever);
   }
@@ -73,7 +74,8 @@ size_t PageCleaners::CleanColdest(uint32_t part, PageWriter& writer,
   coldest.resize(pool_.policy().PeekColdest(coldest));
   std::erase_if(
       coldest, [&](FrameId frame) { return Raw(frame) % count_ != part || !pool_.IsDirty(frame); });
-  // One flush of the log for the whole pass: users then find victims that can be written at once.
+  // One flush of the log for the whole pass: evictions then find victims that can be written at
+  // once.
   const absl::Status durable = pool_.SparesLog() ? absl::OkStatus() : pool_.MakeLogDurable(coldest);
   if (!durable.ok()) {
     LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(durable.message()));
@@ -95,9 +97,9 @@ size_t PageCleaners::CleanColdest(uint32_t part, PageWriter& writer,
 }
 
 void PageCleaners::AdjustController(Nanos* last) {
-  if (controller_->interval_ms() == 0) return;
+  if (controller_->interval() == 0) return;
   const Nanos now = runtime_.Now();
-  if (now - *last < controller_->interval_ms() * kNanosPerMilli) return;
+  if (now - *last < controller_->interval()) return;
   *last = now;
   const BufferPoolStats stats = pool_.stats();
   controller_->OnIntervalEnd({.page_reads = stats.misses,
@@ -111,7 +113,7 @@ void PageCleaners::RunRound(uint32_t part, PageWriter& writer, std::vector<Frame
   const size_t cleaned = CleanColdest(part, writer, coldest);
   if (part == 0) AdjustController(last_adjustment);
   if (cleaned > 0) return;
-  // All clean: nobody need look again before half of what was looked at has been evicted.
+  // All clean: no cleaner need look again until half of these frames have been evicted.
   clean_ahead_.store(static_cast<int64_t>(Window() / 2), std::memory_order_seq_cst);
   if (const absl::Status status = writer.Wait(0); !status.ok()) {
     LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(status.message()));
@@ -127,7 +129,7 @@ void PageCleaners::Run(uint32_t part, PageWriter& writer) {
     try {
       RunRound(part, writer, coldest, &last_adjustment);
     } catch (const std::bad_alloc&) {
-      runtime_.SleepFor(kRetryInterval);  // users write their victims themselves meanwhile
+      runtime_.SleepFor(kRetryInterval);  // meanwhile evictions write their victims themselves
     }
   }
   CatchOutOfMemory([&] { return writer.Wait(0); }).IgnoreError();

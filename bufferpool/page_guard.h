@@ -1,5 +1,5 @@
-// Guards: holding one is the permission that its type names. Made only by the pool; shared and
-// exclusive guards unfix their page when they go away and convert only by moving.
+// Guards: holding a guard is the permission that its type names. Only the pool makes guards. Shared
+// and exclusive guards are move-only and unfix their page when they are destroyed.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace latchkey {
 
 class BufferPool;
 
-/// Permission to look at a page that may change or leave at any moment. Read only through the racy
-/// functions (storage/base/racy_memory.h) with every offset bounded, and act on nothing before
-/// Validate() has returned true.
+/// Permission to read a page that may change or be evicted at any moment. Read only through the
+/// racy functions (storage/base/racy_memory.h), check every offset against the page's bounds, and
+/// act on the bytes only after Validate() has returned true.
 class OptimisticGuard {
  public:
   OptimisticGuard() = default;
@@ -25,7 +25,7 @@ class OptimisticGuard {
   const std::byte* data() const { return data_; }
   PageId page() const { return page_; }
   PageState state() const { return PageState(state_); }
-  /// Whether everything read through this guard so far was one unmodified version of the page.
+  /// Whether all bytes read through this guard so far belong to one unmodified version of the page.
   bool Validate() const {
     RacyReadFence();
     return PageState(state_).ValidatedBy(PageState(word_->load(std::memory_order_acquire)));
@@ -47,7 +47,7 @@ class OptimisticGuard {
   PageId page_ = kInvalidPageId;
 };
 
-/// Permission to read: nobody modifies the page, and it stays in its frame.
+/// Permission to read: no thread modifies the page, and it stays in its frame.
 class [[nodiscard]] SharedGuard {
  public:
   SharedGuard() = default;
@@ -78,8 +78,8 @@ class [[nodiscard]] SharedGuard {
   PageId page_ = kInvalidPageId;
 };
 
-/// Permission to modify. `Mutable()` marks the page modified; a guard that never asked for it
-/// leaves the page's version alone, so optimistic readers are not disturbed.
+/// Permission to modify. `Mutable()` marks the page modified. Without it the guard does not change
+/// the page's version, so optimistic readers need not restart.
 class [[nodiscard]] ExclusiveGuard {
  public:
   ExclusiveGuard() = default;
@@ -98,7 +98,7 @@ class [[nodiscard]] ExclusiveGuard {
 
   explicit operator bool() const { return pool_ != nullptr; }
   inline const std::byte* data() const;
-  /// The page, to be modified: write through racy_memory.h, optimistic readers are looking.
+  /// The page, to be modified. Write through racy_memory.h, because optimistic readers may read it.
   inline std::byte* Mutable();
   PageId page() const { return page_; }
   FrameId frame() const { return frame_; }

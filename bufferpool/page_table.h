@@ -4,9 +4,9 @@
 //
 //    63            34 33          8 7      0
 //   +----------------+-------------+--------+
-//   |    version     |    frame    | latch  |     latch: 0 free, 1..254 shared holders, 255
-//   exclusive
-//   +----------------+-------------+--------+     frame: 0 = not resident
+//   |    version     |    frame    | latch  |     frame: 0 = not resident
+//   +----------------+-------------+--------+     latch: 0 free, 1..254 shared holders,
+//                                                        255 exclusive
 //
 // State machine of a word (f = resident in frame f, - = not resident; v = version):
 //
@@ -17,11 +17,11 @@
 //   (f, exclusive, v) --ReleaseExclusive(unmodified)--> (f, free, v)
 //   (f, exclusive, v) --ReleaseEvicted--> (-, free, v+1)
 //
-// The version survives eviction, so an optimistic reader that slept through an eviction and a
-// reload sees that. It has 30 bits: a reader is deceived only if, between reading the word and
-// validating it, exactly a multiple of 2^30 modifications of that one page happened and it sits in
-// the same frame again. At 20 ns a modification that is a reader stalled for a multiple of 21 s to
-// the nanosecond, under a writer that does nothing else; we accept that.
+// The version survives eviction, so an optimistic reader detects an eviction and a reload between
+// its read and its validation. The version has 30 bits. A validation is wrong only if, since the
+// word was read, the page was modified exactly a multiple of 2^30 times and is in the same frame
+// again. At 20 ns a modification the reader must have been stalled for exactly a multiple of 21 s,
+// while a writer did nothing but modify this page. We accept that risk.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class PageState {
     return PageState((bits_ & ~kFrameMask) | (uint64_t{Raw(frame)} << kLatchBits));
   }
   constexpr PageState NextVersion() const { return PageState(bits_ + kVersionUnit); }
-  /// Same page in the same frame, unmodified, and not being modified: what optimistic readers need.
+  /// Whether in `later` the page is in the same frame, unmodified and not exclusively latched.
   constexpr bool ValidatedBy(PageState later) const {
     return ((bits_ ^ later.bits_) & ~kLatchMask) == 0 && !later.exclusive();
   }
@@ -70,8 +70,7 @@ class PageState {
 
 using PageWord = std::atomic<uint64_t>;
 
-/// Thread-safe. Words begin as 0: not resident, free, version 0. They are never freed before the
-/// table.
+/// Thread-safe. Words begin as 0: not resident, free, version 0. A word lives as long as the table.
 class PageTable {
  public:
   PageTable();
@@ -87,7 +86,7 @@ class PageTable {
     return chunk[id & (kChunkWords - 1)];
   }
 
-  /// Memory held, bytes.
+  /// Memory in use, bytes.
   uint64_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
   /// Memory that a table for `pages` page ids takes, bytes.
   static uint64_t MemoryFor(uint64_t pages) {

@@ -1,13 +1,14 @@
-// Replacement algorithms: which page leaves when another needs its frame.
+// Replacement algorithms: an algorithm chooses the page to evict when another needs a frame.
 //
-// An algorithm is single-threaded and pure: no locks, no I/O, no clock, no randomness but its seed.
-// The trace simulator (latchkey cachesim) and the pool run the very same class; a synchronisation
-// scheme (fix_policy.h) decides how threads reach it.
+// An algorithm is single-threaded and pure: no locks, no I/O, no clock, no randomness except its
+// seed. The trace simulator (latchkey cachesim) and the pool run the same class. A synchronisation
+// scheme (fix_policy.h) serialises the calls of threads.
 //
 // Invariants, checked for every algorithm by replacement_conformance_test.cc:
-//  1. OnLoad is called for a frame that holds nothing; OnHit and OnRemove only for a loaded one.
-//  2. A victim is a loaded frame for which `evictable` returned true, and it is forgotten (ghost
-//     entries excepted) when Victim returns. Victim fails only if no loaded frame is evictable.
+//  1. OnLoad is called for an empty frame only; OnHit and OnRemove for a loaded one only.
+//  2. A victim is a loaded frame for which `evictable` returned true. When Victim returns, the
+//     algorithm has forgotten it, except for a ghost entry. Victim fails only if no loaded frame is
+//     evictable.
 //  3. Memory is O(frames + ghosts), ghosts O(frames) unless the algorithm's paper says otherwise.
 #pragma once
 
@@ -22,8 +23,8 @@
 
 namespace latchkey {
 
-/// What an instance needs to know when it is made. It owns the frames first_frame to
-/// first_frame + frame_capacity - 1 and no others, so that regions can divide a pool's frames.
+/// Configuration of an instance. It owns the frames first_frame to first_frame + frame_capacity - 1
+/// and no others, so that regions can divide a pool's frames.
 struct ReplacementConfig {
   uint32_t first_frame = 1;
   /// Frames that may be loaded at once, until Resize says otherwise.
@@ -38,31 +39,32 @@ class ReplacementAlgorithm {
  public:
   virtual ~ReplacementAlgorithm() = default;
 
-  /// The page in `frame` was fixed again.
+  /// Reports that the page in `frame` was fixed again.
   virtual void OnHit(FrameId frame) = 0;
-  /// `page` was loaded into `frame`, which held nothing.
+  /// Reports that `page` was loaded into `frame`, which was empty.
   virtual void OnLoad(FrameId frame, PageId page) = 0;
-  /// Chooses a frame to empty for `incoming`. `evictable(frame)` is asked about candidates in the
-  /// algorithm's order of preference until it says true: it may claim the frame as a side effect.
-  /// Returns kNoFrame when nothing is evictable.
+  /// Chooses a frame to empty for `incoming`. Calls `evictable(frame)` for candidates in the order
+  /// of preference until it returns true; `evictable` may claim that frame as a side effect.
+  /// Returns kNoFrame when no frame is evictable.
   virtual FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) = 0;
-  /// `frame` was emptied for another reason (its page was freed, the pool shrinks): no ghost.
+  /// Reports that `frame` was emptied for another reason (its page was freed, or the pool shrinks):
+  /// no ghost.
   virtual void OnRemove(FrameId frame) = 0;
-  /// Fills `out` with the loaded frames next in line for eviction, coldest first, without changing
-  /// anything; returns how many, each once. An approximation is enough, except that an `out` with
-  /// room for size() frames gets all of them.
+  /// Fills `out` with the loaded frames next in line for eviction, coldest first, each once, and
+  /// returns their number. Changes nothing. The order may be approximate, but an `out` with room
+  /// for size() frames gets all of them.
   virtual size_t PeekColdest(std::span<FrameId> out) const = 0;
-  /// The number of frames that may be loaded at once changes to `frames`, counted from the first
-  /// frame of the configuration; loaded ones stay, also those above, until they leave. This and
-  /// PeekColdest alone may throw std::bad_alloc; then nothing has changed.
+  /// Changes the number of frames that may be loaded at once to `frames`, counted from the first
+  /// frame of the configuration. Loaded frames above stay until they are evicted or removed. Only
+  /// Resize and PeekColdest may throw std::bad_alloc; then nothing has changed.
   virtual void Resize(size_t frames) = 0;
   /// Frames loaded now.
   virtual size_t size() const = 0;
 
-  /// Algorithms whose hit is a write into one byte per frame (CLOCK's reference bit, GCLOCK's
-  /// counter) publish the bytes, indexed by frame id, so that a hit needs no lock: a hit raises the
-  /// byte to at most `limit` (adds 1). nullptr for all others. The array outlives the algorithm's
-  /// use and never moves, also not by Resize.
+  /// If a hit only writes one byte per frame (CLOCK's reference bit, GCLOCK's counter), the
+  /// algorithm publishes the bytes, indexed by frame id, so that a hit needs no lock: it adds 1 to
+  /// the byte, up to `limit`. nullptr for all other algorithms. The array outlives the algorithm
+  /// and never moves, not even in Resize.
   struct ReferenceBytes {
     std::atomic<uint8_t>* bytes = nullptr;
     uint8_t limit = 0;

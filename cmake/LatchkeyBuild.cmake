@@ -9,9 +9,13 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# ccache is told here, not in a file of the user's: that a precompiled header may be cached, and that
+# paths below the tree count from the build directory, so that release and canaries share objects.
 find_program(LATCHKEY_CCACHE ccache)
 if(LATCHKEY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${LATCHKEY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${LATCHKEY_CCACHE})
 endif()
 
 # Test programs with sanitizers take GNU ld several times as long as lld.
@@ -57,6 +61,46 @@ if(LATCHKEY_BUILD_TESTS)
   include(Catch)
 endif()
 
+# Abseil, fmt, Catch2 and the standard library are half of what the compiler does for a file of ours. In the
+# builds with sanitizers they are parsed once for the libraries (latchkey_pch) and once for the tests
+# (latchkey_test_pch), whose objects are compiled with -fPIE. Not in release, where warnings are errors: with
+# a precompiled header gcc 12 no longer knows that inlined std::string is the system's, and warns of it.
+if(LATCHKEY_SANITIZE)
+  option(LATCHKEY_PRECOMPILED_HEADERS "Parse the libraries' headers once for all files" ON)
+endif()
+if(LATCHKEY_PRECOMPILED_HEADERS)
+  set(library_headers <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h> <algorithm> <array>
+      <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string> <string_view>
+      <utility> <vector>)
+  function(latchkey_precompiled name)
+    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "" @ONLY)
+    add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+    target_link_libraries(${name} PRIVATE latchkey_compile absl::status absl::statusor fmt::fmt)
+    target_precompile_headers(${name} PRIVATE ${ARGN})
+  endfunction()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)  # for ccache: the preprocessed text names the precompiled header
+  endif()
+  latchkey_precompiled(latchkey_pch ${library_headers})
+  if(LATCHKEY_BUILD_TESTS)
+    latchkey_precompiled(latchkey_test_pch ${library_headers} <catch2/catch.hpp>)
+    target_link_libraries(latchkey_test_pch PRIVATE Catch2::Catch2)
+    set_target_properties(latchkey_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(latchkey_test_pch PRIVATE -fPIE)
+  endif()
+endif()
+
+# latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take 30 s each
+# to compile with sanitizers. They are not optimised there: they run once.
+function(latchkey_flag_parsers)
+  foreach(file ${ARGN})
+    file(STRINGS ${file} includes REGEX "^#include (<CLI/CLI\\.hpp>|\"tools/campaign/campaign_flags\\.h\")")
+    if(includes AND LATCHKEY_SANITIZE)
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+endfunction()
+
 # latchkey_canaries(FILES...): defines LATCHKEY_CANARIES for those that have canaries, in a build with
 # them. All other objects are then those of release, so that ccache has them.
 function(latchkey_canaries)
@@ -87,10 +131,14 @@ function(latchkey_layer name)
     list(FILTER tests EXCLUDE REGEX ${pattern})
   endforeach()
   latchkey_canaries(${sources} ${tests})
+  latchkey_flag_parsers(${sources})
   if(sources)
     add_library(latchkey_${name} STATIC ${sources})
     target_link_libraries(latchkey_${name} PUBLIC ${ARG_DEPENDS}
                           PRIVATE $<BUILD_INTERFACE:latchkey_compile>)
+    if(TARGET latchkey_pch)
+      target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
+    endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
     target_include_directories(latchkey_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   else()
@@ -103,6 +151,9 @@ function(latchkey_layer name)
     add_executable(${name}_tests ${tests})
     target_link_libraries(${name}_tests PRIVATE latchkey_${name} latchkey_compile
                           Catch2::Catch2WithMain ${ARG_TEST_DEPENDS})
+    if(TARGET latchkey_test_pch)
+      target_precompile_headers(${name}_tests REUSE_FROM latchkey_test_pch)
+    endif()
     catch_discover_tests(${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${name})
   endif()

@@ -77,7 +77,7 @@ absl::Status Catalog::LoadTrees() {
                           name, root);
       }
       trees_.push_back(std::make_unique<TreeImpl>(TreeId{id}, name, pool_, PageId{root}, log_));
-      // Trees that were made after the root was written.
+      // Trees that were created after the root was written.
       next_tree_id_ = std::max(next_tree_id_, id + 1);
     }
     if (!fences.has_upper) break;
@@ -96,7 +96,7 @@ absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) 
     return InvalidArgument("a tree name of {} bytes: names have 1 to {} bytes", name.size(),
                            Database::kMaxTreeNameSize);
   }
-  // Before the mutex: a full log waits for a checkpoint, which wants the mutex.
+  // Reserved before the mutex is taken: a full log waits for a checkpoint, which needs the mutex.
   LogSpace space;
   if (create && log_ != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/false, &space));
@@ -110,7 +110,8 @@ absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) 
 }
 
 // The tree's empty root and its entry are one atomic change: no crash leaves one without the other.
-// A split of the catalogue takes what the log keeps back: waiting for room would be for ever.
+// A split of the catalogue may take the part of the log that is kept back: a wait for room here
+// would never end.
 absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& space) {
   ExclusiveGuard root;
   LATCHKEY_RETURN_IF_ERROR(BTree::CreateRoot(pool_, &root));
@@ -119,7 +120,7 @@ absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& s
   std::unique_ptr<TreeImpl> tree;
   const absl::Status entered = CatchOutOfMemory([&] {
     const std::string value = EncodeTree(id, root_page);
-    // Behind the record in the log nothing may fail.
+    // Everything that may fail comes before the record in the log.
     tree = std::make_unique<TreeImpl>(id, std::string(name), pool_, root_page, log_);
     trees_.reserve(trees_.size() + 1);
     return ChangeLeaf(
@@ -141,7 +142,7 @@ absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& s
   return trees_.back().get();
 }
 
-absl::StatusOr<std::unique_ptr<TreeImpl>> Catalog::RemoveTree(std::string_view name) {
+absl::StatusOr<TreeImpl*> Catalog::RemoveTree(std::string_view name) {
   LogSpace space;
   if (log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(log_->ReserveSystemChange(&space));
   MutexLock lock(mutex_);
@@ -149,6 +150,9 @@ absl::StatusOr<std::unique_ptr<TreeImpl>> Catalog::RemoveTree(std::string_view n
                                [name](const auto& tree) { return tree->name == name; });
   if (it == trees_.end()) {
     return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", name);
+  }
+  if (dropped_trees_.size() == dropped_trees_.capacity()) {  // behind the change nothing may fail
+    dropped_trees_.reserve(std::max<size_t>(16, 2 * dropped_trees_.size()));
   }
   LATCHKEY_RETURN_IF_ERROR(ChangeLeaf(
       btree_, name, 0, /*must_not_fail=*/false, [&](ExclusiveGuard& guard, SlotPosition position) {
@@ -168,9 +172,10 @@ absl::StatusOr<std::unique_ptr<TreeImpl>> Catalog::RemoveTree(std::string_view n
         leaf.Remove(position.slot);
         return absl::OkStatus();
       }));
-  std::unique_ptr<TreeImpl> tree = std::move(*it);
+  (*it)->BeginDrop();  // unless the caller has marked it
+  dropped_trees_.push_back(std::move(*it));
   trees_.erase(it);
-  return tree;
+  return dropped_trees_.back().get();
 }
 
 TreeImpl* Catalog::FindTree(TreeId id) const {

@@ -1,11 +1,10 @@
-// The catalogue: which trees a database has. A B+tree of its own (tree name -> id, root page),
-// whose root page the layout's superblock names through the client root
-// (engine/log/client_root.h).
+// The catalogue: the trees of a database. It is a B+tree of its own (tree name -> id, root page).
+// The layout's superblock names its root page through the client root (engine/log/client_root.h).
 //
 //   CATALOGUE VALUE    0    4  tree id
 //                      4    8  root page
 //
-// Thread-safety: all members from every actor at once.
+// Thread-safety: every actor may call every member at once.
 #pragma once
 
 #include <absl/status/status.h>
@@ -26,24 +25,27 @@ namespace latchkey {
 
 class Catalog {
  public:
-  /// A new catalogue in an empty pool. `log`: where it and its trees are logged; nullptr: nowhere.
+  /// A new catalogue in an empty pool. `log` records the catalogue and its trees; nullptr = nothing
+  /// is logged.
   static absl::StatusOr<std::unique_ptr<Catalog>> Create(BufferPool& pool,
                                                          EngineLog* log = nullptr);
-  /// The catalogue that `root` describes, with all its trees. DataLoss if it cannot be one.
+  /// The catalogue that `root` describes, with all its trees. DataLoss if no catalogue can be
+  /// there.
   static absl::StatusOr<std::unique_ptr<Catalog>> Load(BufferPool& pool, const ClientRoot& root,
                                                        EngineLog* log = nullptr);
 
-  /// Enters into `root` where the catalogue is.
+  /// Writes the place of the catalogue into `root`.
   void Describe(ClientRoot* root) const;
 
-  /// The tree of that name; created when missing if `create`, else NotFound.
+  /// The tree of that name. Created if it is missing and `create` is true, else NotFound.
   absl::StatusOr<TreeImpl*> OpenTree(std::string_view name, bool create);
-  /// Takes the tree out of the catalogue and returns it, to be freed by the caller.
-  absl::StatusOr<std::unique_ptr<TreeImpl>> RemoveTree(std::string_view name);
-  /// nullptr when there is no such tree.
+  /// Takes the tree out of the catalogue and returns it; the caller frees its pages. The catalogue
+  /// keeps the TreeImpl, marked as dropped, for the handles that point at it.
+  absl::StatusOr<TreeImpl*> RemoveTree(std::string_view name);
+  /// nullptr = no such tree.
   TreeImpl* FindTree(TreeId id) const;
   std::vector<std::string> Names() const;
-  /// Every tree, the catalogue's own included.
+  /// Every tree, including that of the catalogue.
   std::vector<const BTree*> AllTrees() const;
 
  private:
@@ -57,6 +59,7 @@ class Catalog {
   BTree btree_;
   uint32_t next_tree_id_ = 1;
   std::vector<std::unique_ptr<TreeImpl>> trees_;  // guarded by mutex_; ascending by id
+  std::vector<std::unique_ptr<TreeImpl>> dropped_trees_;  // guarded by mutex_
 };
 
 }  // namespace latchkey

@@ -24,7 +24,8 @@ absl::Status CursorImpl::CheckUsable() const {
   if (tree_ == nullptr) {
     return absl::InvalidArgumentError("the Tree handle is empty: get one from Database::OpenTree");
   }
-  return transaction_.CheckActive();
+  LATCHKEY_RETURN_IF_ERROR(transaction_.CheckUsable());  // first: a closed database has no trees
+  return tree_->is_dropped() ? tree_->Dropped() : absl::OkStatus();
 }
 
 void CursorImpl::Fail(absl::Status status) {
@@ -44,15 +45,22 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
   const bool forward = target.kind == LeafTarget::Kind::kCovering;
   if (forward != walked_forward_) leaves_walked_ = 0;
   walked_forward_ = forward;
-  // Nothing is read ahead for a scan that may end in its first leaf; then 2, 4, 8 and 16 leaves.
+  // The first leaf of a scan reads nothing ahead: the scan may end in it. The next ones read 2, 4,
+  // 8, 16 leaves ahead.
   const uint32_t read_ahead =
       leaves_walked_ == 0 ? 0 : std::min(kMaxReadAhead, 1u << std::min(leaves_walked_, 8u));
   if (leaves_walked_ < 8) ++leaves_walked_;
 
   TransactionContext& context = transaction_.context();
+  PoolActor& actor = context.pool.Here();
+  transaction_.NoteUser(actor.index);
   const Snapshot& snapshot = context.snapshots.ForReading(transaction_.txn());
-  const absl::Status copied = tree_->btree.CopyLeaf(context.pool.Here(), target, read_ahead,
-                                                    page_.get(), &fences_, &guard_);
+  const absl::Status copied =
+      tree_->btree.CopyLeaf(actor, target, read_ahead, page_.get(), &fences_, &guard_);
+  if (tree_->is_dropped()) {  // the page may be another tree's by now
+    Fail(tree_->Dropped());
+    return false;
+  }
   if (!copied.ok()) {
     Fail(copied);
     return false;
@@ -63,8 +71,8 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
   writes_seen_ = transaction_.writes();
   begin_slot_ = 0;
   end_slot_ = static_cast<int32_t>(leaf().count());
-  // A leaf can be searched only for keys within its fences; a Seek may lead to a leaf that lies
-  // beyond the range.
+  // A leaf can be searched only for keys within its fences. A Seek may lead to a leaf beyond the
+  // range.
   if (range_.from && (!fences_.has_lower || fences_.lower < *range_.from)) {
     const bool is_below = fences_.has_upper && fences_.upper <= *range_.from;
     begin_slot_ = is_below ? end_slot_ : static_cast<int32_t>(leaf().LowerBound(*range_.from).slot);
@@ -76,7 +84,7 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
   return true;
 }
 
-// Separators that contradict those above them: without this a scan would go round for ever.
+// The separators contradict those above them. Without this check the scan would never end.
 bool CursorImpl::FailLeadingBack() {
   Fail(
       MakeStatus(absl::StatusCode::kDataLoss,
@@ -93,7 +101,7 @@ bool CursorImpl::LoadNeighbour(bool forward) {
     if (!LoadLeaf({.kind = LeafTarget::Kind::kCovering, .key = target_key_})) return false;
     if (fences_.has_upper && fences_.upper <= target_key_) return FailLeadingBack();
     slot_ = begin_slot_ + (LATCHKEY_CANARY("cursor-skips-at-a-leaf") ? 1 : 0);
-    // The leaf that covers the old upper fence may have grown to the left by a merge.
+    // A merge may have extended the leaf that covers the old upper fence to the left.
     if (fences_.lower != target_key_) {
       slot_ = std::max(begin_slot_, static_cast<int32_t>(leaf().LowerBound(target_key_).slot));
     }
@@ -148,7 +156,8 @@ CursorImpl::Sight CursorImpl::Look() {
     TransactionContext& context = transaction_.context();
     const Visible visible =
         context.versions.Lookup(transaction_.txn(), tree_->id, key_, &value_buffer_);
-    if (!guard_.Validate()) return Sight::kStale;
+    // An answer from the versions alone does not depend on the page.
+    if (visible == Visible::kPage && !guard_.Validate()) return Sight::kStale;
     if (visible == Visible::kTooOld) {
       Fail(transaction_.AbortForAge());
       return Sight::kVisible;  // ends the search; the cursor is not valid
@@ -180,7 +189,7 @@ void CursorImpl::Settle(bool forward) {
       }
     }
     valid_ = false;
-    // Outside on the far side: the range ends here. On the near side: the range has not begun yet.
+    // Outside on the far side: the range ends here. On the near side: the range begins further on.
     if (forward ? slot_ < begin_slot_ : slot_ >= end_slot_) {
       slot_ = forward ? begin_slot_ : end_slot_ - 1;
       if (begin_slot_ < end_slot_) continue;
@@ -223,10 +232,18 @@ void CursorImpl::NoteStep(bool forward) {
   transaction_.context().versions.AccountReads(transaction_.txn());
 }
 
-void CursorImpl::Step(bool forward) {
+void CursorImpl::FailStep() {
+  if (!valid_ && !status_.ok()) return;
   if (absl::Status usable = CheckUsable(); !usable.ok()) return Fail(std::move(usable));
+  Fail(absl::FailedPreconditionError(
+      "the cursor is not on a record (Valid() is false), so it has no next and no previous one: "
+      "seek first"));
+}
+
+void CursorImpl::Step(bool forward) {
+  if (__builtin_expect(!valid_ || !IsUsable(), 0)) return FailStep();
   if (transaction_.writes() != writes_seen_) {
-    // Our own transaction has written since: the copy may miss it.
+    // The cursor's own transaction has written since: the copy may lack that write.
     const std::string from = key_;
     if (!Reload(forward)) return;
     if (leaf().LowerBound(from).exact) slot_ += forward ? 1 : -1;

@@ -1,10 +1,11 @@
 // Cursors: a walk over copies of leaves.
 //
-// A cursor copies one leaf at a time under an optimistic guard and walks through its copy, so a
-// scan latches nothing and its views stay valid however long its owner takes. A copy whose mark the
-// snapshot sees all of is final. On any other, each key is looked up in the version store and the
-// guard is then validated: if the leaf has changed since it was copied (a rollback may have taken
-// back what the copy shows), the cursor copies it anew and finds its key again.
+// A cursor copies one leaf at a time under an optimistic guard and walks through its copy. So a
+// scan takes no latch, and its views stay valid until the next move. If the snapshot sees every
+// transaction up to the copy's mark, the copy is final. Otherwise the cursor looks up each key in
+// the version store and then validates the guard. If the leaf has changed since it was copied (a
+// rollback may have undone a record of the copy), the cursor copies the leaf again and finds its
+// key again.
 //
 // Thread-safety: belongs to its transaction's actor.
 #pragma once
@@ -25,7 +26,7 @@ namespace latchkey {
 
 class CursorImpl {
  public:
-  /// A cursor over no tree (nullptr) answers InvalidArgument to everything.
+  /// Without a tree (nullptr) every call fails with InvalidArgument.
   CursorImpl(TransactionImpl& transaction, TreeImpl* tree, KeyRange range);
 
   void SeekToFirst();
@@ -37,20 +38,21 @@ class CursorImpl {
 
   bool Valid() const { return valid_; }
   const absl::Status& status() const { return status_; }
-  std::string_view key() const { return key_; }
-  std::string_view value() const { return value_; }
+  /// Both are empty unless Valid().
+  std::string_view key() const { return valid_ ? std::string_view(key_) : std::string_view(); }
+  std::string_view value() const { return valid_ ? value_ : std::string_view(); }
 
-  /// Ends the cursor with an error; another Seek may work.
+  /// Ends the cursor with an error. A later Seek may work.
   void Fail(absl::Status status);
 
  private:
   LatchedNodeView leaf() const { return {page_.get(), page_size_}; }
   void Step(bool forward);
-  /// Copies the leaf of `target` and computes which of its slots lie in the range.
+  /// Copies the leaf of `target` and computes the slots that lie in the range.
   bool LoadLeaf(const LeafTarget& target);
-  /// From slot_ on in the given direction, to the first visible record of the range.
+  /// Moves from slot_ in the given direction to the first visible record of the range.
   void Settle(bool forward);
-  /// Copies the leaf of key_ again; slot_ becomes the next candidate in the given direction.
+  /// Copies the leaf of key_ again. slot_ becomes the next candidate in the given direction.
   bool Reload(bool forward);
   bool LoadNeighbour(bool forward);
   bool FailLeadingBack();
@@ -58,13 +60,19 @@ class CursorImpl {
   Sight Look();
   Sight ShowOverflow(std::string_view reference);
   void Start();
-  /// For a serializable transaction: what a Seek or a step has read becomes part of a range, from
-  /// where it began to the record it found or to the end.
+  /// For a serializable transaction: notes what a Seek or a step has read as part of a range, from
+  /// the place where the move began to the record it found, or to the end of the range.
   void NoteSeek(bool forward, std::optional<std::string_view> from);
   void NoteStep(bool forward);
-  /// A copy that outlives the move, for NoteSeek; empty when nothing is noted.
+  /// A copy of `key` for NoteSeek that outlives the move. Empty if nothing is noted.
   std::string CopyForRange(std::string_view key);
+  bool IsUsable() const {
+    return tree_ != nullptr && transaction_.is_usable() && !tree_->is_dropped();
+  }
+  /// OK if IsUsable().
   absl::Status CheckUsable() const;
+  /// For a step of a cursor that stands on no record or is no longer usable.
+  void FailStep();
 
   TransactionImpl& transaction_;
   TreeImpl* const tree_;
@@ -79,8 +87,8 @@ class CursorImpl {
   int32_t slot_ = 0;
   int32_t begin_slot_ = 0;  // slots [begin, end) of the copy lie in the range
   int32_t end_slot_ = 0;
-  uint64_t writes_seen_ = 0;    // of the transaction, when the leaf was copied
-  uint32_t leaves_walked_ = 0;  // in one direction, for the read-ahead
+  uint64_t writes_seen_ = 0;    // writes of the transaction when the leaf was copied
+  uint32_t leaves_walked_ = 0;  // leaves walked in one direction, for the read-ahead
   bool walked_forward_ = true;
 
   ReadSet::RangeId range_read_;

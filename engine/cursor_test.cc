@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/latchkey.h"
 #include "engine/testing_database.h"
@@ -121,6 +122,75 @@ TEST_CASE("savepoints restore small and large values, and leak no page") {
     CHECK((value == (commit ? larger : large)));
     REQUIRE_OK(db->Verify());
   }
+}
+
+TEST_CASE("A cursor meets what its transaction puts ahead of it, and not what it puts behind") {
+  auto db = OpenInMemory();
+  const Tree tree = TreeOrFail(*db, "t");
+  for (int i = 0; i < 500; ++i) REQUIRE_OK(db->Put(tree, std::to_string(1000 + i), "old"));
+  Transaction txn = db->Begin();
+  Cursor row = txn.NewCursor(tree);
+  row.SeekToFirst();
+  REQUIRE_OK(txn.Put(tree, "0999", "behind"));
+  REQUIRE_OK(txn.Put(tree, "1000", "under"));
+  REQUIRE_OK(txn.Put(tree, "1000+", "ahead"));
+  REQUIRE_OK(txn.Delete(tree, "1001"));
+  REQUIRE_OK(txn.Put(tree, "1002", "changed"));
+  REQUIRE_OK(txn.Put(tree, "1499", "changed in another leaf"));
+  CHECK(row.key() == "1000");
+  CHECK(row.value() == "old");  // as of the move
+  row.Next();
+  CHECK(row.key() == "1000+");
+  row.Next();
+  CHECK(row.key() == "1002");
+  CHECK(row.value() == "changed");
+  row.SeekToLast();
+  CHECK(row.value() == "changed in another leaf");
+  row.SeekToFirst();
+  CHECK(row.value() == "behind");
+}
+
+TEST_CASE(
+    "Loops that change the record of their cursor end, and so do the two ways to move records") {
+  auto db = OpenInMemory();
+  const Tree tree = TreeOrFail(*db, "t");
+  constexpr int kRecords = 700;
+  for (int i = 0; i < kRecords; ++i) REQUIRE_OK(db->Put(tree, std::to_string(1000 + i), "old"));
+  Transaction txn = db->Begin();
+  Cursor row = txn.NewCursor(tree, {.from = std::nullopt, .to = "x"});
+  int met = 0;
+  for (row.SeekToFirst(); row.Valid(); row.Next(), ++met) {
+    REQUIRE_OK(txn.Put(tree, row.key(), std::string(300, 'n')));  // splits leaves
+  }
+  CHECK(met == kRecords);
+  for (row.SeekToLast(); row.Valid(); row.Prev(), --met) {
+    if (met % 2 == 0) REQUIRE_OK(txn.Delete(tree, row.key()));
+  }
+  CHECK(met == 0);
+  // Records put ahead of the cursor: behind the end of its range, or after the walk.
+  for (row.SeekToFirst(); row.Valid(); row.Next(), ++met) {
+    REQUIRE_OK(txn.Put(tree, "x" + std::string(row.key()), row.value()));
+  }
+  CHECK(met == kRecords / 2);
+  std::vector<std::string> keys;
+  for (row.SeekToFirst(); row.Valid(); row.Next()) keys.emplace_back(row.key());
+  for (const std::string& key : keys) REQUIRE_OK(txn.Put(tree, key + "+", "moved"));
+  REQUIRE_OK(txn.Commit());
+  CHECK(keys.size() == kRecords / 2);
+  REQUIRE_OK(db->Verify());
+}
+
+TEST_CASE("The loop that the header warns of meets every record that it puts") {
+  auto db = OpenInMemory();
+  const Tree tree = TreeOrFail(*db, "t");
+  for (int i = 0; i < 10; ++i) REQUIRE_OK(db->Put(tree, std::to_string(i), "v"));
+  Transaction txn = db->Begin();
+  Cursor row = txn.NewCursor(tree);
+  int met = 0;
+  for (row.SeekToFirst(); row.Valid() && met < 500; row.Next(), ++met) {
+    REQUIRE_OK(txn.Put(tree, "x" + std::string(row.key()), row.value()));
+  }
+  CHECK(met == 500);
 }
 
 }  // namespace

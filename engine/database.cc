@@ -1,4 +1,6 @@
-// The public interface, forwarded to the implementation.
+// The public interface: each call is checked here, then forwarded. The checks are for handles that
+// the call cannot use, null outputs, and views of memory that the call writes to.
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -12,13 +14,34 @@
 namespace latchkey {
 namespace {
 
-absl::Status CheckTree(bool valid) {
-  if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError("the Tree handle is empty: get one from Database::OpenTree");
+absl::Status MovedFrom(std::string_view type) {
+  return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                    "the {} is empty: it was moved to another object; use that one", type);
 }
 
-// Runs a move of a cursor; for want of memory the cursor ends with that error, and another seek may
-// work. nullptr: there was no memory for the cursor itself.
+// Whether `view` begins in the bytes of `string`: a call that writes to `string` would change it.
+bool LiesIn(std::string_view view, const std::string& string) {
+  const auto offset =
+      reinterpret_cast<uintptr_t>(view.data()) - reinterpret_cast<uintptr_t>(string.data());
+  return offset <= string.size();
+}
+
+// A read of `key` into *value off the usual way: runs `read(copy of key)`.
+template <typename Read>
+[[gnu::noinline]] absl::Status ReadApart(std::string_view key, const std::string* value,
+                                         Read read) {
+  if (value == nullptr) {
+    return absl::InvalidArgumentError(
+        "the string that receives the value is a null pointer: pass the address of one");
+  }
+  return CatchOutOfMemory([&]() -> absl::Status { return read(std::string(key)); });
+}
+bool NeedsReadApart(std::string_view key, const std::string* value) {
+  return __builtin_expect(value == nullptr || LiesIn(key, *value), 0);
+}
+
+// Runs a move of a cursor. If memory runs out, the cursor ends with that error, and another Seek
+// may work.
 template <typename Call>
 void Move(CursorImpl* cursor, Call call) {
   if (cursor == nullptr) return;
@@ -29,21 +52,41 @@ void Move(CursorImpl* cursor, Call call) {
   }
 }
 
-// Runs a call of a transaction. nullptr: there was no memory to begin it.
+// Runs a call of a running transaction that uses a tree.
 template <typename Call>
-absl::Status Guarded(TransactionImpl* transaction, Call call) {
-  if (transaction == nullptr) return OutOfMemory();
-  return CatchOutOfMemory([&]() -> absl::Status { return call(*transaction); });
+absl::Status OnTree(TransactionImpl& transaction, Tree tree, Call call) {
+  if (__builtin_expect(!transaction.CanUse(tree), 0)) return transaction.Refuse(tree);
+  return call(transaction, DatabaseIdentity::ImplOf(tree));
+}
+
+// Runs a call of a running transaction that uses no tree.
+template <typename Call>
+absl::Status Guarded(TransactionImpl& transaction, Call call) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    if (__builtin_expect(!transaction.is_usable(), 0)) return transaction.CheckUsable();
+    return call(transaction);
+  });
 }
 
 }  // namespace
 
 // ---- Cursor
 
-Cursor::Cursor(std::unique_ptr<CursorImpl> impl) : impl_(std::move(impl)) {}
+Cursor::Cursor(absl::Status refusal) : refusal_(std::move(refusal)) {}
+Cursor::Cursor(std::shared_ptr<TransactionImpl> transaction, std::unique_ptr<CursorImpl> impl)
+    : transaction_(std::move(transaction)), impl_(std::move(impl)) {}
 Cursor::~Cursor() = default;
-Cursor::Cursor(Cursor&&) noexcept = default;
-Cursor& Cursor::operator=(Cursor&&) noexcept = default;
+Cursor::Cursor(Cursor&& other) noexcept
+    : transaction_(std::move(other.transaction_)),
+      impl_(std::move(other.impl_)),
+      refusal_(std::exchange(other.refusal_, absl::OkStatus())) {}
+Cursor& Cursor::operator=(Cursor&& other) noexcept {
+  if (this == &other) return *this;
+  impl_ = std::move(other.impl_);
+  transaction_ = std::move(other.transaction_);
+  refusal_ = std::exchange(other.refusal_, absl::OkStatus());
+  return *this;
+}
 void Cursor::SeekToFirst() {
   Move(impl_.get(), [](CursorImpl& cursor) { cursor.SeekToFirst(); });
 }
@@ -63,87 +106,135 @@ void Cursor::Prev() {
   Move(impl_.get(), [](CursorImpl& cursor) { cursor.Prev(); });
 }
 bool Cursor::Valid() const { return impl_ != nullptr && impl_->Valid(); }
-absl::Status Cursor::status() const { return impl_ != nullptr ? impl_->status() : OutOfMemory(); }
-std::string_view Cursor::key() const { return impl_->key(); }
-std::string_view Cursor::value() const { return impl_->value(); }
+absl::Status Cursor::status() const {
+  if (impl_ != nullptr) return impl_->status();
+  return refusal_.ok() ? MovedFrom("Cursor") : refusal_;
+}
+std::string_view Cursor::key() const {
+  return impl_ != nullptr ? impl_->key() : std::string_view();
+}
+std::string_view Cursor::value() const {
+  return impl_ != nullptr ? impl_->value() : std::string_view();
+}
 
 // ---- Transaction
 
-Transaction::Transaction(std::unique_ptr<TransactionImpl> impl) : impl_(std::move(impl)) {}
-Transaction::~Transaction() = default;
-Transaction::Transaction(Transaction&&) noexcept = default;
-Transaction& Transaction::operator=(Transaction&&) noexcept = default;
+Transaction::Transaction(absl::Status refusal) : refusal_(std::move(refusal)) {}
+Transaction::Transaction(std::shared_ptr<TransactionImpl> impl) : impl_(std::move(impl)) {}
+Transaction::~Transaction() {
+  if (impl_ != nullptr) impl_->EndUnfinished();
+}
+Transaction::Transaction(Transaction&& other) noexcept
+    : impl_(std::move(other.impl_)), refusal_(std::exchange(other.refusal_, absl::OkStatus())) {}
+Transaction& Transaction::operator=(Transaction&& other) noexcept {
+  if (this == &other) return *this;
+  if (impl_ != nullptr) impl_->EndUnfinished();
+  impl_ = std::move(other.impl_);
+  refusal_ = std::exchange(other.refusal_, absl::OkStatus());
+  return *this;
+}
+absl::Status Transaction::Refusal() const {
+  return refusal_.ok() ? MovedFrom("Transaction") : refusal_;
+}
 
 absl::Status Transaction::Get(Tree tree, std::string_view key, std::string* value) {
-  return Guarded(impl_.get(), [&](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return transaction.Get(*tree.impl_, key, value);
+  if (impl_ == nullptr) return Refusal();
+  if (NeedsReadApart(key, value)) {
+    return ReadApart(key, value,
+                     [this, tree, value](std::string_view copy) { return Get(tree, copy, value); });
+  }
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+      return transaction.Get(found, key, value);
+    });
   });
 }
 absl::Status Transaction::Put(Tree tree, std::string_view key, std::string_view value) {
-  return Guarded(impl_.get(), [&](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return transaction.Put(*tree.impl_, key, value);
+  if (impl_ == nullptr) return Refusal();
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+      return transaction.Put(found, key, value);
+    });
   });
 }
 absl::Status Transaction::Insert(Tree tree, std::string_view key, std::string_view value) {
-  return Guarded(impl_.get(), [&](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return transaction.Insert(*tree.impl_, key, value);
+  if (impl_ == nullptr) return Refusal();
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+      return transaction.Insert(found, key, value);
+    });
   });
 }
 absl::Status Transaction::Delete(Tree tree, std::string_view key) {
-  return Guarded(impl_.get(), [&](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return transaction.Delete(*tree.impl_, key);
+  if (impl_ == nullptr) return Refusal();
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+      return transaction.Delete(found, key);
+    });
   });
 }
 absl::Status Transaction::GetForUpdate(Tree tree, std::string_view key, std::string* value) {
-  return Guarded(impl_.get(), [&](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return transaction.GetForUpdate(*tree.impl_, key, value);
+  if (impl_ == nullptr) return Refusal();
+  if (NeedsReadApart(key, value)) {
+    return ReadApart(key, value, [this, tree, value](std::string_view copy) {
+      return GetForUpdate(tree, copy, value);
+    });
+  }
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+      return transaction.GetForUpdate(found, key, value);
+    });
   });
 }
 Cursor Transaction::NewCursor(Tree tree, KeyRange range) {
-  if (impl_ == nullptr) return Cursor(nullptr);
+  if (impl_ == nullptr) return Cursor(Refusal());
   try {
-    return Cursor(std::make_unique<CursorImpl>(*impl_, tree.impl_, std::move(range)));
+    if (!impl_->CanUse(tree)) return Cursor(impl_->Refuse(tree));
+    return Cursor(impl_, std::make_unique<CursorImpl>(*impl_, &DatabaseIdentity::ImplOf(tree),
+                                                      std::move(range)));
   } catch (const std::bad_alloc&) {
-    return Cursor(nullptr);
+    return Cursor(OutOfMemory());
   }
 }
 void Transaction::Prefetch(Tree tree, std::span<const std::string_view> keys) {
-  Guarded(impl_.get(), [&](TransactionImpl& transaction) {
+  if (impl_ == nullptr) return;
+  Guarded(*impl_, [&](TransactionImpl& transaction) {
+    TreeImpl* const found = transaction.Find(tree);
     transaction.Prefetch(keys.size(), [&](size_t i) {
-      return std::pair<TreeImpl*, std::string_view>(tree.impl_, keys[i]);
+      return std::pair<TreeImpl*, std::string_view>(found, keys[i]);
     });
     return absl::OkStatus();
   }).IgnoreError();
 }
 void Transaction::Prefetch(std::span<const std::pair<Tree, std::string_view>> keys) {
-  Guarded(impl_.get(), [&](TransactionImpl& transaction) {
-    transaction.Prefetch(keys.size(), [keys](size_t i) {
-      return std::pair<TreeImpl*, std::string_view>(keys[i].first.impl_, keys[i].second);
+  if (impl_ == nullptr) return;
+  Guarded(*impl_, [&](TransactionImpl& transaction) {
+    transaction.Prefetch(keys.size(), [&](size_t i) {
+      return std::pair<TreeImpl*, std::string_view>(transaction.Find(keys[i].first),
+                                                    keys[i].second);
     });
     return absl::OkStatus();
   }).IgnoreError();
 }
 absl::StatusOr<Savepoint> Transaction::SetSavepoint() {
-  if (impl_ == nullptr) return OutOfMemory();
-  return CatchOutOfMemory([&] { return impl_->SetSavepoint(); });
+  if (impl_ == nullptr) return Refusal();
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Savepoint> {
+    LATCHKEY_RETURN_IF_ERROR(impl_->CheckUsable());
+    return impl_->SetSavepoint();
+  });
 }
 absl::Status Transaction::RollbackTo(const Savepoint& savepoint) {
-  return Guarded(impl_.get(),
+  if (impl_ == nullptr) return Refusal();
+  return Guarded(*impl_,
                  [&](TransactionImpl& transaction) { return transaction.RollbackTo(savepoint); });
 }
 absl::Status Transaction::Commit() {
-  return Guarded(impl_.get(), [](TransactionImpl& transaction) { return transaction.Commit(); });
+  if (impl_ == nullptr) return Refusal();
+  return Guarded(*impl_, [](TransactionImpl& transaction) { return transaction.Commit(); });
 }
 absl::Status Transaction::Rollback() {
-  return Guarded(impl_.get(), [](TransactionImpl& transaction) -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(transaction.CheckActive());
-    return transaction.Rollback();
-  });
+  if (impl_ == nullptr) return Refusal();
+  return Guarded(*impl_, [](TransactionImpl& transaction) { return transaction.Rollback(); });
 }
 
 // ---- WriteBatch
@@ -157,8 +248,32 @@ void WriteBatch::Delete(Tree tree, std::string_view key) {
 
 // ---- Database
 
+namespace {
+
+// Runs a call of an open database that uses a tree.
+template <typename Call>
+absl::Status OnTree(DatabaseImpl& database, Tree tree, Call call) {
+  if (__builtin_expect(!database.identity().CanUse(tree), 0)) {
+    return database.identity().Refuse(tree);
+  }
+  return call(DatabaseIdentity::ImplOf(tree));
+}
+
+// Runs a call of an open database that uses no tree.
+template <typename Call>
+absl::Status Guarded(DatabaseImpl& database, Call call) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(database.identity().CheckOpen());
+    return call(database);
+  });
+}
+
+}  // namespace
+
 Database::Database(std::unique_ptr<DatabaseImpl> impl) : impl_(std::move(impl)) {}
-Database::~Database() = default;
+Database::~Database() {
+  if (impl_->identity().IsForeign()) DatabaseImpl::LeaveToParent(std::move(impl_));
+}
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path,
                                                          const Options& options) {
@@ -174,61 +289,75 @@ std::unique_ptr<Database> DatabaseImpl::AsDatabase(std::unique_ptr<DatabaseImpl>
 }
 
 absl::Status Database::Close() {
-  return CatchOutOfMemory([&] { return impl_->Close(); });
+  if (impl_->identity().IsForeign()) return impl_->identity().CheckOpen();
+  return CatchOutOfMemory([&] { return impl_->CloseForGood(); });
 }
 
 absl::StatusOr<Tree> Database::OpenTree(std::string_view name, bool create) {
-  LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree,
-                            CatchOutOfMemory([&] { return impl_->OpenTree(name, create); }));
-  return Tree(tree);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Tree> {
+    LATCHKEY_RETURN_IF_ERROR(impl_->identity().CheckOpen());
+    LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, impl_->OpenTree(name, create));
+    return impl_->identity().HandleOf(*tree);
+  });
 }
 absl::Status Database::DropTree(std::string_view name) {
-  return CatchOutOfMemory([&] { return impl_->DropTree(name); });
+  return Guarded(*impl_, [name](DatabaseImpl& database) { return database.DropTree(name); });
 }
-std::vector<std::string> Database::ListTrees() const { return impl_->ListTrees(); }
+std::vector<std::string> Database::ListTrees() const {
+  if (!impl_->identity().CheckOpen().ok()) return {};
+  return impl_->ListTrees();
+}
 
 Transaction Database::Begin(const BeginOptions& options) {
   try {
-    return Transaction(impl_->Begin(options));
+    if (absl::Status open = impl_->identity().CheckOpen(); !open.ok()) {
+      return Transaction(std::move(open));
+    }
+    auto transaction = std::make_shared<TransactionImpl>(impl_->context());
+    if (absl::Status begun = transaction->Begin(impl_->Resolve(options)); !begun.ok()) {
+      return Transaction(std::move(begun));
+    }
+    return Transaction(std::move(transaction));
   } catch (const std::bad_alloc&) {
-    return Transaction(nullptr);
+    return Transaction(OutOfMemory());
   }
 }
 
 absl::Status Database::Get(Tree tree, std::string_view key, std::string* value) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return impl_->Get(*tree.impl_, key, value);
+  if (NeedsReadApart(key, value)) {
+    return ReadApart(key, value,
+                     [this, tree, value](std::string_view copy) { return Get(tree, copy, value); });
+  }
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TreeImpl& found) { return impl_->Get(found, key, value); });
   });
 }
 absl::Status Database::Put(Tree tree, std::string_view key, std::string_view value) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return impl_->RunTransaction(
-        [&](TransactionImpl& transaction) { return transaction.Put(*tree.impl_, key, value); });
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TreeImpl& found) {
+      return impl_->RunTransaction(
+          [&](TransactionImpl& transaction) { return transaction.Put(found, key, value); });
+    });
   });
 }
 absl::Status Database::Delete(Tree tree, std::string_view key) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(CheckTree(tree.valid()));
-    return impl_->RunTransaction(
-        [&](TransactionImpl& transaction) { return transaction.Delete(*tree.impl_, key); });
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TreeImpl& found) {
+      return impl_->RunTransaction(
+          [&](TransactionImpl& transaction) { return transaction.Delete(found, key); });
+    });
   });
 }
 absl::Status Database::Write(const WriteBatch& batch) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    for (const WriteBatch::Operation& operation : batch.operations_) {
-      LATCHKEY_RETURN_IF_ERROR(CheckTree(operation.tree.valid()));
-    }
-    return impl_->RunTransaction([&](TransactionImpl& transaction) -> absl::Status {
+  return Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+    return database.RunTransaction([&](TransactionImpl& transaction) -> absl::Status {
       for (const WriteBatch::Operation& operation : batch.operations_) {
-        TreeImpl& tree = *operation.tree.impl_;
-        if (operation.value) {
-          LATCHKEY_RETURN_IF_ERROR(transaction.Put(tree, operation.key, *operation.value));
-        } else if (absl::Status deleted = transaction.Delete(tree, operation.key);
-                   !deleted.ok() && !absl::IsNotFound(deleted)) {
-          return deleted;
-        }
+        const absl::Status done =
+            OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {
+              return operation.value ? transaction.Put(tree, operation.key, *operation.value)
+                                     : transaction.Delete(tree, operation.key);
+            });
+        if (!done.ok() && (operation.value || !absl::IsNotFound(done))) return done;
       }
       return absl::OkStatus();
     });
@@ -236,17 +365,31 @@ absl::Status Database::Write(const WriteBatch& batch) {
 }
 
 absl::Status Database::Checkpoint() {
-  return CatchOutOfMemory([&] { return impl_->Checkpoint(); });
+  return Guarded(*impl_, [](DatabaseImpl& database) { return database.Checkpoint(); });
 }
 absl::Status Database::SetCacheBytes(uint64_t cache_bytes) {
-  return CatchOutOfMemory([&] { return impl_->SetCacheBytes(cache_bytes); });
+  return Guarded(*impl_, [cache_bytes](DatabaseImpl& database) {
+    return database.SetCacheBytes(cache_bytes);
+  });
 }
-Statistics Database::GetStatistics() const { return impl_->GetStatistics(); }
-void Database::ResetStatisticsExtremes() { impl_->store().ResetExtremes(); }
-uint32_t Database::page_size() const { return impl_->store().page_size(); }
-std::string Database::DeviceDescription() const { return impl_->store().device().Describe(); }
+Statistics Database::GetStatistics() const {
+  if (impl_->identity().IsForeign()) return {};
+  const DatabaseImpl::LastWords* closed = impl_->last_words();
+  return closed != nullptr ? closed->statistics : impl_->GetStatistics();
+}
+void Database::ResetStatisticsExtremes() {
+  if (impl_->identity().CheckOpen().ok()) impl_->store().ResetExtremes();
+}
+uint32_t Database::page_size() const {
+  const DatabaseImpl::LastWords* closed = impl_->last_words();
+  return closed != nullptr ? closed->page_size : impl_->store().page_size();
+}
+std::string Database::DeviceDescription() const {
+  const DatabaseImpl::LastWords* closed = impl_->last_words();
+  return closed != nullptr ? closed->device : impl_->store().device().Describe();
+}
 absl::Status Database::Verify() {
-  return CatchOutOfMemory([&] { return impl_->Verify(); });
+  return Guarded(*impl_, [](DatabaseImpl& database) { return database.Verify(); });
 }
 
 }  // namespace latchkey

@@ -1,23 +1,21 @@
 #include "engine/database_files.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
-#include "storage/device/file_errors.h"
+#include "storage/device/file_open.h"
 
 namespace latchkey {
 namespace {
 
 constexpr char kDataFile[] = "data.lk", kStagedFile[] = "data.lk.new";
 constexpr char kLogFile[] = "log.lk", kJournalFile[] = "map.lk";
+constexpr char kSpillFile[] = "spill.lk";
 
 bool Exists(const std::string& file) {
   std::error_code error;
@@ -31,12 +29,14 @@ std::string DatabaseFiles::File(const char* name) const {
 }
 
 DatabaseFiles::~DatabaseFiles() {
-  // The mark of an unfinished creation goes behind the other files, the directory last.
+  // Removes the other files first, then the mark of the unfinished creation, then the
+  // directory.
   std::error_code error;
   const auto remove = [&](const std::string& file) { std::filesystem::remove(file, error); };
   for (const std::string& file : created_) {
     if (file != path_ && file != File(kStagedFile)) remove(file);
   }
+  if (created_.size() > 1) SyncDirectory(path_).IgnoreError();
   for (const std::string& name : {File(kStagedFile), path_}) {
     if (std::ranges::find(created_, name) != created_.end()) remove(name);
   }
@@ -67,11 +67,19 @@ absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists
                       "the database directory {} cannot be created: {}", path_,
                       error ? error.message() : "a file of that name is in the way");
   }
-  if (!is_there) created_.push_back(path_);
-  return RemoveLeftovers();
+  // The directory's own name must be durable before anything in the directory is acknowledged. If
+  // the directory existed, a killed process may have created it. The sync may fail, because the
+  // parent directory may be one that this process cannot open.
+  if (is_there) {
+    SyncDirectory(path_ + "/..").IgnoreError();
+    return RemoveLeftovers();
+  }
+  created_.push_back(path_);
+  if (LATCHKEY_CANARY("new-directory-not-synced")) return absl::OkStatus();
+  return SyncDirectory(path_ + "/..");
 }
 
-// Devices have whole blocks only: such a file would be taken for an empty one, and written over.
+// A device has whole blocks only. It would take such a file for an empty one and overwrite it.
 absl::Status DatabaseFiles::RefuseTinyData() const {
   constexpr uint64_t kLargestBlock = 4096;
   std::error_code error;
@@ -86,10 +94,11 @@ absl::Status DatabaseFiles::RefuseTinyData() const {
 absl::Status DatabaseFiles::RemoveLeftovers() {
   const std::string staged = File(kStagedFile);
   if (!Exists(staged)) return absl::OkStatus();
-  // Nobody may be creating it at this moment.
+  // Fails if another process is creating the database at this moment.
   LATCHKEY_RETURN_IF_ERROR(OpenFile(staged, /*must_be_new=*/false).status());
   for (const char* name : {kLogFile, kJournalFile, kStagedFile}) {  // the mark goes last
     std::error_code error;
+    if (name == kStagedFile) LATCHKEY_RETURN_IF_ERROR(SyncDirectory(path_));
     std::filesystem::remove(File(name), error);
     if (error) {
       return MakeStatus(absl::StatusCode::kFailedPrecondition,
@@ -97,7 +106,7 @@ absl::Status DatabaseFiles::RemoveLeftovers() {
                         File(name), error.message());
     }
   }
-  return SyncDirectory();
+  return SyncDirectory(path_);
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenFile(const std::string& file,
@@ -123,6 +132,16 @@ absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenJournal() {
   return OpenFile(File(kJournalFile), /*must_be_new=*/!has_journal());
 }
 
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenSpill() {
+  const std::string file = File(kSpillFile);
+  std::error_code error;
+  std::filesystem::remove(file, error);  // if that fails, the open reports it
+  auto device = FileDevice::Open(
+      runtime_, file, {.creation = FileCreation::kMustBeNew, .log_sink = log_sink_});
+  if (device.ok()) std::filesystem::remove(file, error);
+  return device;
+}
+
 absl::Status DatabaseFiles::FinishOpening() {
   const bool is_staged = std::ranges::find(created_, File(kStagedFile)) != created_.end();
   created_.clear();
@@ -133,15 +152,8 @@ absl::Status DatabaseFiles::FinishOpening() {
     return MakeStatus(absl::StatusCode::kUnavailable, "{} cannot be renamed to {}: {}",
                       File(kStagedFile), kDataFile, error.message());
   }
-  return SyncDirectory();
-}
-
-absl::Status DatabaseFiles::SyncDirectory() {
-  const int fd = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return FileError("open", path_, errno);
-  const int failed = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
-  return failed == 0 ? absl::OkStatus() : FileError("sync", path_, failed);
+  if (LATCHKEY_CANARY("rename-not-synced")) return absl::OkStatus();
+  return SyncDirectory(path_);
 }
 
 }  // namespace latchkey

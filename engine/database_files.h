@@ -1,5 +1,5 @@
-// The files of a database's directory: which there are, what their presence means, and how a new
-// database gets its name in one step. An open that is refused leaves the directory as it was.
+// The files of a database's directory: their names, the meaning of their presence, and how a new
+// database gets its name in one step. A refused open leaves the directory as it was.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,41 +19,44 @@ class DatabaseFiles {
  public:
   DatabaseFiles(Runtime& runtime, std::string path, LogSink log_sink)
       : runtime_(runtime), path_(std::move(path)), log_sink_(std::move(log_sink)) {}
-  /// Without FinishOpening: takes away what this has created.
+  /// Unless FinishOpening was called, removes the files that this object has created.
   ~DatabaseFiles();
   DatabaseFiles(const DatabaseFiles&) = delete;
   DatabaseFiles& operator=(const DatabaseFiles&) = delete;
 
-  /// Looks at the directory, creates it if need be, and takes away what a creation that was cut
-  /// short has left. AlreadyExists, NotFound: as the two options ask. FailedPrecondition: a log or
-  /// journal lies there without the data that it belongs to.
+  /// Looks at the directory, creates it if need be, and removes what an interrupted creation has
+  /// left. AlreadyExists, NotFound: as the two options ask. FailedPrecondition: the directory holds
+  /// a log or a journal without the data file that it belongs to.
   absl::Status Prepare(bool create_if_missing, bool error_if_exists);
   /// REQUIRES: Prepare.
   bool exists() const { return exists_; }
   bool has_log() const;
   bool has_journal() const;
 
-  /// `staged`: under a name that FinishCreation replaces; else a new file is data.lk at once.
+  /// `staged`: a new file gets a temporary name until FinishOpening; otherwise it is data.lk at
+  /// once.
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenData(bool staged);
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenLog();
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenJournal();
+  /// An empty file without a name. It is gone when its device is destroyed or the process ends.
+  /// Removes a named one that an earlier process has left.
+  absl::StatusOr<std::unique_ptr<BlockDevice>> OpenSpill();
 
-  /// The open has succeeded: what was created stays, and the data.lk.new of a new database becomes
-  /// data.lk, durably.
+  /// The open has succeeded: created files stay, and the data.lk.new of a new database durably
+  /// becomes data.lk.
   absl::Status FinishOpening();
 
  private:
   std::string File(const char* name) const;
   absl::Status RefuseTinyData() const;
   absl::Status RemoveLeftovers();
-  absl::Status SyncDirectory();
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenFile(const std::string& file, bool must_be_new);
 
   Runtime& runtime_;
   const std::string path_;
   const LogSink log_sink_;
   bool exists_ = false;
-  std::vector<std::string> created_;  // in order; with the directory, if that is new
+  std::vector<std::string> created_;  // in order; the directory too if it is new
 };
 
 }  // namespace latchkey

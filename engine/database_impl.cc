@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/cache_plan.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -20,7 +20,7 @@ LogSink AdaptLogSink(std::function<void(LogSeverity, std::string_view)> sink) {
 }
 static_assert(static_cast<int>(LogLevel::kError) == static_cast<int>(LogSeverity::kError));
 
-/// Seconds from lap to lap.
+/// Measures the seconds from lap to lap.
 class StopWatch {
  public:
   explicit StopWatch(Runtime& runtime) : runtime_(runtime), since_(runtime.Now()) {}
@@ -36,7 +36,7 @@ class StopWatch {
 
 }  // namespace
 
-DatabaseImpl::DatabaseImpl(Runtime& runtime, Options options)
+DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
@@ -45,36 +45,37 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, Options options)
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtime,
                                                                  const std::string& path,
-                                                                 const Options& options) {
-  LATCHKEY_RETURN_IF_ERROR(ValidateOptions(options));
+                                                                 const Options& options,
+                                                                 const DatabaseSizing& sizing) {
+  LATCHKEY_ASSIGN_OR_RETURN(const ResolvedOptions resolved, ResolveOptions(options));
   const LogSink log_sink = AdaptLogSink(options.log_sink);
   if (options.durability == Durability::kNone && !options.in_memory_device &&
       !options.error_if_exists && HasLogFiles(path)) {
-    // What the log holds comes first; without a log nobody would look at it again.
-    Options recovering = options;
+    // The log is recovered first; an open without a log would never read it again.
+    ResolvedOptions recovering = resolved;
     recovering.durability = Durability::kCommit;
     LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(runtime, path, recovering, log_sink));
     LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
                               OpenOver(runtime, std::move(opened), recovering));
     LATCHKEY_RETURN_IF_ERROR(db->Close());
   }
-  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(runtime, path, options, log_sink));
-  return OpenOver(runtime, std::move(opened), options);
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened,
+                            OpenStore(runtime, path, resolved, log_sink, sizing));
+  return OpenOver(runtime, std::move(opened), resolved);
 }
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOverDevices(
     Runtime& runtime, DatabaseDevices devices, const Options& options) {
-  LATCHKEY_RETURN_IF_ERROR(ValidateOptions(options));
-  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStoreOver(runtime, std::move(devices), options,
+  LATCHKEY_ASSIGN_OR_RETURN(const ResolvedOptions resolved, ResolveOptions(options));
+  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStoreOver(runtime, std::move(devices), resolved,
                                                               AdaptLogSink(options.log_sink)));
-  return OpenOver(runtime, std::move(opened), options);
+  return OpenOver(runtime, std::move(opened), resolved);
 }
 
-absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOver(Runtime& runtime,
-                                                                     OpenedStore opened,
-                                                                     const Options& options) {
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOver(
+    Runtime& runtime, OpenedStore opened, const ResolvedOptions& options) {
   std::unique_ptr<DatabaseImpl> db(new DatabaseImpl(runtime, options));
-  // Whatever was taken is given back with `db`.
+  // If memory runs out, the destruction of `db` gives back what the open has taken.
   LATCHKEY_RETURN_IF_ERROR(CatchOutOfMemory([&] { return db->Open(std::move(opened)); }));
   return db;
 }
@@ -86,10 +87,8 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
     LATCHKEY_ASSIGN_OR_RETURN(root_, DecodeClientRoot(opened.client_root));
   }
   if (opened.log_device != nullptr) LATCHKEY_RETURN_IF_ERROR(OpenLogFile(opened));
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
-      PlanMemory(options_.cache_bytes, store_->page_size(), store_->page_id_limit(),
-                 store_->memory_bytes() + log_buffer_bytes_, options_.version_store_bytes));
+  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
+                            PlanCache(*store_, options_, options_.cache_bytes, log_buffer_bytes_));
   LATCHKEY_RETURN_IF_ERROR(OpenPool(plan));
   std::optional<Recovery> recovery;
   Statistics::Recovery times{.layout_s = opened.layout_s};
@@ -112,6 +111,9 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
     root_.next_tree_id = std::max(root_.next_tree_id, recovery->analysis().next_tree());
   }
   LATCHKEY_RETURN_IF_ERROR(OpenCatalog(first_txn));
+  if (opened.spill_device != nullptr) {
+    versions_->SetSpill(std::move(opened.spill_device), SnapshotSpillBytes(options_));
+  }
   versions_->SetBound(plan.version_bytes);
   if (recovery) {
     LATCHKEY_RETURN_IF_ERROR(recovery->Undo(*pool_, *engine_log_, *overflow_, *this));
@@ -129,11 +131,10 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
 }
 
 absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
-  const Techniques& techniques = options_.techniques;
-  LATCHKEY_ASSIGN_OR_RETURN(
-      std::unique_ptr<FixPolicy> policy,
-      MakeFixPolicy(runtime_, techniques.replacement, techniques.synchronization, plan.frames,
-                    plan.max_frames, techniques.seed));
+  const TechniqueChoices& choices = options_.choices;
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<FixPolicy> policy,
+                            MakeFixPolicy(runtime_, choices.replacement, choices.synchronization,
+                                          plan.frames, plan.max_frames, options_.techniques.seed));
   LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
@@ -158,7 +159,7 @@ absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
     LATCHKEY_ASSIGN_OR_RETURN(log_file_, OpenLog(runtime_, std::move(opened.log_device), log));
     return absl::OkStatus();
   }
-  // What lies there is of an earlier attempt to begin logging: nothing in it was acknowledged.
+  // The file holds an earlier attempt to begin logging; nothing in it was acknowledged.
   LATCHKEY_RETURN_IF_ERROR(opened.log_device->Resize(0));
   LATCHKEY_ASSIGN_OR_RETURN(log_file_, CreateLog(runtime_, std::move(opened.log_device), log));
   return absl::OkStatus();
@@ -179,7 +180,7 @@ absl::Status DatabaseImpl::StartLogging(bool redo_has_images) {
        .page_status = [store = store_.get()] { return store->WriteStatus(); },
        .rely_on_images = std::move(rely_on_images),
        .redo_has_images = redo_has_images});
-  // No checkpoint may follow a log that has failed, not even one that is under way.
+  // Once the log has failed, no checkpoint may be completed, not even one that is under way.
   store_->SetCheckpointGate([log = engine_log_.get()] { return log->CheckWritable(); });
   store_->SetLogPosition([log = log_file_.get()] { return log->durable(); });
   pool_->SetWriteAheadLog(engine_log_.get());
@@ -196,17 +197,16 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   }
   snapshots_ = std::make_unique<SnapshotManager>(runtime_, first_txn);
   versions_ = std::make_unique<VersionStore>(runtime_, *snapshots_, *this);
-  context_.reset(
-      new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, engine_log_.get()});
+  versions_->SetLockWait(options_.lock_wait_ms * kNanosPerMilli);
+  context_.reset(new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_,
+                                        engine_log_.get(), &identity_});
   return absl::OkStatus();
 }
 
 absl::Status DatabaseImpl::StartCleaners() {
-  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<CleaningController> controller,
-                            MakeCleaningController(options_.techniques.cleaner));
-  LATCHKEY_ASSIGN_OR_RETURN(
-      cleaners_,
-      PageCleaners::Start(*pool_, std::move(controller), options_.techniques.cleaners, log_sink_));
+  LATCHKEY_ASSIGN_OR_RETURN(cleaners_,
+                            PageCleaners::Start(*pool_, options_.choices.cleaner.Make(),
+                                                options_.techniques.cleaners, log_sink_));
   return absl::OkStatus();
 }
 
@@ -217,8 +217,9 @@ absl::StatusOr<bool> DatabaseImpl::StartCheckpoints(const Recovery* recovery) {
   const uint64_t interval = CheckpointLogBytes(options_);
   const bool is_new = recovery == nullptr;
   const bool was_needed = !is_new && recovery->is_needed();
-  // What recovery has read stays needed until the checkpoint after it, which nobody needs to wait
-  // for. A database that crashes again and again before it has one would collect more and more log.
+  // What recovery has read stays needed until the next checkpoint. Usually the open does not wait
+  // for that checkpoint. But a database that crashes again and again before it completes would
+  // gather more and more log, so after a long log the open waits.
   const bool is_long = was_needed && Raw(log_file_->end()) - Raw(root_.redo) >
                                          Checkpointer::kUsualIntervals * interval;
   if (is_new || is_long) LATCHKEY_RETURN_IF_ERROR(checkpointer_->Run(/*clean=*/false));
@@ -233,41 +234,6 @@ ClientRoot DatabaseImpl::DescribeRoot() const {
   return root;
 }
 
-DatabaseImpl::~DatabaseImpl() {
-  if (open_) {
-    CatchOutOfMemory([this] {
-      const absl::Status closed = Close();
-      if (!closed.ok()) {
-        LogTo(log_sink_, LogLevel::kError, "close: " + std::string(closed.message()));
-      }
-      return absl::OkStatus();
-    }).IgnoreError();
-  }
-  checkpointer_.reset();
-  cleaners_.reset();
-  versions_.reset();
-  if (store_ == nullptr) return;
-  store_->SetCheckpointGate(nullptr);
-  store_->SetLogPosition(nullptr);
-  store_->SetCopySource(nullptr);
-}
-
-absl::Status DatabaseImpl::Close() {
-  if (!open_) return absl::OkStatus();
-  open_ = false;
-  absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
-    versions_->CollectAll();
-    // Nobody would know them at the next open.
-    LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
-    if (const absl::Status freed = FinishDrops(); IsOutOfMemory(freed)) return freed;
-    checkpointer_->Stop();
-    cleaners_.reset();
-    return checkpointer_->Run(/*clean=*/true);
-  });
-  open_ = IsOutOfMemory(closed);  // then closing can be tried again
-  return closed;
-}
-
 absl::Status DatabaseImpl::Checkpoint() { return checkpointer_->Run(/*clean=*/false); }
 
 absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
@@ -279,11 +245,30 @@ absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool cre
 }
 
 absl::Status DatabaseImpl::DropTree(std::string_view name) {
-  if (engine_log_ != nullptr) return DropLoggedTree(name);
+  LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, catalog_->OpenTree(name, /*create=*/false));
+  LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));  // before readers notice the mark
+  if (!tree->BeginDrop()) return tree->Dropped();
+  const absl::Status dropped = CatchOutOfMemory([&]() -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));
+    return engine_log_ != nullptr ? DropLoggedTree(name) : DropUnloggedTree(name);
+  });
+  if (!dropped.ok() && catalog_->FindTree(tree->id) != nullptr) tree->CancelDrop();
+  return dropped;
+}
+
+absl::Status DatabaseImpl::CheckNotWritten(const TreeImpl& tree) const {
+  if (!snapshots_->IsTreeListed(tree.id) && !tree.has_unlisted_writers()) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                    "the tree \"{}\" holds writes or locks of a running transaction: commit it or "
+                    "roll it back before dropping the tree",
+                    tree.name);
+}
+
+absl::Status DatabaseImpl::DropUnloggedTree(std::string_view name) {
   MutexLock lock(drops_mutex_);
   LATCHKEY_RETURN_IF_ERROR(FreeDroppedTree());
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<TreeImpl> tree, catalog_->RemoveTree(name));
-  // It is dropped. What there is no memory to free of it waits.
+  LATCHKEY_ASSIGN_OR_RETURN(const TreeImpl* tree, catalog_->RemoveTree(name));
+  // The tree is dropped now. If memory runs out, the rest of its pages waits.
   dropped_tree_.emplace(*pool_, tree->btree.root());
   const absl::Status freed = CatchOutOfMemory([this] { return FreeDroppedTree(); });
   return IsOutOfMemory(freed) ? absl::OkStatus() : freed;
@@ -291,7 +276,7 @@ absl::Status DatabaseImpl::DropTree(std::string_view name) {
 
 absl::Status DatabaseImpl::FreeDroppedTree() {
   if (!dropped_tree_) return absl::OkStatus();
-  // Versions of the tree's keys may still name its overflow chains: they go with the collection.
+  // Versions of the tree's keys may still name its overflow chains. The collection frees those.
   versions_->CollectAll();
   const absl::Status freed =
       dropped_tree_->Run([this](std::string_view reference) { return overflow_->Free(reference); },
@@ -318,7 +303,7 @@ absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
   }
   LogTxn drop;
   drop.set_id(txn.id());
-  // The intent first: whatever a crash leaves of the tree, recovery takes away.
+  // The intent is logged first: recovery then removes whatever a crash leaves of the tree.
   absl::Status status = CatchOutOfMemory(
       [&] { return engine_log_->LogDropTree(drop, named->id, named->btree.root(), name); });
   if (status.ok()) {
@@ -330,10 +315,10 @@ absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
   return status.ok() ? AcknowledgeTrees() : status;
 }
 
-// The tree stays if its entry does: then the intent ends with nothing done. Once the entry is gone
-// so is the tree, and what cannot be freed of it now goes at the next open.
+// If the entry cannot be removed, the tree stays, and the intent ends without effect. Once the
+// entry is gone, the tree is dropped; the next open frees the pages that cannot be freed now.
 absl::Status DatabaseImpl::DropIntended(std::string_view name, LogTxn& drop) {
-  std::unique_ptr<TreeImpl> tree;
+  TreeImpl* tree = nullptr;
   absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(tree, catalog_->RemoveTree(name));
     return absl::OkStatus();
@@ -367,7 +352,7 @@ absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
             return overflow_->Free(reference);
           },
           [&](PageId page) -> absl::Status {
-            LogSpace space;  // until the page is on its way
+            LogSpace space;  // held until the page is freed
             LATCHKEY_RETURN_IF_ERROR(engine_log_->Reserve(1, /*must_not_fail=*/true, &space));
             engine_log_->LogFree(&drop, space, kInvalidPageId, {&page, 1});
             return pool_->FreePageById(pool_->Here(), page);
@@ -384,7 +369,7 @@ absl::Status DatabaseImpl::FinishDrop(const LogAnalysis& analysis, const LogAnal
   BTree tree(*pool_, drop.root, engine_log_.get());
   absl::Status status =
       FreeTree(tree, txn, [&](PageId page) { return analysis.IsFreedAfter(page, drop.first); });
-  if (status.ok()) status = engine_log_->ReserveUndo(txn);  // for the end
+  if (status.ok()) status = engine_log_->ReserveUndo(txn);  // for the end record
   if (status.ok()) {
     engine_log_->LogEnd(txn);
   } else {
@@ -395,25 +380,28 @@ absl::Status DatabaseImpl::FinishDrop(const LogAnalysis& analysis, const LogAnal
 
 std::unique_ptr<TransactionImpl> DatabaseImpl::Begin(const BeginOptions& options) {
   auto transaction = std::make_unique<TransactionImpl>(*context_);
-  // A transaction that could not begin answers FailedPrecondition to every call; with thousands
-  // running at once that is the caller's mistake.
+  // A transaction that could not begin returns FailedPrecondition from every call. That takes
+  // thousands of transactions at once, which is the caller's mistake.
   transaction->Begin(Resolve(options)).IgnoreError();
   return transaction;
 }
 
 absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string* value) {
   LATCHKEY_RETURN_IF_ERROR(TransactionImpl::CheckKey(key));
-  // Outside any transaction, a leaf that everybody sees all of needs no snapshot: nothing is
-  // registered and nothing shared is written.
+  // Outside any transaction, a leaf whose every writer all snapshots see needs no snapshot: the
+  // read registers nothing and writes nothing shared.
   const TxnId all_visible_below = snapshots_->all_visible_below();
   OptimisticGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(pool_->Here(), key, &guard));
+  if (absl::Status at_leaf = tree.btree.FindLeaf(pool_->Here(), key, &guard); !at_leaf.ok()) {
+    return tree.is_dropped() ? tree.Dropped() : at_leaf;
+  }
   const NodeView leaf(guard.data(), tree.btree.page_size());
   if (leaf.last_writer() < all_visible_below) {
     const SlotPosition position = leaf.LowerBound(key);
     const RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
     if (flags == 0) leaf.CopyValue(position.slot, value);
     if (guard.Validate()) {
+      if (__builtin_expect(tree.is_dropped(), 0)) return tree.Dropped();  // may be another's leaf
       if (flags == 0) return absl::OkStatus();
       if (flags & kGhost) return absl::NotFoundError("no such key");
     }
@@ -432,22 +420,20 @@ absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(Transac
     if (done.ok()) done = transaction.Commit();
     if (done.ok()) return done;
     LATCHKEY_RETURN_IF_ERROR(transaction.Rollback());
-    if (!absl::IsAborted(done)) return done;
+    if (!absl::IsAborted(done) || transaction.is_vain_to_repeat()) return done;
   }
 }
 
 absl::Status DatabaseImpl::SetCacheBytes(uint64_t cache_bytes) {
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
-      PlanMemory(cache_bytes, store_->page_size(), store_->page_id_limit(),
-                 store_->memory_bytes() + log_buffer_bytes_, options_.version_store_bytes));
+  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
+                            PlanCache(*store_, options_, cache_bytes, log_buffer_bytes_));
   LATCHKEY_RETURN_IF_ERROR(pool_->Resize(std::min(plan.frames, pool_->max_frames())));
   versions_->SetBound(plan.version_bytes);
   cache_bytes_.store(cache_bytes, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
-// ---- What the version store asks for
+// ---- Requests of the version store
 
 void DatabaseImpl::PurgeGhost(TreeId tree_id, std::string_view key) {
   CatchOutOfMemory([&] {
@@ -468,7 +454,10 @@ void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
     if (!tree->btree.FixLeaf(actor, key, &guard).ok()) return;  // stays a ghost: harmless
     const LatchedNodeView leaf(guard.data(), tree->btree.page_size());
     const SlotPosition position = leaf.LowerBound(key);
-    if (!position.exact || !leaf.is_ghost(position.slot) || versions_->HasVersions(tree_id, key)) {
+    // The leaf of a dropped tree may be another tree's by now. While the tree is not dropped, this
+    // leaf stays the tree's own: a drop frees no page that is latched.
+    if (tree->is_dropped() || !position.exact || !leaf.is_ghost(position.slot) ||
+        versions_->HasVersions(tree_id, key)) {
       return;
     }
     if (engine_log_ != nullptr) {
@@ -485,11 +474,11 @@ void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
     NodeEditor(guard.Mutable(), tree->btree.page_size()).Remove(position.slot);
     underfull = BTree::IsUnderfull(leaf);
   }
-  if (underfull) tree->btree.TryMerge(actor, key);
+  if (underfull && !tree->is_dropped()) tree->btree.TryMerge(actor, key);
 }
 
 void DatabaseImpl::FreeOverflow(TreeId, std::string_view reference) {
-  overflow_->FreeWaiting().IgnoreError();  // another time
+  overflow_->FreeWaiting().IgnoreError();  // the next call tries again
   FreeChain(OverflowReference(reference));
 }
 
@@ -579,6 +568,7 @@ Statistics DatabaseImpl::GetStatistics() const {
   s.versions = versions.versions;
   s.version_bytes = versions.version_bytes;
   s.version_bytes_bound = versions.bound_bytes;
+  s.version_bytes_spilled = versions.spilled_bytes;
   s.oldest_snapshot_age = versions.oldest_snapshot_age;
 
   const PageStoreStats store = store_->stats();
@@ -624,8 +614,8 @@ Statistics DatabaseImpl::GetStatistics() const {
              .checkpoints = checkpointer_->checkpoints()};
   }
   s.cache_bytes = cache_bytes_.load(std::memory_order_relaxed);
-  s.memory_bytes =
-      pool_->memory_bytes() + versions_->bytes() + store_->memory_bytes() + log_buffer_bytes_;
+  s.memory_bytes = pool_->memory_bytes() + versions_->bytes() + snapshots_->bytes() +
+                   store_->memory_bytes() + log_buffer_bytes_;
   s.recovery = recovery_;
   return s;
 }

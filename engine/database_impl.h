@@ -1,10 +1,11 @@
 // A database: devices, layout, log, pool, cleaners, versions and catalogue, put together.
 //
 // Lock order: the checkpoint's mutex, then the catalogue's, then page latches, then the log's
-// latch. A transaction waits for another one, or for the log, with none of them held; only the pool
-// may wait for the log under page latches, because flushing needs none.
+// latch. A transaction holds none of them while it waits for another transaction or for the log.
+// Only the pool may wait for the log under page latches, because flushing the log needs no page
+// latch.
 //
-// Thread-safety: as Database says in latchkey.h.
+// Thread-safety: as for Database in latchkey.h.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,6 +22,7 @@
 #include "bufferpool/page_cleaner.h"
 #include "engine/btree/tree_drop.h"
 #include "engine/catalog.h"
+#include "engine/database_identity.h"
 #include "engine/latchkey.h"
 #include "engine/log/checkpointer.h"
 #include "engine/log/client_root.h"
@@ -36,90 +38,113 @@
 
 namespace latchkey {
 
-/// What DatabaseImpl::Verify has looked at.
+/// Counts of what DatabaseImpl::Verify has checked.
 struct VerifiedPages {
-  uint64_t inner = 0;       ///< pages of trees above the leaves, the catalogue's included
-  uint64_t leaves = 0;      ///< the catalogue's included
-  uint64_t overflow = 0;    ///< of values that are too large for a leaf
-  uint64_t free_ids = 0;    ///< page ids that nothing uses and no tree names
-  uint64_t trees = 0;       ///< with the catalogue
-  uint64_t records = 0;     ///< without deleted ones that are still kept
-  uint64_t page_reads = 0;  ///< from the device, each with its proof; the others were in the cache
+  uint64_t inner = 0;       ///< inner pages of trees, including those of the catalogue
+  uint64_t leaves = 0;      ///< including those of the catalogue
+  uint64_t overflow = 0;    ///< pages of values that are too large for a leaf
+  uint64_t free_ids = 0;    ///< unused page ids
+  uint64_t trees = 0;       ///< including that of the catalogue
+  uint64_t records = 0;     ///< without ghosts
+  uint64_t page_reads = 0;  ///< pages read from the device and proved; the others were in the cache
 
   uint64_t pages() const { return inner + leaves + overflow; }
 };
 
 class DatabaseImpl final : public GcClient, private Recovery::Client {
  public:
-  /// Recovers if need be; see Database::Open.
+  /// Recovers if need be; see Database::Open. `sizing`: sizes of a new database in files.
   static absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(Runtime& runtime,
                                                             const std::string& path,
-                                                            const Options& options);
-  /// Over devices that have no path: for tests and simulation.
+                                                            const Options& options,
+                                                            const DatabaseSizing& sizing = {});
+  /// Opens over devices without a path: for tests and simulation.
   static absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenOverDevices(Runtime& runtime,
                                                                        DatabaseDevices devices,
                                                                        const Options& options);
-  /// Over a store that is open already.
+  /// Opens over a store that is already open.
   static absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenOver(Runtime& runtime,
                                                                 OpenedStore opened,
-                                                                const Options& options);
-  /// The public interface over one that was opened, for campaigns that use it on simulated devices.
+                                                                const ResolvedOptions& options);
+  /// The public interface over `impl`, for campaigns that use it on simulated devices.
   static std::unique_ptr<Database> AsDatabase(std::unique_ptr<DatabaseImpl> impl);
   ~DatabaseImpl() override;
 
   absl::Status Close();
+  /// Close that also releases files and memory. Afterwards only last_words() is left.
+  absl::Status CloseForGood();
+  /// Replaces the destruction in a child of the process that opened the database.
+  static void LeaveToParent(std::unique_ptr<DatabaseImpl> impl);
   absl::StatusOr<TreeImpl*> OpenTree(std::string_view name, bool create);
   absl::Status DropTree(std::string_view name);
   std::vector<std::string> ListTrees() const { return catalog_->Names(); }
 
   std::unique_ptr<TransactionImpl> Begin(const BeginOptions& options = {});
+  /// `options` with the database's default isolation if they name none.
+  BeginOptions Resolve(BeginOptions options) const {
+    if (!options.isolation) options.isolation = options_.isolation;
+    return options;
+  }
   absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
-  /// Runs `body` in a transaction of its own, again after every conflict.
+  /// Runs `body` in a transaction of its own and repeats it after every conflict. Aborted only if a
+  /// wait for another transaction exceeded Options::lock_wait_ms, or would have been for a
+  /// transaction of this actor.
   absl::Status RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body);
 
   absl::Status Checkpoint();
   absl::Status SetCacheBytes(uint64_t cache_bytes);
   Statistics GetStatistics() const;
-  /// As Database::Verify; *verified: what was looked at, also up to a fault.
+  /// As Database::Verify. *verified counts the checked parts, also when a fault ends the walk.
   absl::Status Verify(VerifiedPages* verified);
   absl::Status Verify() {
     VerifiedPages ignored;
     return Verify(&ignored);
   }
   PageStore& store() { return *store_; }
-  /// nullptr: nothing is logged.
+  /// nullptr = nothing is logged.
   EngineLog* engine_log() { return engine_log_.get(); }
-  /// Taken since the open.
+  /// Checkpoints since the open.
   uint64_t checkpoints() const { return checkpointer_->checkpoints(); }
   TransactionContext& context() { return *context_; }
+  /// Says which handles belong to this database, and whether calls may still use it.
+  const DatabaseIdentity& identity() const { return identity_; }
+
+  /// The figures that stay readable after CloseForGood.
+  struct LastWords {
+    Statistics statistics;
+    uint32_t page_size;
+    std::string device;
+  };
+  /// nullptr before CloseForGood.
+  const LastWords* last_words() const { return last_words_.get(); }
 
   // GcClient.
   void PurgeGhost(TreeId tree, std::string_view key) override;
   void FreeOverflow(TreeId tree, std::string_view reference) override;
 
  private:
-  DatabaseImpl(Runtime& runtime, Options options);
+  DatabaseImpl(Runtime& runtime, ResolvedOptions options);
 
   absl::Status Open(OpenedStore opened);
-  /// `options` with the isolation that the database gives to those that ask for none.
-  BeginOptions Resolve(BeginOptions options) const {
-    if (!options.isolation) options.isolation = options_.isolation;
-    return options;
-  }
   absl::Status OpenPool(const MemoryPlan& plan);
   absl::Status OpenLogFile(OpenedStore& opened);
   /// `redo_has_images`: as EngineLogOptions.
   absl::Status StartLogging(bool redo_has_images);
   absl::Status OpenCatalog(TxnId first_txn);
   absl::Status StartCleaners();
-  /// Whether a checkpoint was taken before it returns. `recovery` nullptr: the log is new.
+  /// Returns whether a checkpoint was completed inside the call. `recovery` nullptr = the log is
+  /// new.
   absl::StatusOr<bool> StartCheckpoints(const Recovery* recovery);
   ClientRoot DescribeRoot() const;
   /// Makes a change of the catalogue as durable as a commit.
   absl::Status AcknowledgeTrees();
+  /// FailedPrecondition if a running transaction has written or locked a key in `tree`.
+  absl::Status CheckNotWritten(const TreeImpl& tree) const;
+  // Both drop a tree that is already marked (TreeImpl::BeginDrop).
   absl::Status DropLoggedTree(std::string_view name);
-  // Frees what is left of the dropped tree, without a log. OutOfMemory: it waits still; another
-  // error: what could not be freed of it stays lost. REQUIRES: drops_mutex_.
+  absl::Status DropUnloggedTree(std::string_view name);
+  // Without a log: frees the rest of the dropped tree. OutOfMemory: the rest still waits. On any
+  // other error the pages that could not be freed stay lost. REQUIRES: drops_mutex_.
   absl::Status FreeDroppedTree();
   absl::Status FinishDrops() {
     MutexLock lock(drops_mutex_);
@@ -130,18 +155,23 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   void FreeChain(const OverflowReference& chain);
   absl::Status FreeTree(BTree& tree, LogTxn& drop, absl::FunctionRef<bool(PageId)> is_free);
 
-  // Recovery::Client; PurgeGhost serves it, too.
+  /// Unavailable: without a log, pages hold changes that were never committed.
+  absl::Status RollBackRunning();
+  void ReleaseParts();
+
+  // Recovery::Client; PurgeGhost is part of it, too.
   TreeImpl* FindTree(TreeId tree) override { return catalog_->FindTree(tree); }
   absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) override;
 
   Runtime& runtime_;
-  const Options options_;
+  DatabaseIdentity identity_;
+  const ResolvedOptions options_;
   LogSink log_sink_;
-  ClientRoot root_;      // as of the open
-  bool is_new_ = false;  // nothing has ever been in it
+  ClientRoot root_;      // at the open
+  bool is_new_ = false;  // nothing was ever stored in it
   uint64_t log_buffer_bytes_ = 0;
   std::unique_ptr<PageStore> store_;
-  std::unique_ptr<Log> log_file_;  // nullptr: nothing is logged
+  std::unique_ptr<Log> log_file_;  // nullptr = nothing is logged
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<EngineLog> engine_log_;
   std::unique_ptr<PageCleaners> cleaners_;
@@ -151,11 +181,13 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<VersionStore> versions_;
   std::unique_ptr<TransactionContext> context_;
   std::unique_ptr<Checkpointer> checkpointer_;
-  Mutex drops_mutex_;                     // without a log; before the catalogue's; guards the next
-  std::optional<TreeDrop> dropped_tree_;  // not all of its pages could be freed so far
+  Mutex drops_mutex_;                     // used without a log; before the catalogue's
+  std::optional<TreeDrop> dropped_tree_;  // guarded by drops_mutex_; not fully freed yet
   std::atomic<uint64_t> cache_bytes_;
-  std::optional<Statistics::Recovery> recovery_;  // of the open
+  std::optional<Statistics::Recovery> recovery_;  // of this open
   bool open_ = false;
+  std::unique_ptr<const LastWords> last_words_;
+  DatabaseImpl* left_before_ = nullptr;  // see LeaveToParent
 };
 
 }  // namespace latchkey

@@ -584,7 +584,7 @@ TEST_CASE("An open that is refused leaves no file behind") {
   REQUIRE_OK(db->Put(TreeOrFail(*db, "t"), "k", "v"));
   CHECK(NamesIn(path) == std::vector<std::string>{"data.lk", "log.lk", "map.lk"});
 
-  // As a crash leaves it, but for the journal.
+  // The files as a crash leaves them, but without the journal.
   const std::string crashed = directory.File("crashed");
   std::filesystem::create_directory(crashed);
   for (const char* name : {"/data.lk", "/log.lk"}) {

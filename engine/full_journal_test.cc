@@ -101,7 +101,7 @@ void Check(DatabaseImpl& db, const Model& model) {
 }
 
 TEST_CASE("A disk that is full for the map journal refuses no commit, and a crash loses none") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
   CAPTURE(layout);
   SimulatedRuntime runtime({.seed = 3, .may_be_abandoned = true});
   const absl::Status ran = runtime.Run([&] {

@@ -20,7 +20,8 @@ constexpr uint32_t kData = 0, kLog = 1, kJournal = 2;
 
 /// Three disks in virtual time, and a small database on them.
 struct Machine {
-  Machine() : disks(runtime, {.record = false}) {
+  explicit Machine(const CrashRecorderOptions& options = {.record = false})
+      : disks(runtime, options) {
     for (const char* name : {"data", "log", "journal"}) disks.AddDisk(name);
   }
   /// With what the disks of another one hold, on devices that work.
@@ -135,7 +136,7 @@ TEST_CASE("A failed sync or write of a log ends commits until the next open, tha
         hit[disk] += static_cast<int>(machine.Failed(disk, DeviceCall::kSync) +
                                       machine.Failed(disk, DeviceCall::kWrite));
       }
-      // What was committed is still read.
+      // Committed records can still be read.
       for (const auto& [key, value] : acknowledged) {
         std::string found;
         REQUIRE_OK(db->Get(tree, key, &found));
@@ -181,6 +182,24 @@ TEST_CASE("Without a log, too, nothing is committed once a page could not be wri
     REQUIRE_OK(
         db->RunTransaction([&](TransactionImpl& txn) { return txn.Get(tree, "key", &found); }));
     CheckReadOnly(db->Close());
+  });
+}
+
+// A transaction without a snapshot has read nothing that a commit could check.
+TEST_CASE("A serializable transaction whose first value found no room on the disk can commit") {
+  Machine machine(CrashRecorderOptions{.record = false, .capacity_limit_bytes = 8 << 20});
+  machine.Run([&] {
+    auto db = machine.Open();
+    TreeImpl& tree = TreeOf(*db);
+    REQUIRE_OK(Put(*db, tree, "key1", "value"));
+    auto txn = db->Begin({.isolation = Isolation::kSerializable});
+    const absl::Status full = txn->Put(tree, "key2", std::string(16 << 20, 'x'));
+    INFO(full);
+    CHECK(absl::IsResourceExhausted(full));
+    REQUIRE_OK(txn->Commit());
+    REQUIRE_OK(db->Verify());
+    CHECK(RecordsOf(*db, tree, 3).size() == 1);
+    REQUIRE_OK(db->Close());
   });
 }
 
@@ -310,6 +329,37 @@ TEST_CASE("An open that the device lets down says so, and finds everything anoth
       CHECK(RecordsOf(*db, TreeOf(*db), 2).size() == 2);
       REQUIRE_OK(db->Close());
     }
+  });
+}
+
+TEST_CASE("Without a log, what a device lets nobody roll back is never taken for committed") {
+  // A close that went on would have left the changes in the file, and the next open would have
+  // shown them.
+  constexpr int kRecords = 8000;
+  const bool at_close = GENERATE(false, true);
+  Machine machine;
+  machine.Run([&] {
+    auto db = machine.Open(Durability::kNone);
+    TreeImpl& tree = TreeOf(*db);
+    const auto key_of = [](int i) { return "key" + std::to_string(10'000 + i); };
+    for (int i = 0; i < kRecords; ++i) {
+      REQUIRE(Put(*db, tree, key_of(i), std::string(400, 'v')).ok());
+    }
+    std::unique_ptr<TransactionImpl> txn = db->Begin();
+    for (int i = 0; i < 10; ++i) REQUIRE(txn->Put(tree, key_of(i), "uncommitted").ok());
+    std::string value;
+    for (int i = 0; i < kRecords; ++i) REQUIRE(db->Get(tree, key_of(i), &value).ok());
+    machine.disks.SetFault(Fault{.kind = FaultKind::kReadError, .from_then_on = true});
+    if (!at_close) txn.reset();
+    const absl::Status closed = db->Close();
+    CHECK(absl::IsUnavailable(closed));
+    CHECK_THAT(std::string(closed.message()), Contains("could not be rolled back"));
+  });
+  Machine again(machine);
+  again.Run([&] {
+    const absl::Status opened = again.TryOpen(Durability::kNone).status();
+    CHECK(absl::IsFailedPrecondition(opened));
+    CHECK_THAT(std::string(opened.message()), Contains("not closed"));
   });
 }
 

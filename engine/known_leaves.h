@@ -1,10 +1,10 @@
-// Where keys were found a moment ago, so that the next call for the same key need not descend
-// again: most writes follow a read of their key, and most keys that are announced together
+// Leaves where keys were found a moment ago, so that the next call for the same key needs no
+// descent. Most writes follow a read of their key, and most keys that are announced together
 // (Transaction::Prefetch) are read soon after.
 //
-// An entry is a guess that proves itself: whoever uses it fixes the page once more through the
-// entry's guard (BufferPool::TryRefix), which fails if the page has changed since. An unchanged
-// leaf still covers the key, and the position in it stands.
+// An entry is a guess that its user verifies: BufferPool::TryRefix fixes the page again through the
+// entry's guard, and fails if the page has changed since. An unchanged leaf still covers the key,
+// and the position in it is still right.
 //
 // Thread-safety: belongs to one transaction.
 #pragma once
@@ -32,9 +32,9 @@ struct KnownLeaf {
 
 class KnownLeaves {
  public:
-  /// Longer keys are not kept when they are announced.
+  /// Longer announced keys are not kept.
   static constexpr size_t kMaxAnnouncedKey = 39;
-  /// Announced keys that are kept at most.
+  /// Largest number of announced keys that are kept.
   static constexpr size_t kMaxAnnounced = 256;
 
   void Clear() {
@@ -43,7 +43,7 @@ class KnownLeaves {
     next_ = 0;
   }
 
-  /// Forgets what was announced before and makes room for `count` keys.
+  /// Forgets the keys announced before and makes room for `count` keys.
   void BeginAnnouncing(size_t count) {
     announced_.clear();
     announced_.reserve(std::min(count, kMaxAnnounced));
@@ -59,8 +59,8 @@ class KnownLeaves {
     std::copy(key.begin(), key.end(), entry.key.begin());
   }
 
-  /// Remembers the key that was read last. Forgets the one before even if it throws for lack of
-  /// memory.
+  /// Remembers the key that was read last. Forgets the one before, even if the call throws for lack
+  /// of memory.
   void Remember(const TreeImpl& tree, std::string_view key, const KnownLeaf& known) {
     last_tree_ = nullptr;
     last_key_ = key;
@@ -68,14 +68,14 @@ class KnownLeaves {
     last_tree_ = &tree;
   }
 
-  /// What is known of `key`; nullptr: nothing. Announced keys are found when they are asked for in
-  /// the order in which they were announced, some left out.
+  /// The known leaf of `key`; nullptr = unknown. Announced keys are found if the caller asks for
+  /// them in the order of their announcement; it may skip some.
   const KnownLeaf* Find(const TreeImpl& tree, std::string_view key) {
     if (last_tree_ == &tree && last_key_ == key) return &last_;
     const size_t end = std::min(next_ + kLookAhead, announced_.size());
     for (size_t i = next_; i < end; ++i) {
       if (!announced_[i].Is(tree, key)) continue;
-      next_ = i;  // not beyond: it may be written next
+      next_ = i;  // not i + 1: the caller may write this key next
       return &announced_[i].known;
     }
     return nullptr;
@@ -99,7 +99,7 @@ class KnownLeaves {
   std::string last_key_;
   KnownLeaf last_;
   std::vector<Announced> announced_;
-  size_t next_ = 0;  // of announced_: where to look first
+  size_t next_ = 0;  // index in announced_ where Find begins
 };
 
 }  // namespace latchkey

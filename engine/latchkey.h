@@ -7,36 +7,51 @@
 //   latchkey::Transaction txn = (*db)->Begin();       // snapshot isolation
 //   std::string value;
 //   if (txn.Get(*tree, "alice", &value).ok()) txn.Put(*tree, "alice", "90").IgnoreError();
-//   absl::Status done = txn.Commit();               // Aborted: somebody else was first; run it
-//   again
+//   absl::Status done = txn.Commit();   // Aborted: another transaction was first; run it again
 //
-// Errors are absl::Status; exceptions cross no border (but see "Out of memory"). The codes that
-// callers act on:
+// Errors are absl::Status. Exceptions cross no border (for std::bad_alloc see "Out of memory"). The
+// codes that callers act on:
 //   NotFound            no such key, tree or database
 //   Aborted             conflict with another transaction, deadlock, not serializable, snapshot too
-//                       old, version store full of others: the transaction is over; run it again
+//                       old, lock_wait_ms over, version store full of the undo of other
+//                       transactions: the transaction is over; run it again
 //   InvalidArgument     a limit or an option; the message names the value, the range and the remedy
 //   ResourceExhausted   disk full, no frame could be freed, no room for undo, or "out of memory":
 //                       the operation had no effect, and may be tried again
-//   FailedPrecondition  not ours, other page size, open elsewhere, not closed cleanly, or the
-//                       transaction is over
-//   DataLoss            a page failed its proof: nothing wrong is ever returned as data
-//   Unavailable         the device failed; after a failed sync or write of the log, or a page that
-//                       could not be written elsewhere or again, the database is read-only
+//   FailedPrecondition  not a Latchkey database, other page size, open elsewhere, not closed
+//                       cleanly; the transaction is over; or a handle that this call cannot use
+//                       (see "Handles")
+//   DataLoss            a page failed its proof; its bytes are never returned as data
+//   Unavailable         the device failed. The database is read-only after a sync or a write of the
+//                       log failed, and after every retry of a page write failed
 //
-// Out of memory: a call that fails so is as if it had not been made (what *value holds apart); a
-// transaction stays open, a cursor ends with that status and can seek again, and a Transaction or
-// Cursor that could not be made at all answers it to every call. A commit that has reached the log
-// is never taken back for lack of memory: Unavailable says that its outcome is unknown. Where
-// memory runs out in the middle of the device's work the database turns read-only, which is
-// Unavailable, too; close and reopen it. ListTrees and WriteBatch fill the caller's own memory and
-// let std::bad_alloc through.
+// Out of memory: a call that runs out of memory has no effect, except that *value is unspecified. A
+// transaction stays open. A cursor ends with that status and can seek again. If a Transaction or
+// Cursor could not be made, the object returned answers every call with that status. A commit that
+// has reached the log is never taken back for lack of memory: Commit then returns Unavailable, and
+// its outcome is unknown. If memory runs out in the middle of the device's work, the database
+// becomes read-only (Unavailable): close it and open it again. ListTrees and WriteBatch fill the
+// caller's own memory and let std::bad_alloc through.
 //
 // Limits: keys 0 to 1024 bytes (Database::kMaxKeySize), values 0 to 1 GiB, tree names 1 to 255
 // bytes. Keys are ordered bytewise (memcmp).
 //
-// Thread-safety: Database and Tree may be used by every thread at once. A Transaction or Cursor
-// belongs to one thread at a time.
+// Handles: a call with a handle that it cannot use returns an error and has no effect, whatever the
+// order of calls. The error is FailedPrecondition, with a message that names the reason, for
+//   a Tree that was dropped, even if a new tree has its name
+//   a Tree of another database, or of an earlier open of the same database
+//   a Transaction that is over or was moved from, and a Cursor of such a Transaction
+//   every call after Database::Close, also of a Transaction or Cursor that outlives the Database
+//   every call in a child process of the one that opened the database (see Database)
+// The error is InvalidArgument for an empty Tree (Tree()), for an output pointer that is null, and
+// for a Savepoint that is empty or of another transaction.
+//
+// Views: an argument may view memory that the call writes. Get(tree, value, &value) reads the
+// record whose key `value` holds. Seek(cursor.key()) and Put(tree, cursor.key(), cursor.value())
+// work, too. After an error the contents of *value are unspecified.
+//
+// Thread-safety: all threads may use a Database or Tree at once. One thread at a time may use a
+// Transaction or Cursor.
 #pragma once
 
 #include <absl/status/status.h>
@@ -60,34 +75,33 @@ class TransactionImpl;
 class CursorImpl;
 class TreeImpl;
 
-/// What "committed" promises once Commit has returned.
+/// What a commit promises once Commit has returned.
 enum class Durability {
-  /// Nothing is logged: durable when the database is closed. A database that was not closed cleanly
-  /// is refused at the next open. For loads and measurements that can be made again.
+  /// Nothing is logged. A commit is durable once the database is closed. If the database was not
+  /// closed cleanly, the next open refuses it. For loads and measurements that can be repeated.
   kNone,
-  /// Logged: durable Options::group_commit_delay_ms after Commit has returned at the latest. Half
-  /// of
-  /// that gathers commits; a device that takes longer than the other half to flush is as late as
-  /// it is slow.
+  /// Logged. A commit is durable at most Options::group_commit_delay_ms after Commit has returned:
+  /// half of that time gathers commits, the other half is for the device to flush them. A slower
+  /// flush delays durability accordingly.
   kGroup,
-  /// Logged: durable when Commit returns. The default.
+  /// Logged. A commit is durable when Commit returns. The default.
   kCommit,
 };
 
-/// How pages are protected that are written over their present place on the device, where a crash
-/// may leave half of a write. Other writes need no protection.
+/// How in-place page writes are protected against a crash that leaves half of a write on the device
+/// (a torn write). Writes to a fresh place need no protection.
 enum class TornWriteProtection {
-  /// They go to an area of their own first: every such page is written twice. The default.
+  /// Each such page is written twice: first to an area of its own, then in place. The default.
   kDoublewrite,
-  /// The log holds an image of each page from before its first change since a checkpoint: more log,
-  /// half the page writes. Needs a log.
+  /// The log holds an image of each page from before the first change after a checkpoint. Costs
+  /// more log and saves half of the page writes. Needs a log.
   kImages,
   /// For devices that promise to write a page wholly or not at all.
   kNone,
 };
 
-/// The techniques of the papers, by the names that the command line uses (latchkey --help lists
-/// them). The defaults are what measures best in general.
+/// The techniques of the papers, by their names on the command line (latchkey --help lists them).
+/// The defaults measured best in general.
 struct Techniques {
   std::string layout = "overwrite";           ///< overwrite, lfs, wolf, hylog
   std::string segment_cleaning = "adaptive";  ///< greedy, cost-benefit, hole-plugging, adaptive
@@ -96,20 +110,19 @@ struct Techniques {
   std::string replacement = "clock";          ///< random, lru, clock, gclock, 2q
   std::string synchronization = "global";     ///< global, regions:N
   std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning
-  uint32_t cleaners = 1;  ///< page cleaners, 0 to 64 (0: users write dirty victims)
-  uint64_t seed = 42;     ///< of every random choice inside
+  uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 64; with 0 users write dirty victims
+  uint64_t seed = 42;     ///< seed of every random choice inside
 };
 
-/// What a transaction is promised about others that run at the same time.
+/// What a transaction is promised about transactions that run at the same time.
 enum class Isolation {
-  /// It reads one snapshot, taken when it first reads, and its own writes; of two that write the
-  /// same key one gets Aborted. Write skew is possible: lock with GetForUpdate what a decision
-  /// rests
-  /// on.
+  /// The transaction reads its own writes and one snapshot, taken at its first read. If two
+  /// transactions write the same key, one of them gets Aborted. Write skew is possible: use
+  /// GetForUpdate for keys on which a decision rests.
   kSnapshot,
-  /// As kSnapshot, and Commit gives Aborted when anything that it has read (keys, missing keys, the
-  /// ranges its cursors have walked) was changed by a commit after its snapshot: the order of
-  /// commits is a serial order for all that are serializable.
+  /// As kSnapshot. In addition Commit returns Aborted if a commit after the snapshot changed
+  /// anything that the transaction has read: keys, missing keys, and the ranges its cursors have
+  /// walked. The order of commits is then a serial order of all serializable transactions.
   kSerializable,
 };
 
@@ -118,61 +131,85 @@ enum class LogSeverity { kDebug, kInfo, kWarning, kError };
 struct Options {
   bool create_if_missing = true;
   bool error_if_exists = false;
-  /// All memory together: frames, page table, maps, versions, I/O buffers. Bytes, at least 1 MiB;
-  /// with a log 1.5 MiB, and more for pages larger than 4 KiB.
+  /// All memory of the database: frames, page table, maps, versions, I/O buffers. Bytes. At least 1
+  /// MiB; with a log at least 1.5 MiB, and more for pages above 4 KiB. Below 12 MiB the database
+  /// may take up to 5 MiB more.
   uint64_t cache_bytes = 256ull << 20;
-  /// Bytes; a power of two in 4096-65536. Fixed when the database is created; 0 takes what it has
-  /// (4096 for a new one).
+  /// Bytes; a power of two in 4096-65536. Fixed when the database is created. 0 = the size the
+  /// database has, 4096 for a new one.
   uint32_t page_size = 0;
-  /// What a commit promises. May differ from open to open: a database that was logged recovers
-  /// first whatever this says.
+  /// What a commit promises. May differ from open to open: a database that has a log recovers
+  /// first, with every value of this option.
   Durability durability = Durability::kCommit;
-  uint32_t group_commit_delay_ms = 10;  ///< of Durability::kGroup, 1 to 10,000
-  /// May differ from open to open: what a crash has torn is repaired by what protected it. Without
-  /// a log nothing is protected, and kImages is refused.
+  uint32_t group_commit_delay_ms = 10;  ///< for Durability::kGroup, 1 to 10,000
+  /// May differ from open to open: the open repairs torn writes with the protection that was used
+  /// when they were written. Without a log pages are not protected, and kImages is refused.
   TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
-  /// A checkpoint begins when the log since the last one exceeds this many bytes (at least 64 KiB):
-  /// the log that recovery has to redo, and so its time, are bounded by it. 0 = a quarter of the
-  /// cache, at least 256 MiB and at most 1 GiB; engine/log/README.md has the reasons.
+  /// A checkpoint begins when the log since the last one exceeds this many bytes (at least 64 KiB).
+  /// This bounds the log that recovery has to redo, and so the time of recovery. 0 = a quarter of
+  /// the cache, at least 256 MiB and at most 1 GiB; engine/log/README.md has the reasons.
   uint64_t checkpoint_log_bytes = 0;
-  /// Of transactions that do not ask for another.
+  /// Isolation of transactions whose BeginOptions name none.
   Isolation isolation = Isolation::kSnapshot;
-  /// Bytes that old versions, undo of running transactions and read sets may take, of cache_bytes;
-  /// 0 = a thirty-second part, at least 512 KiB. Beyond it the oldest snapshot's transaction gets
-  /// Aborted ("snapshot too old"). When the undo of running transactions alone fills it, their
-  /// writes wait a little, then get Aborted, but ResourceExhausted if the transaction's own undo is
-  /// more than half of it.
+  /// Longest wait of one call for other transactions to unlock its key, ms; 1 to 3,600,000. After
+  /// it the call returns Aborted. Two cases return Aborted at once: a deadlock, and a thread that
+  /// would wait for a transaction which that thread itself has used last.
+  uint32_t lock_wait_ms = 5000;
+  /// Share of cache_bytes for old versions, undo of running transactions and read sets, bytes. 0 =
+  /// a thirty-second part, at least 512 KiB. When it is full, old versions and the undo of large
+  /// transactions without savepoints go to a file without a name (snapshot_spill_bytes). Filters
+  /// for that file take memory in addition, usually less than half as much. When the undo of many
+  /// small transactions fills the share, their writes wait a little, then return Aborted.
   uint64_t version_store_bytes = 0;
-  /// Keep everything in memory; the path is only a name. For tests and experiments.
+  /// Largest size of that file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the file
+  /// is full or its device fails, the transaction with the oldest snapshot gets Aborted ("snapshot
+  /// too old"). A write whose undo finds no room then returns ResourceExhausted.
+  uint64_t snapshot_spill_bytes = 0;
+  /// Keep everything in memory; the path is then only a name. For tests and experiments.
   bool in_memory_device = false;
   Techniques techniques;
   /// Receives one-line messages; silent by default. May be called from any thread.
   std::function<void(LogSeverity, std::string_view)> log_sink;
 };
 
-/// A named tree of a database: a cheap handle, valid until the database is closed or the tree
-/// dropped.
+/// A handle to a named tree of a database, cheap to copy. Calls refuse it once the database is
+/// closed or the tree dropped.
 class Tree {
  public:
   Tree() = default;
+  /// False for Tree() alone. The handle of a dropped tree is still valid(); calls refuse it and
+  /// name the tree.
   bool valid() const { return impl_ != nullptr; }
 
  private:
-  friend class Database;
-  friend class Transaction;
-  friend class DatabaseImpl;
-  explicit Tree(TreeImpl* impl) : impl_(impl) {}
+  friend class DatabaseIdentity;
+  Tree(TreeImpl* impl, uint64_t database) : impl_(impl), database_(database) {}
   TreeImpl* impl_ = nullptr;
+  uint64_t database_ = 0;  // DatabaseIdentity::number; checked before impl_ is followed
 };
 
-/// Both ends of a range of keys: `from` <= key < `to`; nullopt = unbounded.
+/// A range of keys: `from` <= key < `to`; nullopt = unbounded.
 struct KeyRange {
   std::optional<std::string> from;
   std::optional<std::string> to;
 };
 
-/// An ordered walk through a range of one tree as its transaction sees it, in both directions.
-/// Begins before the range: call a Seek first. `key` and `value` stay valid until the next move.
+/// An ordered walk, in both directions, through a range of one tree as the cursor's transaction
+/// sees it. A new cursor stands before the range: call a Seek first. `key` and `value` stay valid
+/// until the next move, whatever the transaction writes meanwhile.
+///
+/// A cursor shows the writes of its own transaction, including those after its Seek. It meets a
+/// record that the transaction puts ahead of it, misses one put behind it, and skips one deleted
+/// ahead of it. The loop below puts every record again under a key ahead of the cursor. It
+/// therefore meets each record that it has put, and ends only when a Put fails:
+///
+///   for (row.SeekToFirst(); row.Valid(); row.Next()) {                    // WRONG
+///     if (!txn.Put(tree, NextHigherId(), row.value()).ok()) break;
+///   }
+///
+/// To put records ahead of a cursor, end its range before them (KeyRange::to), or gather the keys
+/// first and write them after the walk. To change or delete the record that the cursor stands on is
+/// always safe: the walk goes on behind that key, and ends.
 class Cursor {
  public:
   ~Cursor();
@@ -181,29 +218,35 @@ class Cursor {
 
   void SeekToFirst();
   void SeekToLast();
-  /// To the first key >= `key` / the last key <= `key` within the range.
+  /// To the first key >= `key` (Seek) or the last key <= `key` (SeekForPrev) within the range.
   void Seek(std::string_view key);
   void SeekForPrev(std::string_view key);
-  void Next();  ///< REQUIRES: Valid()
-  void Prev();  ///< REQUIRES: Valid()
+  /// If the cursor is not Valid(), status() becomes FailedPrecondition, or stays the error that it
+  /// was.
+  void Next();
+  void Prev();
 
-  /// False at either end and after an error: look at status().
+  /// False at either end and after an error; status() tells the two apart.
   bool Valid() const;
   absl::Status status() const;
-  std::string_view key() const;    ///< REQUIRES: Valid()
-  std::string_view value() const;  ///< REQUIRES: Valid()
+  std::string_view key() const;    ///< empty when not Valid()
+  std::string_view value() const;  ///< empty when not Valid()
 
  private:
   friend class Transaction;
-  explicit Cursor(std::unique_ptr<CursorImpl> impl);
+  explicit Cursor(absl::Status refusal);
+  Cursor(std::shared_ptr<TransactionImpl> transaction, std::unique_ptr<CursorImpl> impl);
+  std::shared_ptr<TransactionImpl> transaction_;  // declared before impl_, which uses it
   std::unique_ptr<CursorImpl> impl_;
+  absl::Status refusal_;  // if impl_ is null: the reason; OK = this object was moved from
 };
 
 struct BeginOptions {
-  /// nullopt: as Options::isolation says.
+  /// nullopt = Options::isolation.
   std::optional<Isolation> isolation = std::nullopt;
-  /// Writes and locks give FailedPrecondition. Never waits for others and is never waited for;
-  /// always serializable, since nothing it does can be in a wrong place of the order.
+  /// Writes and locks return FailedPrecondition. The transaction never waits for another one, and
+  /// no other waits for it. It is always serializable: its place in the serial order is that of its
+  /// snapshot.
   bool read_only = false;
 };
 
@@ -214,13 +257,14 @@ class Savepoint {
 
  private:
   friend class TransactionImpl;
-  explicit Savepoint(uint64_t id) : id_(id) {}
+  Savepoint(uint64_t id, uint64_t database) : id_(id), database_(database) {}
   uint64_t id_ = 0;
+  uint64_t database_ = 0;  // ids are unique within one database only
 };
 
-/// Snapshot isolation unless begun otherwise: reads see what was committed when the transaction
-/// first read, and its own writes; of two that write the same key, one gets Aborted. Destroying an
-/// unfinished transaction rolls it back.
+/// Reads see the writes of the transaction itself and the commits before its first read (snapshot
+/// isolation, unless begun otherwise). If two transactions write the same key, one gets Aborted.
+/// Destroying an unfinished transaction rolls it back.
 class Transaction {
  public:
   ~Transaction();
@@ -228,47 +272,53 @@ class Transaction {
   Transaction& operator=(Transaction&&) noexcept;
 
   absl::Status Get(Tree tree, std::string_view key, std::string* value);
-  /// Inserts or replaces. Waits for another writer of the key; Aborted if that one committed after
-  /// this transaction's snapshot, or if waiting would be a deadlock.
+  /// Inserts or replaces. Waits while another transaction holds the key. Returns Aborted
+  ///   - if another transaction changed the key and committed after this transaction's snapshot
+  ///   - if the wait would be a deadlock, or would be for another transaction of this thread
+  ///   - if the wait exceeds Options::lock_wait_ms
   absl::Status Put(Tree tree, std::string_view key, std::string_view value);
-  /// As Put, but AlreadyExists when the key is there.
+  /// As Put, but returns AlreadyExists if the tree holds the key.
   absl::Status Insert(Tree tree, std::string_view key, std::string_view value);
-  /// NotFound when the key is not there.
+  /// As Put. Returns NotFound if the tree does not hold the key.
   absl::Status Delete(Tree tree, std::string_view key);
-  /// Get, and the write lock of the key with it. As the first call of a transaction it never ends
-  /// in Aborted for what others committed before: the snapshot is taken when the lock is held.
+  /// Get that also takes the write lock of the key. As the first call of a transaction it takes the
+  /// snapshot after the lock, so an earlier commit of another transaction never makes it return
+  /// Aborted.
   absl::Status GetForUpdate(Tree tree, std::string_view key, std::string* value);
 
   Cursor NewCursor(Tree tree, KeyRange range = {});
 
-  /// Brings the pages of `keys` into the cache with many reads in flight. A hint: no result, no
-  /// error. What is read or written afterwards in the order of `keys`, some left out, is also found
-  /// faster: the leaves of up to 256 keys of up to 39 bytes stay known.
+  /// Brings the pages of `keys` into the cache with many reads in flight. A hint: it has no result
+  /// and no error. Calls that then use these keys in the same order (they may skip some) find them
+  /// faster: the transaction remembers the leaves of up to 256 keys of up to 39 bytes each.
   void Prefetch(Tree tree, std::span<const std::string_view> keys);
   void Prefetch(std::span<const std::pair<Tree, std::string_view>> keys);
 
-  /// A point to which RollbackTo can return, any number of times; they nest.
+  /// A point to which RollbackTo can return any number of times. Savepoints nest.
   absl::StatusOr<Savepoint> SetSavepoint();
-  /// Undoes what was written since `savepoint`. It stays, those set after it are gone; locks stay
-  /// held to the end of the transaction. InvalidArgument: not a savepoint of this transaction, or
-  /// gone. On any other error the transaction is rolled back.
+  /// Undoes the writes since `savepoint`. `savepoint` stays usable; savepoints set after it are
+  /// gone. Locks stay held until the end of the transaction. InvalidArgument: not a savepoint of
+  /// this transaction, or gone. On any other error the transaction is rolled back.
   absl::Status RollbackTo(const Savepoint& savepoint);
 
-  /// After Commit or Rollback, and after Aborted, every other call gives FailedPrecondition.
+  /// After Commit, Rollback or an Aborted, every other call returns FailedPrecondition.
   absl::Status Commit();
   absl::Status Rollback();
 
  private:
   friend class Database;
-  explicit Transaction(std::unique_ptr<TransactionImpl> impl);
-  std::unique_ptr<TransactionImpl> impl_;
+  explicit Transaction(absl::Status refusal);
+  explicit Transaction(std::shared_ptr<TransactionImpl> impl);
+  absl::Status Refusal() const;
+  std::shared_ptr<TransactionImpl> impl_;  // shared with the cursors of this transaction
+  absl::Status refusal_;  // if impl_ is null: the reason; OK = this object was moved from
 };
 
 /// Puts and deletes that are applied together or not at all.
 class WriteBatch {
  public:
   void Put(Tree tree, std::string_view key, std::string_view value);
-  void Delete(Tree tree, std::string_view key);  ///< of a missing key: nothing
+  void Delete(Tree tree, std::string_view key);  ///< no effect if the key is missing
   void Clear() { operations_.clear(); }
   size_t size() const { return operations_.size(); }
 
@@ -282,11 +332,12 @@ class WriteBatch {
   std::vector<Operation> operations_;
 };
 
-/// Counters since open, unless said otherwise. nullopt = not measured (never 0 in its place).
+/// Counters since open, unless noted. nullopt = not measured; a value that was not measured is
+/// never 0.
 struct Statistics {
   // Buffer pool.
   uint64_t fixes = 0, hits = 0, misses = 0;
-  uint64_t sync_page_writes = 0;   ///< dirty victims that a user had to hand to the layout itself
+  uint64_t sync_page_writes = 0;   ///< dirty victims that a user handed to the layout itself
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
   double cleaner_outstanding = 0;  ///< now: the controller's N, writes per cleaner
@@ -294,10 +345,11 @@ struct Statistics {
   // Transactions.
   uint64_t commits = 0, rollbacks = 0, conflicts = 0, deadlocks = 0;
   uint64_t serialization_failures = 0;  ///< commits of serializable transactions that got Aborted
-  uint64_t snapshots_too_old = 0;       ///< snapshots that expired because the store was full
+  uint64_t snapshots_too_old = 0;       ///< snapshots that expired: the store was full
   uint64_t versions = 0, version_bytes = 0, version_bytes_bound = 0;  ///< now
+  uint64_t version_bytes_spilled = 0;                                 ///< now, on disk
   uint64_t oldest_snapshot_age = 0;  ///< now, in commits of writing transactions
-  // Layout (see docs of PageStoreStats).
+  // Layout (see PageStoreStats).
   uint64_t page_reads = 0, user_page_writes = 0, in_place_page_writes = 0, appended_page_writes = 0;
   uint64_t cleaner_page_writes = 0, cleaned_segments = 0, plugged_segments = 0;
   uint64_t live_bytes = 0, file_bytes = 0;
@@ -308,61 +360,80 @@ struct Statistics {
   // Device.
   uint64_t reads = 0, writes = 0, bytes_read = 0, bytes_written = 0, syncs = 0;
   double device_busy_s = 0, mean_reads_in_flight = 0;
-  /// The write-ahead log. nullopt: durability none.
+  /// The write-ahead log. nullopt for Durability::kNone.
   struct Log {
-    uint64_t records = 0, record_bytes = 0;  ///< what was logged
-    uint64_t groups = 0, group_bytes = 0;    ///< what was written for it: with headers and padding
+    uint64_t records = 0, record_bytes = 0;  ///< logged records
+    uint64_t groups = 0, group_bytes = 0;    ///< written to the device, with headers and padding
     uint64_t syncs = 0;
     uint64_t file_bytes = 0;   ///< now
-    uint64_t checkpoints = 0;  ///< that ended well
+    uint64_t checkpoints = 0;  ///< completed
   };
   std::optional<Log> log;
   // Memory in use now, bytes, against cache_bytes.
   uint64_t memory_bytes = 0, cache_bytes = 0;
 
-  /// What the open had to do after a crash, and the seconds of its parts, in their order.
+  /// The work of this open after a crash, and the seconds of its phases in their order.
   struct Recovery {
     double layout_s = 0;    ///< page map and segment table: map journal, torn writes
-    double log_read_s = 0;  ///< the log proved readable
-    double redo_s = 0;      ///< changes repeated on the pages
-    double undo_s = 0;      ///< unfinished transactions taken back
-    /// Everything written back, the log cut off; 0 when that goes on behind the open.
+    double log_read_s = 0;  ///< reading and proving the log
+    double redo_s = 0;      ///< repeating changes on the pages
+    double undo_s = 0;      ///< rolling back unfinished transactions
+    /// Writing everything back and cutting the log off. 0 = this continues after the open.
     double checkpoint_s = 0;
     uint64_t log_bytes = 0, log_records = 0, redone_changes = 0, undone_changes = 0;
-    uint64_t repaired_pages = 0;  ///< damaged, made again from their images in the log
+    uint64_t repaired_pages = 0;  ///< damaged pages restored from their images in the log
   };
-  std::optional<Recovery> recovery;  ///< nullopt: there was nothing to recover
+  std::optional<Recovery> recovery;  ///< nullopt = nothing to recover
 };
 
+/// An open database. It belongs to the process that opened it. In a child made by fork() every call
+/// with a status returns FailedPrecondition, and the other calls have no effect. Destroying it
+/// there frees the object alone and touches neither the files nor the parent. The parent goes on,
+/// and may close and reopen the database while the child lives. A process that becomes a daemon
+/// must open its databases after its last fork().
 class Database {
  public:
   static constexpr size_t kMaxKeySize = 1024;
   static constexpr size_t kMaxValueSize = size_t{1} << 30;
   static constexpr size_t kMaxTreeNameSize = 255;
 
-  /// `path` is a directory that holds the database's files; created when missing (its parent must
-  /// exist). Refused without a change: FailedPrecondition when it is open elsewhere, not closed
-  /// cleanly, not ours, of another page size; InvalidArgument for impossible options.
+  /// `path` is the directory of the database's files. Open creates it if it is missing; its parent
+  /// must exist. A refused open changes nothing. FailedPrecondition: the database is open
+  /// elsewhere, was not closed cleanly, is not a Latchkey database, or has another page size.
+  /// InvalidArgument: impossible options.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path,
                                                         const Options& options);
-  /// Closes as Close does, dropping its status.
+  /// Closes as Close does and ignores its status.
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// Rolls back what is unfinished and writes everything out. REQUIRES: no other call in progress,
-  /// and no Transaction or Cursor used afterwards.
+  /// Rolls back the running transactions (with every durability), writes everything out and
+  /// releases the path. Afterwards every call returns FailedPrecondition, except Close (OK), and
+  /// GetStatistics, page_size and DeviceDescription (values at the close). The database is also
+  /// closed if Close returns an error: with a log, the next open recovers; without one, the next
+  /// open refuses it as not closed cleanly. Exception: after ResourceExhausted for lack of memory
+  /// it is still open, and the caller may try again. REQUIRES: no other call in progress.
   absl::Status Close();
 
-  /// The tree of that name, created when missing unless `create` is false (then NotFound).
+  /// The tree of that name. Created if it is missing and `create` is true, else NotFound.
   absl::StatusOr<Tree> OpenTree(std::string_view name, bool create = true);
-  /// REQUIRES: nobody uses the tree.
+  /// Drops the tree with all its records. The drop takes effect at once, for snapshots too, and is
+  /// part of no transaction. From then on calls refuse its handles and cursors, and calls that are
+  /// reading the tree return the same error. FailedPrecondition, and the tree stays, if a running
+  /// transaction has written or locked keys in it. About 150 bytes of memory per dropped tree stay
+  /// in use until the database is closed.
   absl::Status DropTree(std::string_view name);
   std::vector<std::string> ListTrees() const;
 
+  /// If the transaction cannot begin, the object returned answers every call with the reason:
+  /// ResourceExhausted if 4,096 transactions are running or memory ran out, FailedPrecondition if
+  /// the database is closed.
   Transaction Begin(const BeginOptions& options = {});
 
-  // Each of these is a transaction of its own; conflicts are retried inside.
+  // Each of these calls is a transaction of its own and retries conflicts inside. It returns
+  // Aborted if another transaction kept a key locked for longer than Options::lock_wait_ms, or if
+  // the lock is held by a transaction that this thread has used last (that wait would never end).
   absl::Status Get(Tree tree, std::string_view key, std::string* value);
   absl::Status Put(Tree tree, std::string_view key, std::string_view value);
   absl::Status Delete(Tree tree, std::string_view key);
@@ -370,17 +441,18 @@ class Database {
 
   /// Writes every dirty page and makes the file consistent with this moment.
   absl::Status Checkpoint();
-  /// Changes Options::cache_bytes while running. InvalidArgument below what is needed, naming it.
+  /// Changes Options::cache_bytes while running. InvalidArgument, with the minimum, below what is
+  /// needed.
   absl::Status SetCacheBytes(uint64_t cache_bytes);
 
   Statistics GetStatistics() const;
   /// Restarts the minimum and maximum of space utilisation from now.
   void ResetStatisticsExtremes();
   uint32_t page_size() const;
-  /// What the data lives on, e.g. "file(O_DIRECT, libaio)".
+  /// The device that holds the data, e.g. "file(O_DIRECT, libaio)".
   std::string DeviceDescription() const;
-  /// Walks every page: tree order, separators, overflow chains, page ownership, checksums of what
-  /// is read from the device. DataLoss names the first fault. REQUIRES: no writers.
+  /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
+  /// checksums of pages read from the device. DataLoss names the first fault. REQUIRES: no writers.
   absl::Status Verify();
 
  private:

@@ -1,5 +1,5 @@
-// Without a log nobody finds a page again that was forgotten: each allocation of a call that frees
-// pages fails in turn, and every page has an owner afterwards, or is free.
+// Without a log a forgotten page is never found again. Each allocation of a call that frees pages
+// fails in turn; afterwards every page has an owner or is free.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -70,8 +70,8 @@ class Unlogged {
   std::unique_ptr<DatabaseImpl> db_;
 };
 
-// Calls `life(database, k, from_then_on)` for k = 0, 1, ... until no allocation fails any more. Under
-// a sanitizer, where copying pages takes a hundred times as long, for some of them.
+// Calls `life(database, k, from_then_on)` for k = 0, 1, ... until no allocation fails any more.
+// Under a sanitizer, where copying pages takes a hundred times as long, only for some k.
 template <typename Life>
 void ForEachAllocation(Life life) {
   const uint64_t step = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER ? 29 : 1;

@@ -12,13 +12,13 @@
 namespace latchkey {
 namespace {
 
-// Versions and locks of running transactions: a share of the memory, within bounds. The smallest
-// bound that lets a transaction of a few thousand writes work is more than a tiny cache can set
-// aside: there the store may take more than its share while such a one runs.
+// The share of versions and locks of running transactions, within bounds. A transaction of a few
+// thousand writes needs at least kMinVersionBound. A tiny cache cannot set that much aside, so
+// there the store may exceed its share while such a transaction runs.
 constexpr uint64_t kVersionShare = 32;
 constexpr uint64_t kMinVersionBytes = 128 << 10, kMaxVersionBytes = 1 << 30;
 constexpr uint64_t kMinVersionBound = 512 << 10;
-// Every user may latch a path and its siblings at once; with fewer frames fixes begin to fail.
+// Every user may latch a path and its siblings at once. With fewer frames fixes begin to fail.
 constexpr uint32_t kMinFrames = 64;
 
 uint64_t PhysicalMemory() {
@@ -29,7 +29,7 @@ uint64_t PhysicalMemory() {
 }  // namespace
 
 uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size) {
-  constexpr uint64_t kPagesPerHalf = 4;  // three, and what goes with them
+  constexpr uint64_t kPagesPerHalf = 4;  // three of a split, and what goes with them
   constexpr uint64_t kStep = 64 << 10, kMost = 8 << 20;
   const uint64_t share = cache_bytes / 32 / kStep * kStep;
   const uint64_t least =
@@ -57,7 +57,7 @@ absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, 
   constexpr uint64_t kMostFrames = PageState::kMaxFrames;
   plan.frames =
       static_cast<uint32_t>(std::min((cache_bytes - plan.reserved_bytes) / per_frame, kMostFrames));
-  // Address space only: frames beyond the current number take no memory.
+  // This is address space only: frames beyond the current number take no memory.
   plan.max_frames = static_cast<uint32_t>(
       std::clamp<uint64_t>(PhysicalMemory() / page_size, plan.frames, kMostFrames));
   return plan;

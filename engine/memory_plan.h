@@ -1,5 +1,5 @@
-// How one memory number, Options::cache_bytes, is divided: what the maps and the fixed parts need
-// comes first, frames get the rest.
+// The division of one memory number, Options::cache_bytes: first what the maps and the fixed parts
+// need, then frames from the rest.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,20 +13,19 @@ namespace latchkey {
 
 struct MemoryPlan {
   uint32_t frames = 0;
-  uint32_t max_frames = 0;      ///< what a later SetCacheBytes may grow to
-  uint64_t reserved_bytes = 0;  ///< of cache_bytes, not for frames
-  uint64_t version_bytes = 0;   ///< of these, the bound of the version store
+  uint32_t max_frames = 0;      ///< the most frames that a later SetCacheBytes may ask for
+  uint64_t reserved_bytes = 0;  ///< part of cache_bytes that is not for frames
+  uint64_t version_bytes = 0;   ///< part of reserved_bytes: the bound of the version store
 };
 
-/// What of `cache_bytes` the write-ahead log gets for records that are not written yet, when its
-/// device has blocks of `logical_block` bytes: half of it holds the images of the three pages of a
-/// split.
+/// Part of `cache_bytes` for log records that are not written yet. `logical_block`: block size of
+/// the log's device, bytes. Half of the result holds the images of the three pages of a split.
 uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size);
 
 /// Divides `cache_bytes` for a database of `pages` page ids whose layout and log hold
 /// `store_bytes`.
-/// `version_bytes`: of the version store; 0 = a share.
-/// InvalidArgument, with the minimum, when what is left is below the fewest frames that work.
+/// `version_bytes`: bound of the version store; 0 = a share.
+/// InvalidArgument, with the minimum, if too few bytes for the smallest number of frames are left.
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes = 0);
 

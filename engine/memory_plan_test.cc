@@ -1,6 +1,9 @@
 // One memory number for a database from its creation on.
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,6 +54,47 @@ TEST_CASE("The least memory that a database can be created with is enough to rec
   std::string value;
   REQUIRE_OK((*db)->Get(**(*db)->OpenTree("tree", /*create=*/false), "key", &value));
   CHECK(value == "value");
+}
+
+// Resident memory of this process, bytes.
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Frames were planned as if the layout held no copies of pages, which it takes when it first
+// writes.
+TEST_CASE("A database that has written much holds no more memory than its cache_bytes") {
+  Options options;
+  options.techniques.layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  options.durability = GENERATE(Durability::kNone, Durability::kCommit);
+  CAPTURE(options.techniques.layout, static_cast<int>(options.durability));
+  options.cache_bytes = 48 << 20;
+  const auto db = OpenInMemory(options);
+  const Tree tree = TreeOrFail(*db, "tree");
+  const auto write = [&] {
+    for (int first = 0; first < 60'000; first += 500) {
+      WriteBatch batch;
+      for (int i = first; i < first + 500; ++i) {
+        batch.Put(tree, std::to_string(i * 7919 % 60'000), std::string(400, 'v'));
+      }
+      REQUIRE_OK(db->Write(batch));
+    }
+    const Statistics now = db->GetStatistics();
+    CHECK(now.memory_bytes <= now.cache_bytes);
+  };
+  write();
+  REQUIRE_OK(db->Checkpoint());  // the device is in memory, too, and is not to grow meanwhile
+  const uint64_t before = ResidentBytes();
+  REQUIRE_OK(db->SetCacheBytes(12 << 20));
+  // The frames go back to the system.
+  CHECK(ResidentBytes() + (16 << 20) < before);
+  write();
+  REQUIRE_OK(db->SetCacheBytes(16 << 20));
+  write();
+  REQUIRE_OK(db->Close());
 }
 
 // Half of the log's buffer was smaller than the images of a split of 64 KiB pages.

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "bufferpool/cleaning_controller.h"
 #include "bufferpool/page_cleaner.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/database_files.h"
 #include "engine/log/client_root.h"
 #include "engine/memory_plan.h"
-#include "layout/cleaning_policy.h"
 #include "layout/segment_store.h"
-#include "layout/separator.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/memory_device.h"
 #include "storage/page_format.h"
@@ -19,14 +16,12 @@
 namespace latchkey {
 namespace {
 
+constexpr uint32_t kMostLockWaitMs = 3'600'000;
 constexpr uint64_t kMinCheckpointLogBytes = 64 << 10;
 constexpr uint64_t kLeastDefaultCheckpointLogBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostDefaultCheckpointLogBytes = uint64_t{1} << 30;
 
-absl::Status ValidateTechniques(const Techniques& techniques) {
-  LATCHKEY_RETURN_IF_ERROR(NewSeparator(techniques.layout, ThreadRuntime()).status());
-  LATCHKEY_RETURN_IF_ERROR(NewCleaningPolicy(techniques.segment_cleaning).status());
-  LATCHKEY_RETURN_IF_ERROR(CanonicalCleaningController(techniques.cleaner).status());
+absl::Status CheckCleaners(const Techniques& techniques) {
   if (techniques.cleaners > PageCleaners::kMaxCleaners) {
     return InvalidArgument("{} page cleaners are too many: 0 to {}", techniques.cleaners,
                            PageCleaners::kMaxCleaners);
@@ -36,7 +31,7 @@ absl::Status ValidateTechniques(const Techniques& techniques) {
 
 bool IsLogged(const Options& options) { return options.durability != Durability::kNone; }
 
-// Of a plain NVMe drive: for databases that are to behave the same at every open.
+// Costs of a plain NVMe drive, for databases that must behave the same at every open.
 constexpr PageCosts kAssumedCosts{
     .page_write_ns = 20'000, .segment_write_ns = 4'000, .segment_read_ns = 4'000};
 
@@ -54,14 +49,14 @@ Protection ProtectionOf(TornWriteProtection protection) {
   return Protection::kDoublewrite;
 }
 
-SegmentStoreOptions StoreOptions(const Options& options, const DatabaseSizing& sizing,
+SegmentStoreOptions StoreOptions(const ResolvedOptions& options, const DatabaseSizing& sizing,
                                  const LogSink& log_sink) {
   const Techniques& techniques = options.techniques;
   SegmentStoreOptions store;
   store.mode = options.create_if_missing ? SegmentStoreOptions::Mode::kOpenOrCreate
                                          : SegmentStoreOptions::Mode::kOpen;
-  store.layout = techniques.layout;
-  store.segment_cleaning = techniques.segment_cleaning;
+  store.layout = options.choices.layout;
+  store.segment_cleaning = options.choices.segment_cleaning;
   store.space_utilization = techniques.space_utilization;
   store.page_size = options.page_size;
   store.segment_size = static_cast<uint32_t>(techniques.segment_size);
@@ -79,7 +74,7 @@ SegmentStoreOptions StoreOptions(const Options& options, const DatabaseSizing& s
   return store;
 }
 
-// Whether a database that was opened from `client_root` (empty: new) cannot do without its log.
+// Whether a database opened from `client_root` (empty = new) needs its log.
 absl::StatusOr<bool> NeedsLog(const std::vector<std::byte>& client_root) {
   if (client_root.empty()) return false;
   LATCHKEY_ASSIGN_OR_RETURN(const ClientRoot root, DecodeClientRoot(client_root));
@@ -87,8 +82,9 @@ absl::StatusOr<bool> NeedsLog(const std::vector<std::byte>& client_root) {
 }
 
 absl::StatusOr<OpenedStore> OpenPages(Runtime& runtime, std::unique_ptr<BlockDevice> data,
-                                      std::unique_ptr<BlockDevice> journal, const Options& options,
-                                      const DatabaseSizing& sizing, const LogSink& log_sink) {
+                                      std::unique_ptr<BlockDevice> journal,
+                                      const ResolvedOptions& options, const DatabaseSizing& sizing,
+                                      const LogSink& log_sink) {
   if (options.techniques.segment_size > UINT32_MAX) {
     return InvalidArgument("a segment size of {} bytes is too large",
                            options.techniques.segment_size);
@@ -106,9 +102,9 @@ absl::StatusOr<OpenedStore> OpenPages(Runtime& runtime, std::unique_ptr<BlockDev
   return result;
 }
 
-// Whatever the data file alone forbids, before another file is made beside it.
+// Makes the checks that need the data file alone, before another file is created beside it.
 absl::Status RefuseBeforeChanges(const DatabaseFiles& files, BlockDevice& data,
-                                 const Options& options, const std::string& path) {
+                                 const ResolvedOptions& options, const std::string& path) {
   if (!files.exists()) return absl::OkStatus();
   LATCHKEY_ASSIGN_OR_RETURN(const bool needs_journal,
                             CheckSegmentStore(data, StoreOptions(options, {}, nullptr)));
@@ -121,7 +117,8 @@ absl::Status RefuseBeforeChanges(const DatabaseFiles& files, BlockDevice& data,
 }
 
 absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
-                                      const Options& options, const LogSink& log_sink) {
+                                      const ResolvedOptions& options,
+                                      const DatabaseSizing& sizing, const LogSink& log_sink) {
   auto files = std::make_shared<DatabaseFiles>(runtime, path, log_sink);
   LATCHKEY_RETURN_IF_ERROR(files->Prepare(options.create_if_missing, options.error_if_exists));
   const bool logged = IsLogged(options);
@@ -133,8 +130,9 @@ absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
   }
   LATCHKEY_ASSIGN_OR_RETURN(
       OpenedStore opened,
-      OpenPages(runtime, std::move(data), std::move(journal), options, {}, log_sink));
+      OpenPages(runtime, std::move(data), std::move(journal), options, sizing, log_sink));
   opened.finish_opening = [files] { return files->FinishOpening(); };
+  LATCHKEY_ASSIGN_OR_RETURN(opened.spill_device, files->OpenSpill());
   if (!logged) return opened;
   LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
   if (needs_log && !files->has_log()) {
@@ -149,15 +147,19 @@ absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
 
 }  // namespace
 
-absl::Status ValidateOptions(const Options& options) {
+absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
   if (options.page_size != 0 && !IsValidPageSize(options.page_size)) {
     return InvalidArgument("page size {}: a power of two from {} to {}, or 0 for the default",
                            options.page_size, kMinPageSize, kMaxPageSize);
   }
-  LATCHKEY_RETURN_IF_ERROR(ValidateTechniques(options.techniques));
+  LATCHKEY_ASSIGN_OR_RETURN(TechniqueChoices choices, ParseTechniques(options.techniques));
+  LATCHKEY_RETURN_IF_ERROR(CheckCleaners(options.techniques));
   if (options.group_commit_delay_ms < 1 || options.group_commit_delay_ms > 10'000) {
     return InvalidArgument("a group commit delay of {} ms: 1 to 10000",
                            options.group_commit_delay_ms);
+  }
+  if (options.lock_wait_ms < 1 || options.lock_wait_ms > kMostLockWaitMs) {
+    return InvalidArgument("a lock wait of {} ms: 1 to {}", options.lock_wait_ms, kMostLockWaitMs);
   }
   if (options.torn_write_protection == TornWriteProtection::kImages && !IsLogged(options)) {
     return InvalidArgument(
@@ -172,10 +174,11 @@ absl::Status ValidateOptions(const Options& options) {
   LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
                             PlanMemory(options.cache_bytes, page_size, /*pages=*/0,
                                        /*store_bytes=*/0));
-  return MakeFixPolicy(ThreadRuntime(), options.techniques.replacement,
-                       options.techniques.synchronization, plan.frames, plan.frames,
-                       options.techniques.seed)
-      .status();
+  LATCHKEY_RETURN_IF_ERROR(MakeFixPolicy(ThreadRuntime(), choices.replacement,
+                                         choices.synchronization, plan.frames, plan.frames,
+                                         options.techniques.seed)
+                               .status());
+  return ResolvedOptions{options, std::move(choices)};
 }
 
 uint64_t CheckpointLogBytes(const Options& options) {
@@ -184,12 +187,18 @@ uint64_t CheckpointLogBytes(const Options& options) {
                     kMostDefaultCheckpointLogBytes);
 }
 
+uint64_t SnapshotSpillBytes(const Options& options) {
+  if (options.snapshot_spill_bytes != 0) return options.snapshot_spill_bytes;
+  return std::max<uint64_t>(16 * options.cache_bytes, uint64_t{1} << 30);
+}
+
 absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devices,
-                                          const Options& options, const LogSink& log_sink) {
+                                          const ResolvedOptions& options, const LogSink& log_sink) {
   LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened,
                             OpenPages(runtime, std::move(devices.data),
                                       IsLogged(options) ? std::move(devices.journal) : nullptr,
                                       options, devices.sizing, log_sink));
+  opened.spill_device = std::move(devices.spill);
   if (!IsLogged(options)) return opened;
   LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
   if (needs_log && devices.log->geometry().size_bytes == 0) {
@@ -202,10 +211,13 @@ absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devi
 }
 
 absl::StatusOr<OpenedStore> OpenStore(Runtime& runtime, const std::string& path,
-                                      const Options& options, const LogSink& log_sink) {
-  if (!options.in_memory_device) return OpenFiles(runtime, path, options, log_sink);
+                                      const ResolvedOptions& options, const LogSink& log_sink,
+                                      const DatabaseSizing& sizing) {
+  if (!options.in_memory_device) return OpenFiles(runtime, path, options, sizing, log_sink);
   DatabaseDevices devices;
   LATCHKEY_ASSIGN_OR_RETURN(devices.data, MemoryDevice::Create(runtime, {.name = path}));
+  LATCHKEY_ASSIGN_OR_RETURN(devices.spill,
+                            MemoryDevice::Create(runtime, {.name = path + ".spill"}));
   if (IsLogged(options)) {
     LATCHKEY_ASSIGN_OR_RETURN(devices.log, MemoryDevice::Create(runtime, {.name = path + ".log"}));
     LATCHKEY_ASSIGN_OR_RETURN(devices.journal,

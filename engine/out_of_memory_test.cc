@@ -1,4 +1,4 @@
-// What the public calls do when memory runs out: each allocation of a short life fails in turn,
+// The public calls when memory runs out: each allocation of a short life fails in turn,
 // once or from then on, and nothing that was acknowledged is lost (RELIABILITY.md 2, "malloc
 // failure"). The campaign "faults --kind=memory" looks below them, in all layouts and many more
 // situations.

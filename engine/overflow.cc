@@ -102,8 +102,8 @@ absl::Status OverflowStore::WriteListPage(std::string_view part, PageId next, Lo
   return absl::OkStatus();
 }
 
-// Back to front, so that every list page knows its successor when it is written: the chain begins
-// at the page that is written last.
+// Writes back to front, so that each list page knows its successor when it is written. The chain
+// begins at the page that is written last.
 absl::Status OverflowStore::WritePages(std::string_view value, LogTxn* txn,
                                        std::vector<PageId>* written) {
   const size_t per_list = ListedPages() * DataPayload();
@@ -119,7 +119,7 @@ absl::Status OverflowStore::WritePages(std::string_view value, LogTxn* txn,
 
 absl::StatusOr<OverflowReference> OverflowStore::Write(std::string_view value, LogTxn* txn) {
   LATCHKEY_CHECK(log_ == nullptr || txn != nullptr);
-  // Memory for all of them now: what was written can then be given back without any.
+  // Takes the memory for all page ids now, so that the pages can be freed without any.
   std::vector<PageId> written;
   const size_t data_pages = (value.size() + DataPayload() - 1) / DataPayload();
   written.reserve(data_pages + data_pages / ListedPages() + 2);
@@ -128,7 +128,7 @@ absl::StatusOr<OverflowReference> OverflowStore::Write(std::string_view value, L
     const Reference reference{Raw(written.back()), value.size()};
     return OverflowReference({reinterpret_cast<const char*>(&reference), sizeof(reference)});
   }
-  // Nothing refers to them yet: any order will do.
+  // No record refers to these pages yet, so they may be freed in any order.
   for (std::span<const PageId> rest = written; !rest.empty();) {
     const size_t count = std::min(rest.size(), ListedPages());
     FreePages(txn, kInvalidPageId, rest.first(count)).IgnoreError();
@@ -164,7 +164,7 @@ absl::Status OverflowStore::ReadList(PageId page, ListPage* list) {
 absl::Status OverflowStore::Read(std::string_view reference_bytes, std::string* value) {
   LATCHKEY_ASSIGN_OR_RETURN(const Reference reference, Decode(reference_bytes));
   value->clear();
-  // No more than there can be, whatever a damaged reference says.
+  // Bounded by what the store can hold, because a damaged reference may name any size.
   value->reserve(std::min(reference.size, pool_.store().page_id_limit() * pool_.page_size()));
   ListPage list;
   size_t lists = 0;
@@ -206,12 +206,12 @@ absl::Status OverflowStore::VisitPages(std::string_view reference_bytes,
   return absl::OkStatus();
 }
 
-// Logs that `pages` go, and gives them back: all of them, or none, when memory runs out before.
+// Logs that `pages` are freed, and frees them: all of them, or none if memory runs out first.
 absl::Status OverflowStore::FreePages(LogTxn* txn, PageId chain, std::span<const PageId> pages) {
-  PoolActor& actor = pool_.Here();  // from here on nothing takes memory but the log
+  PoolActor& actor = pool_.Here();  // from here on only the log takes memory
   LogSpace space;
   if (log_ != nullptr) {
-    // A transaction has set space aside for the pages that it wrote.
+    // A transaction has reserved space for the pages that it wrote.
     if (txn == nullptr) LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/true, &space));
     log_->LogFree(txn, space, chain, pages);
   }
@@ -219,7 +219,7 @@ absl::Status OverflowStore::FreePages(LogTxn* txn, PageId chain, std::span<const
   return absl::OkStatus();
 }
 
-// Cuts the chain behind list page `before`: `pages`, all that follows, go.
+// Cuts the chain behind list page `before` and frees `pages`, which are all pages behind it.
 absl::Status OverflowStore::FreeTail(LogTxn* txn, PageId before, const std::vector<PageId>& pages) {
   PoolActor& actor = pool_.Here();  // as in FreePages
   LogSpace space;
@@ -259,7 +259,7 @@ absl::Status OverflowStore::FreeWaiting() {
 
 absl::Status OverflowStore::Free(std::string_view reference_bytes, LogTxn* txn) {
   LATCHKEY_ASSIGN_OR_RETURN(const Reference reference, Decode(reference_bytes));
-  std::vector<std::vector<PageId>> groups;  // each list page, then what it lists
+  std::vector<std::vector<PageId>> groups;  // each list page, followed by its data pages
   ListPage list;
   for (PageId page{reference.first_page}; page != kInvalidPageId; page = list.next) {
     if (IsEndless(groups.size() + 1)) return Damaged(page, "the chain has no end");
@@ -270,7 +270,7 @@ absl::Status OverflowStore::Free(std::string_view reference_bytes, LogTxn* txn) 
   for (; log_ != nullptr && groups.size() > 1; groups.pop_back()) {
     LATCHKEY_RETURN_IF_ERROR(FreeTail(txn, groups[groups.size() - 2].front(), groups.back()));
   }
-  // Without a log all of it, after what takes memory.
+  // Without a log: frees all of it, after every step that takes memory.
   for (; !groups.empty(); groups.pop_back()) {
     LATCHKEY_RETURN_IF_ERROR(FreePages(txn, groups.back().front(), groups.back()));
   }

@@ -10,16 +10,16 @@
 //              48  8*n  data page ids   or the payload
 //   Data pages hold a PageHeader and nothing but payload.
 //
-// A value of up to (page size - 48) bytes takes one page. Larger ones list their data pages, so
-// that a reader knows all of them at once and can have many reads in flight.
+// A value of up to (page size - 48) bytes takes one page. Larger ones list their data pages. A
+// reader so knows all of them at once and can have many reads in flight.
 //
-// Chains are immutable: an update writes a new one. The version store decides when the old one
-// goes.
+// Chains are immutable: an update writes a new one. The version store decides when the old one is
+// freed.
 //
-// With a log, a chain belongs to the transaction that writes it until that commits: it logs the
-// allocation of each page before its image, and its rollback frees them. A chain goes from its end
-// towards its beginning, one list page with what it lists in one atomic change, the first page
-// last: what a crash leaves of it is a chain still.
+// With a log, a chain belongs to the transaction that writes it until that transaction commits. The
+// transaction logs the allocation of each page before its image, and its rollback frees the pages.
+// A chain is freed from its end to its beginning, one list page with its data pages in one atomic
+// change, the first page last. So the rest that a crash leaves is still a chain.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -40,7 +40,7 @@
 
 namespace latchkey {
 
-/// What stands in a leaf for a chain; needs no memory of its own.
+/// The bytes in a leaf that refer to a chain. Takes no memory of its own.
 class OverflowReference {
  public:
   OverflowReference() = default;
@@ -58,29 +58,30 @@ class OverflowReference {
   bool is_set_ = false;
 };
 
-/// Thread-safe; a chain is written by one actor and read by many.
+/// Thread-safe. One actor writes a chain, many may read it.
 class OverflowStore {
  public:
   explicit OverflowStore(BufferPool& pool, EngineLog* log = nullptr) : pool_(pool), log_(log) {
     waiting_.reserve(kMostWaiting);
   }
 
-  /// Writes `value` to a new chain and returns the reference to it. On an error nothing is left
-  /// behind. `txn`: whose chain it is; REQUIRES, with a log: it has an id.
+  /// Writes `value` to a new chain and returns the reference to it. An error leaves no pages
+  /// behind. `txn`: the owner of the chain. REQUIRES, with a log: it has an id.
   absl::StatusOr<OverflowReference> Write(std::string_view value, LogTxn* txn = nullptr);
-  /// Replaces *value by what `reference` refers to.
+  /// Replaces *value by the value that `reference` refers to.
   absl::Status Read(std::string_view reference, std::string* value);
-  /// `txn`: which has written the chain and not ended; nullptr: nobody needs it any more. When it
-  /// fails for want of memory it may be called again: without a log nothing has been freed then,
-  /// with one what is left is a chain still.
+  /// Frees a chain. `txn`: the unfinished transaction that wrote it; nullptr = no transaction or
+  /// snapshot needs it any more. If memory runs out, the caller may call again: without a log
+  /// nothing has been freed by then; with a log the rest is still a chain.
   absl::Status Free(std::string_view reference, LogTxn* txn = nullptr);
-  /// Keeps a chain that nobody needs and that there was no memory to free, for FreeWaiting: needs
-  /// none itself. False: kMostWaiting wait already, and its pages stay lost while the file lives.
+  /// Keeps an unneeded chain that could not be freed for lack of memory until FreeWaiting. Takes no
+  /// memory. False: kMostWaiting chains wait already. The pages of this one then stay lost as long
+  /// as the file exists.
   bool FreeLater(std::string_view reference);
   static constexpr size_t kMostWaiting = 256;
-  /// Frees the chains that wait. OutOfMemory: some wait still.
+  /// Frees the waiting chains. OutOfMemory: some still wait.
   absl::Status FreeWaiting();
-  /// Tells every page of the chain.
+  /// Calls `visit` for every page of the chain.
   absl::Status VisitPages(std::string_view reference,
                           absl::FunctionRef<absl::Status(PageId)> visit);
 

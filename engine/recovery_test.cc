@@ -351,7 +351,7 @@ TEST_CASE("After a crash the statistics say what recovery did, after a clean clo
   REQUIRE_OK((*db)->Close());
 }
 
-// What a crash leaves of a database with `records` records of 100 bytes, none of them
+// The disks after a crash of a database with `records` records of 100 bytes, none of them
 // checkpointed.
 CrashImages CrashWithoutCheckpoint(int records) {
   CrashGroup group(ThreadRuntime());

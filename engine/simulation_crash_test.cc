@@ -57,7 +57,7 @@ std::string AccountValue(int64_t balance) {
   return std::to_string(balance) + " " + std::string(100 + static_cast<size_t>(balance % 50), 'v');
 }
 
-// What a teller asked for and was told, and how much had happened to the disks by then.
+// A teller's request and its answer, and the number of disk events by then.
 struct Mark {
   uint64_t position;
   int teller;

@@ -67,7 +67,7 @@ std::unique_ptr<DatabaseImpl> OpenBank(SimulatedRuntime& runtime, const Scenario
       MemoryDevice::Create(runtime, {.capacity_limit_bytes = uint64_t{64} << 20});
   REQUIRE(device.ok());
   SegmentStoreOptions store;
-  store.layout = scenario.layout;
+  store.layout = Layouts().Named(scenario.layout);
   store.segment_size = 64 << 10;
   store.reserve_bytes = 0;
   store.seed = scenario.simulation.seed;
@@ -81,7 +81,7 @@ std::unique_ptr<DatabaseImpl> OpenBank(SimulatedRuntime& runtime, const Scenario
   parts.store = std::move(opened->store);
   parts.client_root = std::move(opened->client_root);
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> db =
-      DatabaseImpl::OpenOver(runtime, std::move(parts), OptionsOf(scenario));
+      DatabaseImpl::OpenOver(runtime, std::move(parts), *ResolveOptions(OptionsOf(scenario)));
   INFO(db.status().message());
   REQUIRE(db.ok());
   return *std::move(db);

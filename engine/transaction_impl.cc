@@ -12,8 +12,8 @@
 namespace latchkey {
 namespace {
 
-// The keys that could not be restored stay locked, so this is not OutOfMemory(). Made when the
-// program starts.
+// Differs from OutOfMemory(), because the keys that could not be restored stay locked. Made when
+// the program starts.
 const absl::Status& NoMemoryForRollback() {
   static const auto* const status = new absl::Status(
       absl::StatusCode::kUnavailable,
@@ -37,12 +37,6 @@ RecordState RecordStateOf(OldState state) { return static_cast<RecordState>(stat
 static_assert(static_cast<int>(OldState::kOverflow) == static_cast<int>(RecordState::kOverflow) &&
               static_cast<int>(OldState::kGhost) == static_cast<int>(RecordState::kGhost));
 
-bool HasRoom(const LatchedNodeView& leaf, SlotPosition position, std::string_view key,
-             size_t size) {
-  if (!position.exact) return leaf.HasRoomFor(key, size);
-  return leaf.value_size(position.slot) + leaf.FreeBytes() >= size;
-}
-
 }  // namespace
 
 absl::Status ChangeLeaf(
@@ -54,7 +48,7 @@ absl::Status ChangeLeaf(
     LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(actor, key, &guard));
     const LatchedNodeView view(guard.data(), tree.page_size());
     const SlotPosition position = view.LowerBound(key);
-    if (HasRoom(view, position, key, value_size)) return change(guard, position);
+    if (view.HasRoomFor(position, key, value_size)) return change(guard, position);
     guard.Unfix();
     LATCHKEY_RETURN_IF_ERROR(
         tree.Split(actor, {.key = key, .value_size = value_size}, must_not_fail));
@@ -78,10 +72,10 @@ struct TransactionImpl::Write {
   TreeImpl& tree;
   std::string_view key;
   std::string_view stored;           // the value, or the reference to its overflow chain
-  RecordFlags flags = 0;             // of the record
+  RecordFlags flags = 0;             // flags of the record
   std::string* read = nullptr;       // kLock: receives the value
   OverflowReference read_reference;  // kLock: the value is behind this overflow reference
-  OverflowReference replaced_chain;  // an overflow chain of our own that this write replaced
+  OverflowReference replaced_chain;  // own overflow chain that this write replaced
 };
 
 absl::Status TransactionImpl::CheckKey(std::string_view key) {
@@ -92,6 +86,10 @@ absl::Status TransactionImpl::CheckKey(std::string_view key) {
 
 absl::Status TransactionImpl::CheckActive() const {
   if (txn_.active()) return absl::OkStatus();
+  if (was_closed_) {
+    return absl::FailedPreconditionError(
+        "the transaction is over: its database was closed while it ran, which rolled it back");
+  }
   return absl::FailedPreconditionError(
       "the transaction is over (committed, rolled back or aborted): begin another one");
 }
@@ -121,17 +119,22 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
   LATCHKEY_RETURN_IF_ERROR(CheckActive());
   LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
   PoolActor& actor = context_.pool.Here();
+  NoteUser(actor.index);
   const Snapshot& snapshot = context_.snapshots.ForReading(txn_);
   context_.versions.NoteRead(txn_, tree.id, key);
   for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
     KnownLeaf found;
-    LATCHKEY_ASSIGN_OR_RETURN(const bool was_known, FindRecord(actor, tree, key, &found));
+    const absl::StatusOr<bool> was_known = FindRecord(actor, tree, key, &found);
+    if (!was_known.ok()) return tree.is_dropped() ? tree.Dropped() : was_known.status();
     const SlotPosition position = found.position;
     const NodeView leaf(found.leaf.data(), tree.btree.page_size());
     RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
     if ((flags & kGhost) == 0) leaf.CopyValue(position.slot, value);
+    bool from_page = true;  // false = the result rests on the versions alone
     if (!snapshot.SeesAllOf(leaf.last_writer())) {
-      switch (context_.versions.Lookup(txn_, tree.id, key, &scratch_)) {
+      const Visible visible = context_.versions.Lookup(txn_, tree.id, key, &scratch_);
+      from_page = visible == Visible::kPage;
+      switch (visible) {
         case Visible::kPage:
           break;
         case Visible::kOld:
@@ -149,9 +152,11 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
           return AbortForAge();
       }
     }
-    if (!found.leaf.Validate()) continue;
+    const bool is_valid = found.leaf.Validate();
+    if (from_page && !is_valid) continue;
+    if (__builtin_expect(tree.is_dropped(), 0)) return tree.Dropped();  // may be another's leaf
     if (flags & kGhost) return NoSuchKey();
-    if (!was_known) known_leaves_.Remember(tree, key, found);
+    if (is_valid && !*was_known) known_leaves_.Remember(tree, key, found);
     if ((flags & kOverflow) == 0) return absl::OkStatus();
     scratch_.assign(*value);
     return ReadChain(scratch_, value);
@@ -160,6 +165,7 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
 
 absl::Status TransactionImpl::ReadChain(std::string_view reference, std::string* value) {
   {
+    if (LATCHKEY_CANARY("chain-read-unheld")) return context_.overflow.Read(reference, value);
     const SnapshotHold hold(txn_);
     if (hold.held()) return context_.overflow.Read(reference, value);
   }
@@ -213,11 +219,11 @@ absl::Status TransactionImpl::PutWith(Mode mode, TreeImpl& tree, std::string_vie
   write.stored = reference.view();
   write.flags = kOverflow;
   absl::Status done = CatchOutOfMemory([&] { return Run(write); });
-  // A rollback inside Run has freed it.
+  // If Run has rolled back, the rollback has freed the chain.
   if (!done.ok() && !unplaced_chain_.empty()) {
     const absl::Status freed =
         CatchOutOfMemory([&] { return context_.overflow.Free(reference.view(), ChainOwner()); });
-    if (IsOutOfMemory(freed)) return done;  // it stays, and the next call frees it
+    if (IsOutOfMemory(freed)) return done;  // the chain stays; the next call frees it
   }
   unplaced_chain_.clear();
   return done;
@@ -234,7 +240,7 @@ absl::Status TransactionImpl::FreeOwnChains() {
   return absl::OkStatus();
 }
 
-// The write is done and stays done: what it has replaced goes when there is memory for that.
+// The write stays done. The chain that it replaced is freed once there is memory.
 absl::Status TransactionImpl::FreeReplaced(const OverflowReference& chain) {
   const absl::Status freed =
       CatchOutOfMemory([&] { return context_.overflow.Free(chain.view(), ChainOwner()); });
@@ -260,7 +266,10 @@ absl::Status TransactionImpl::Run(Write& write) {
   if (absl::Status admitted = context_.versions.AdmitWrite(txn_); !admitted.ok()) {
     return absl::IsAborted(admitted) ? AbortFor(std::move(admitted)) : admitted;
   }
-  for (;;) {
+  if (std::find(trees_.begin(), trees_.end(), &write.tree) == trees_.end()) {
+    LATCHKEY_RETURN_IF_ERROR(EnterTree(write.tree));
+  }
+  for (Nanos deadline = 0;;) {
     if (log_ != nullptr && write.mode != Mode::kLock) {
       LATCHKEY_RETURN_IF_ERROR(log_->ReserveChange(log_txn_));
     }
@@ -275,7 +284,9 @@ absl::Status TransactionImpl::Run(Write& write) {
         if (write.replaced_chain.empty()) return absl::OkStatus();
         return FreeReplaced(write.replaced_chain);
       case Outcome::kWait:
-        if (absl::Status waited = context_.versions.WaitFor(txn_, owner); !waited.ok()) {
+        if (deadline == 0) deadline = context_.versions.WaitDeadline();
+        if (absl::Status waited = context_.versions.WaitFor(txn_, owner, deadline); !waited.ok()) {
+          is_vain_to_repeat_ = txn_.is_vain_to_repeat();
           return AbortFor(std::move(waited));
         }
         break;
@@ -290,6 +301,7 @@ absl::Status TransactionImpl::Run(Write& write) {
 absl::Status TransactionImpl::FixRecord(TreeImpl& tree, std::string_view key, ExclusiveGuard* leaf,
                                         SlotPosition* position) {
   PoolActor& actor = context_.pool.Here();
+  NoteUser(actor.index);
   const KnownLeaf* known = known_leaves_.Find(tree, key);
   if (known != nullptr && context_.pool.TryRefix(actor, known->leaf, leaf)) {
     *position = known->position;
@@ -319,21 +331,20 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
 
   const OldVersion old = OldVersionOf(leaf, position);
   const bool exists = old.state == OldState::kValue || old.state == OldState::kOverflow;
-  if (write.mode != Mode::kPut) txn_.NoteRead();  // the caller learns whether the key is there
+  if (write.mode != Mode::kPut) txn_.NoteRead();  // the result tells whether the key is there
   if ((write.mode == Mode::kInsert && exists) || (write.mode == Mode::kDelete && !exists)) {
-    context_.versions.NoteRead(txn_, write.tree.id, write.key);
+    if (!LATCHKEY_CANARY("failed-write-not-noted")) {
+      context_.versions.NoteRead(txn_, write.tree.id, write.key);
+    }
     return exists ? absl::AlreadyExistsError("the key is there") : NoSuchKey();
   }
   if (write.mode == Mode::kPut || write.mode == Mode::kInsert) {
-    if (!HasRoom(leaf, position, write.key, write.stored.size())) return Outcome::kSplit;
+    if (!leaf.HasRoomFor(position, write.key, write.stored.size())) return Outcome::kSplit;
   }
   const Change change = write.mode == Mode::kLock     ? Change::kLock
                         : write.mode == Mode::kDelete ? Change::kDelete
                                                       : Change::kPut;
-  if (std::find(trees_.begin(), trees_.end(), &write.tree) == trees_.end()) {
-    trees_.push_back(&write.tree);
-  }
-  // From here on nothing may fail: what takes memory is done before.
+  // Behind Install nothing may fail: every step that takes memory comes before it.
   const bool is_chain = old.state == OldState::kOverflow;
   EngineLog::SupersededChain superseded;
   if (is_chain && write.mode != Mode::kLock) {
@@ -344,7 +355,7 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
   const bool store_owns_old =
       context_.versions.Install(txn_, check, write.tree.id, write.key, old, change);
   if (write.mode == Mode::kLock) {
-    // The mark goes up as for a write: another writer must find the lock.
+    // Raised as for a write, so that another writer finds the lock.
     if (mark < txn_.id()) {
       if (log_ != nullptr) log_->LogMark(guard);
       NodeEditor(guard.Mutable(), btree.page_size()).set_last_writer(txn_.id());
@@ -370,7 +381,7 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
 }
 
 void TransactionImpl::Apply(Write& write, NodeEditor leaf, SlotPosition position) {
-  // A ghost keeps its key only: the value is in the version store for those who need it.
+  // A ghost keeps only its key. Snapshots that need the value find it in the version store.
   const bool done = position.exact
                         ? leaf.ReplaceValue(position.slot, write.stored, write.flags)
                         : leaf.Insert(position.slot, write.key, write.stored, write.flags);
@@ -401,7 +412,7 @@ void TransactionImpl::LogWrite(const Write& write, ExclusiveGuard& leaf, const O
                    .before = RecordStateOf(old.state),
                    .before_bytes = old.bytes},
                   leaf.Mutable());
-  // After the record: a checkpoint in between finds the transaction running.
+  // Noted after the record: a checkpoint in between finds the transaction running.
   if (store_owns_old && old.state == OldState::kOverflow) {
     log_->NoteSuperseded(log_txn_, std::move(superseded));
   }
@@ -427,6 +438,7 @@ void TransactionImpl::LogUndo(TreeImpl& tree, const Undo& undo, std::string_view
 
 absl::Status TransactionImpl::Commit() {
   LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  NoteUser(context_.pool.runtime().ActorIndex());
   if (absl::Status freed = FreeOwnChains(); IsOutOfMemory(freed)) return freed;
   if (log_ != nullptr && log_txn_.active()) {
     if (absl::Status writable = log_->CheckWritable(); !writable.ok()) {
@@ -444,7 +456,7 @@ absl::Status TransactionImpl::Commit() {
       [&] { log_->AwaitCommitBuffer(); });
   if (!done.ok()) return AbortFor(done.status());
   last_commit_ = *done;
-  trees_.clear();
+  LeaveTrees();
   if (log_ == nullptr) return absl::OkStatus();
   log_->ReleaseSpace(log_txn_);
   return log_->WaitDurable(commit);
@@ -452,44 +464,53 @@ absl::Status TransactionImpl::Commit() {
 
 absl::StatusOr<Savepoint> TransactionImpl::SetSavepoint() {
   LATCHKEY_RETURN_IF_ERROR(CheckWritable());
-  return Savepoint(context_.versions.SetSavepoint(txn_, log_txn_.last()));
+  return Savepoint(context_.versions.SetSavepoint(txn_, log_txn_.last()), DatabaseNumber());
 }
 
 absl::Status TransactionImpl::RollbackTo(const Savepoint& savepoint) {
   LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  if (savepoint.database_ != DatabaseNumber()) {
+    return absl::InvalidArgumentError(
+        "the Savepoint is empty or of another database: use one that SetSavepoint of this "
+        "transaction has returned");
+  }
+  NoteUser(context_.pool.runtime().ActorIndex());
   if (log_ != nullptr) log_->BeginUndo(log_txn_);
   absl::Status done = context_.versions.RollbackTo(
       txn_, savepoint.id_, [this](const Undo& undo) { return RestoreIn(undo); });
   ++writes_;
-  // It would belong to nobody after a commit; an abort leaves it to the next open.
+  // After a commit no transaction would own this chain. After an abort the next open frees it.
   if (done.ok()) done = chain_left_;
   return done.ok() || absl::IsInvalidArgument(done) ? done : AbortFor(std::move(done));
 }
 
 absl::Status TransactionImpl::Rollback() {
   if (!txn_.active()) return absl::OkStatus();
+  NoteUser(context_.pool.runtime().ActorIndex());
   if (log_ != nullptr) log_->BeginUndo(log_txn_);
   const absl::Status done = context_.versions.Rollback(
       txn_, [this](const Undo& undo) { return RestoreIn(undo); },
       [this](bool all_restored) { return EndRollback(all_restored); });
-  if (log_ == nullptr) FreeOwnChainsInRollback();  // of one that has written nothing but a chain
+  if (log_ == nullptr) FreeOwnChainsInRollback();  // of one that has written a chain only
   if (log_ != nullptr) log_->ReleaseSpace(log_txn_);
-  trees_.clear();
+  if (done.ok()) LeaveTrees();
+  trees_.clear();  // after a failure the keys in them stay locked
   ++writes_;
   const absl::Status left = std::exchange(chain_left_, absl::OkStatus());
   const bool only_chains = done.ok() || (absl::IsUnavailable(done) && done.message().empty());
+  if (log_ == nullptr && !only_chains) context_.holds_uncommitted = true;
   if (only_chains && !left.ok()) return left;
   return only_chains && !done.ok() ? NoMemoryForRollback() : done;
 }
 
-// A step of a rollback is not given up for lack of memory before others have had time to give some
-// back.
+// Repeats a step of a rollback for a while when memory runs out: other actors may free some in that
+// time.
 absl::Status TransactionImpl::AwaitMemoryFor(absl::FunctionRef<absl::Status()> step) {
   for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
     absl::Status done = CatchOutOfMemory(step);
     if (!IsOutOfMemory(done)) return done;
     if (backoff.attempts() < memory_patience_) continue;
-    memory_patience_ = 0;  // the next steps need not wait again
+    memory_patience_ = 0;  // the next steps do not wait again
     return NoMemoryForRollback();
   }
 }
@@ -502,7 +523,7 @@ absl::Status TransactionImpl::FreeInRollback(std::string_view chain) {
   if (chain.empty()) return absl::OkStatus();
   absl::Status freed = AwaitMemoryFor(
       [&] { return context_.overflow.Free(chain, log_ != nullptr ? &log_txn_ : nullptr); });
-  // Without a log the next open knows nothing of it.
+  // Without a log the next open does not know of this chain, so it waits in memory.
   const bool waits =
       log_ == nullptr && freed == NoMemoryForRollback() && context_.overflow.FreeLater(chain);
   return waits ? absl::OkStatus() : freed;
@@ -534,7 +555,8 @@ bool TransactionImpl::EndRollback(bool all_restored) {
       all_freed &= FreeInRollback(chain) != NoMemoryForRollback();
     });
   }
-  // A chain that is left over is freed by the undo of the next open, which an end would forbid.
+  // A chain that is left over is freed by the undo of the next open. An end record would prevent
+  // that undo.
   all_restored &= all_freed;
   if (all_restored) {
     log_->LogEnd(log_txn_);
@@ -552,7 +574,7 @@ absl::Status TransactionImpl::AbortFor(absl::Status why) {
 absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
   OverflowReference own_chain;
   const auto restore = [&](ExclusiveGuard& guard, SlotPosition position) {
-    LATCHKEY_CHECK(position.exact);  // our own write: nobody else may have removed it
+    LATCHKEY_CHECK(position.exact);  // our own write: no other transaction may remove it
     NodeEditor leaf(guard.Mutable(), tree.btree.page_size(), context_.pool.Here().scratch.get());
     const RecordFlags flags = leaf.flags(position.slot);
     if ((flags & kOverflow) && (flags & kGhost) == 0)
@@ -578,7 +600,7 @@ absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
   LATCHKEY_RETURN_IF_ERROR(ChangeLeaf(tree.btree, undo.key, undo.old.bytes.size(),
                                       /*must_not_fail=*/true, restore));
   if (own_chain.empty()) return absl::OkStatus();
-  // The record is restored, and must not be again.
+  // The record is restored; a second restore would be wrong. So a failure to free is only kept.
   if (absl::Status freed = FreeInRollback(own_chain.view()); !freed.ok() && chain_left_.ok()) {
     chain_left_ = std::move(freed);
   }

@@ -1,18 +1,20 @@
-// Transactions over trees: what a key's record in the leaf and its versions in memory say together.
+// Transactions over trees: the value of a key follows from its record in the leaf and its versions
+// in memory.
 //
 // A leaf holds the newest value of each of its keys, committed or not, and one mark: the newest
-// transaction that wrote in it. A reader whose snapshot sees all of that mark takes the leaf as it
-// is; only otherwise it asks the version store (engine/txn/README.md). Deleted keys stay as ghosts
-// until no snapshot needs them.
+// transaction that wrote in the leaf. If a reader's snapshot sees every transaction up to the mark,
+// the reader takes the records as they are. Otherwise it asks the version store
+// (engine/txn/README.md). A deleted key stays in its leaf as a ghost until no snapshot needs it.
 //
-// Lock order: leaf latch, then a bucket of the version store. Nobody waits for another transaction,
-// for I/O of an overflow chain or for a split while holding a leaf latch.
+// Lock order: leaf latch, then a bucket of the version store. A transaction holds no leaf latch
+// while it waits for another transaction, for I/O of an overflow chain or for a split.
 //
 // Thread-safety: a TransactionImpl belongs to one actor at a time.
 #pragma once
 
 #include <absl/status/status.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "engine/btree/node.h"
+#include "engine/database_identity.h"
 #include "engine/known_leaves.h"
 #include "engine/latchkey.h"
 #include "engine/log/engine_log.h"
@@ -32,28 +35,34 @@
 
 namespace latchkey {
 
-/// The parts of a database that transactions work with.
+/// The parts of a database that transactions use.
 struct TransactionContext {
   BufferPool& pool;
   SnapshotManager& snapshots;
   VersionStore& versions;
   OverflowStore& overflow;
-  EngineLog* log = nullptr;  ///< null: nothing is logged
+  EngineLog* log = nullptr;  ///< nullptr = nothing is logged
+  /// The database whose handles the public calls pass; nullptr = there are no handles.
+  const DatabaseIdentity* identity = nullptr;
+  /// Without a log: some pages hold changes of a transaction that could not be rolled back.
+  std::atomic<bool> holds_uncommitted = false;
 };
 
 class TransactionImpl {
  public:
   explicit TransactionImpl(TransactionContext& context) : context_(context), log_(context.log) {}
-  ~TransactionImpl() { Rollback().IgnoreError(); }
+  ~TransactionImpl() { EndUnfinished(); }
 
-  /// Starts the transaction (again, when the object is reused).
+  /// Starts the transaction. May be called again once it is over.
   absl::Status Begin(const BeginOptions& options = {}) {
     known_leaves_.Clear();
     last_written_ = {};
     memory_patience_ = kMemoryPatience;
     read_only_ = options.read_only;
-    LATCHKEY_RETURN_IF_ERROR(context_.snapshots.Begin(txn_));
-    // Who cannot write is serializable as it is: its place in the order is its snapshot's.
+    is_vain_to_repeat_ = false;
+    LATCHKEY_RETURN_IF_ERROR(context_.snapshots.Begin(txn_, this));
+    // A read-only transaction is serializable as it is: its place in the order is that of its
+    // snapshot.
     if (options.isolation == Isolation::kSerializable && !read_only_) {
       const OnException end([this] { context_.snapshots.End(txn_); });
       txn_.TrackReads();
@@ -61,6 +70,10 @@ class TransactionImpl {
     return absl::OkStatus();
   }
   bool active() const { return txn_.active(); }
+  /// Whether it was aborted for a reason that a repetition meets again: see Txn::is_vain_to_repeat.
+  bool is_vain_to_repeat() const { return is_vain_to_repeat_; }
+  /// Notes that the calling actor, whose index is `actor`, uses the transaction from now on.
+  void NoteUser(uint32_t actor) { VersionStore::NoteUser(txn_, actor); }
 
   absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
   absl::Status GetForUpdate(TreeImpl& tree, std::string_view key, std::string* value);
@@ -74,28 +87,51 @@ class TransactionImpl {
 
   /// Ends the transaction because its snapshot has expired. Returns Aborted.
   absl::Status AbortForAge() { return AbortFor(SnapshotTooOld()); }
-  /// The value behind an overflow reference that a read of this transaction has found; Aborted, and
-  /// the transaction is over, when the snapshot has expired.
+  /// Reads the value behind an overflow reference that a read of this transaction has found.
+  /// Aborted: the snapshot has expired, and the transaction is over.
   absl::Status ReadChain(std::string_view reference, std::string* value);
 
-  /// Puts the record of `undo.key` back to its old state: a step of a rollback.
+  /// A step of a rollback: puts the record of `undo.key` back to its old state.
   absl::Status Restore(TreeImpl& tree, const Undo& undo);
+
+  /// Rolls back a running transaction. In a child of the process that runs it, only forgets it.
+  void EndUnfinished();
+  /// For the close of the database, which this object may outlive. Rolls back; every later call
+  /// returns FailedPrecondition. REQUIRES: active().
+  absl::Status RollBackForClose();
+  /// As RollBackForClose, but rolls nothing back: for a database that is abandoned as it is.
+  void Disown();
 
   /// FailedPrecondition unless the transaction is running.
   absl::Status CheckActive() const;
+  /// Whether the transaction is running, in this process. If not, CheckUsable returns
+  /// FailedPrecondition.
+  bool is_usable() const {
+    return active() && (context_.identity == nullptr || !context_.identity->IsForeign());
+  }
+  absl::Status CheckUsable() const;
+  /// Whether the transaction may use `tree`. If not, Refuse() gives the reason.
+  bool CanUse(Tree tree) const { return active() && context_.identity->CanUse(tree); }
+  /// The tree that the handle names; nullptr = it cannot be used.
+  TreeImpl* Find(Tree tree) const {
+    return CanUse(tree) ? &DatabaseIdentity::ImplOf(tree) : nullptr;
+  }
+  absl::Status Refuse(Tree tree) const;
   TransactionContext& context() { return context_; }
   Txn& txn() { return txn_; }
-  /// Counts the writes so far: a cursor that sees it change looks again.
+  /// Number of writes so far. If it has changed since a cursor copied a leaf, the cursor copies it
+  /// again.
   uint64_t writes() const { return writes_; }
-  /// The place of the last commit of this object in the order of commits; 0: it wrote nothing.
+  /// The place of this object's last commit in the order of commits; 0 = it wrote nothing.
   CommitTs last_commit() const { return last_commit_; }
 
-  /// Brings the leaves of `count` keys in, with the reads of each level of all of them in flight
-  /// together. Asks the trees only now and then while everything turns out to be there.
+  /// Brings the leaves of `count` keys into the cache. On each tree level the reads for all keys
+  /// are in flight together. While all pages turn out to be resident, it descends the trees only
+  /// now and then.
   void Prefetch(size_t count,
                 absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
 
-  /// InvalidArgument when the key is longer than a tree takes.
+  /// InvalidArgument if the key is longer than a tree takes.
   static absl::Status CheckKey(std::string_view key);
 
  private:
@@ -103,6 +139,9 @@ class TransactionImpl {
   struct Write;
 
   absl::Status CheckWritable() const;
+  uint64_t DatabaseNumber() const {
+    return context_.identity == nullptr ? 0 : context_.identity->number();
+  }
   /// Restore for the tree that `undo` names.
   absl::Status RestoreIn(const Undo& undo);
   absl::Status TryRestoreIn(const Undo& undo);
@@ -111,19 +150,25 @@ class TransactionImpl {
   absl::Status FreeOwnChains();
   absl::Status FreeReplaced(const OverflowReference& chain);
   absl::Status FreeInRollback(std::string_view chain);
-  bool FreeOwnChainsInRollback();  // false: memory ran out
+  bool FreeOwnChainsInRollback();  // false = memory ran out
   absl::Status PutWith(Mode mode, TreeImpl& tree, std::string_view key, std::string_view value);
-  /// Runs `write` to its end: waits for other writers, makes room.
+  /// Runs `write` to its end: waits for other writers and makes room in the leaf.
   absl::Status Run(Write& write);
   enum class Outcome { kDone, kWait, kSplit };
-  /// One attempt with the leaf latched; `wait_for` tells whom to wait for.
+  /// One attempt with the leaf latched. kWait: `wait_for` names the writer to wait for.
   absl::StatusOr<Outcome> TryWrite(Write& write, WriterRef* wait_for);
+  /// Called before the descent for the first write in a tree. FailedPrecondition if it is being
+  /// dropped.
+  absl::Status EnterTree(TreeImpl& tree);
+  /// Called at the end of a transaction that holds no key in its trees any more.
+  void LeaveTrees();
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
-  /// the processor's cache, the misses of all keys overlapping each other. One key after the other
-  /// would wait for each of its own misses in turn.
+  /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
+  /// waited for alone.
   void WarmLeaves(PoolActor& actor, size_t count,
                   absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
-  /// Finds the leaf that covers `key` and the key's place in it. Returns whether it was known.
+  /// Finds the leaf that covers `key` and the key's position. Returns whether the leaf was a known
+  /// one.
   absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
                                   KnownLeaf* found);
   /// The same, with the leaf latched.
@@ -134,11 +179,12 @@ class TransactionImpl {
   void LogWrite(const Write& write, ExclusiveGuard& leaf, const OldVersion& old,
                 bool store_owns_old, EngineLog::SupersededChain superseded);
   void LogUndo(TreeImpl& tree, const Undo& undo, std::string_view own_chain, ExclusiveGuard& leaf);
-  /// Where this transaction's overflow chains are logged; nullptr: nowhere.
+  /// The logging transaction that owns this transaction's overflow chains; nullptr = nothing is
+  /// logged.
   LogTxn* ChainOwner();
-  /// The last step of a rollback; whether the keys may be given free.
+  /// The last step of a rollback. Returns whether its keys may be unlocked.
   bool EndRollback(bool all_restored);
-  /// Ends the transaction for `why` (Aborted and the like) and returns `why`.
+  /// Ends the transaction because of `why` (e.g. Aborted) and returns `why`.
   absl::Status AbortFor(absl::Status why);
 
   TransactionContext& context_;
@@ -146,17 +192,21 @@ class TransactionImpl {
   LogTxn log_txn_;
   Txn txn_;
   bool read_only_ = false;
+  bool was_closed_ = false;  // the database ended it
+  bool is_vain_to_repeat_ = false;
   uint64_t writes_ = 0;
   CommitTs last_commit_ = 0;
-  std::vector<TreeImpl*> trees_;  // written by this transaction, for its rollback
+  // The trees that this transaction may have written in. The slot lists the first of them
+  // (TxnSlot::kListedTrees); the others count this transaction (TreeImpl::CountWriter).
+  std::vector<TreeImpl*> trees_;
   std::string scratch_;
-  absl::Status chain_left_;  // why a rollback has not freed the chain of a record it restored
-  OverflowReference unplaced_chain_;  // written, but its reference is not in a leaf yet
-  std::vector<OverflowReference> replaced_chains_;  // own ones, for want of memory not freed yet
-  static constexpr uint32_t kMemoryPatience = 200;  // back-offs: with threads about 30 ms
+  absl::Status chain_left_;           // why a rollback has not freed the chain of a restored record
+  OverflowReference unplaced_chain_;  // written, but no leaf holds its reference yet
+  std::vector<OverflowReference> replaced_chains_;  // own, not freed for lack of memory
+  static constexpr uint32_t kMemoryPatience = 200;  // back-offs; about 30 ms with threads
   uint32_t memory_patience_ = kMemoryPatience;
   KnownLeaves known_leaves_;
-  // Many writes are next to the one before.
+  // Where the last write found its key: many writes are next to the one before.
   struct {
     const TreeImpl* tree = nullptr;
     DescentHint hint;
@@ -164,12 +214,12 @@ class TransactionImpl {
 };
 
 /// Splits until the record fits, then calls `change(leaf, position)` with the leaf latched and room
-/// for `value_size`: for changes outside transactions (catalogue, rollback). `must_not_fail`: as of
-/// TreeLog::Reserve.
+/// for `value_size` bytes. For changes outside transactions (catalogue, rollback). `must_not_fail`:
+/// as for TreeLog::Reserve.
 absl::Status ChangeLeaf(
     BTree& tree, std::string_view key, size_t value_size, bool must_not_fail,
     absl::FunctionRef<absl::Status(ExclusiveGuard& leaf, SlotPosition position)> change);
-/// As above, with an editor of the leaf: for trees without a log.
+/// As ChangeLeaf, with an editor of the leaf: for trees without a log.
 absl::Status ChangeRecord(
     BTree& tree, std::string_view key, size_t value_size,
     absl::FunctionRef<absl::Status(NodeEditor& leaf, SlotPosition position)> change);

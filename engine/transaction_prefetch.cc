@@ -1,5 +1,6 @@
-// Keys announced by a transaction: their pages come from the device together, or, when they are all
-// resident, from memory together; and where they were found is kept for the reads that follow.
+// Keys announced by a transaction. Their pages are read from the device together; if all are
+// resident, they are brought into the processor's cache together. The leaves found are kept for the
+// reads that follow.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -38,7 +39,7 @@ void TransactionImpl::WarmLeaves(
       const NodeView leaf(leaves[i].data(), context_.pool.page_size());
       positions[i] = leaf.LowerBound(key);
       leaf.PrefetchRecord(positions[i].slot);
-      // That the leaf has changed meanwhile is found out by whoever uses it.
+      // The user of the entry finds out whether the leaf has changed meanwhile.
       if (BTree::IsLeafPage(leaf) && ways[i].parent.Validate()) {
         known_leaves_.Announce(*tree, key, {leaves[i], positions[i]});
       }

@@ -1,11 +1,25 @@
-// What a Tree handle points at.
+// The object that Tree handles point at. It outlives its tree: the database keeps it, marked as
+// dropped, until it closes, so that calls can refuse handles to the tree by name.
+//
+// A tree may be dropped while actors hold handles to it and write through them. Neither side waits:
+//
+//   a writer   1. lists the tree (SnapshotManager::ListTree, or CountWriter)   2. is_dropped()?
+//   DropTree   1. BeginDrop()   2. is the tree listed, or its writers counted?   3. frees the pages
+//
+// Steps 1 and 2 of both are sequentially consistent, so at least one of the two sees the other and
+// gives up. A reader lists nothing: it checks is_dropped() after its read.
 #pragma once
 
+#include <absl/status/status.h>
+
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "engine/btree/tree.h"
 #include "storage/base/ids.h"
+#include "storage/base/status_macros.h"
 
 namespace latchkey {
 
@@ -18,6 +32,26 @@ class TreeImpl {
   const TreeId id;
   const std::string name;
   BTree btree;
+
+  /// Whether the tree is dropped, or DropTree may be about to drop it.
+  bool is_dropped() const { return dropped_.load(std::memory_order_seq_cst); }
+  /// The error of calls that use a dropped tree.
+  absl::Status Dropped() const {
+    return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                      "the tree \"{}\" is dropped: open it again to make a new one", name);
+  }
+  /// Marks the tree. False: another actor has marked it already.
+  bool BeginDrop() { return !dropped_.exchange(true, std::memory_order_seq_cst); }
+  /// Takes the mark back: the tree was not dropped.
+  void CancelDrop() { dropped_.store(false, std::memory_order_seq_cst); }
+
+  /// Adds `by` to the number of running transactions that write in the tree and do not list it.
+  void CountWriter(int by) { unlisted_writers_.fetch_add(by, std::memory_order_seq_cst); }
+  bool has_unlisted_writers() const { return unlisted_writers_.load() != 0; }
+
+ private:
+  std::atomic<bool> dropped_{false};
+  std::atomic<int> unlisted_writers_{0};
 };
 
 }  // namespace latchkey

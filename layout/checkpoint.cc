@@ -13,11 +13,11 @@
 namespace latchkey {
 namespace {
 
-// The first page of every segment of the chain begins its payload with the number of the next one.
+// The payload of the first page of each segment begins with the number of the chain's next segment.
 constexpr size_t kLinkBytes = 8;
 constexpr size_t kPayloadOffset = kPageHeaderSize;
 
-// Position of a page in the checkpoint: what it carries as its page id.
+// Position of a page in the checkpoint, which it carries as its page id.
 PageId PositionOf(const StoreGeometry& geometry, size_t segment_index, uint32_t page) {
   return PageId{segment_index * geometry.slots_per_segment + page};
 }

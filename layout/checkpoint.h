@@ -1,8 +1,8 @@
-// Checkpoint of page map and segment table: a chain of segments, each a run of sealed pages that
-// prove themselves (page id = position in the checkpoint, LSN = generation). See FORMAT.md.
+// Checkpoint of page map and segment table: a chain of segments, each a run of sealed pages. A page
+// of it carries its position in the checkpoint as page id and the generation as LSN. See FORMAT.md.
 //
-// Payload: one 8-byte word a page id, then one 8-byte entry a segment. The segments of the previous
-// checkpoint are given back only after the superblock that names the new one is durable.
+// Payload: one 8-byte word per page id, then one 8-byte entry per segment. The segments of the
+// previous checkpoint become free only after the superblock that names the new one is durable.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -28,12 +28,12 @@ struct SegmentEntry {
   static SegmentEntry Decode(uint64_t bits);
 };
 
-/// Writes 8-byte words through a segment buffer into the given segments, in their order.
+/// Writes 8-byte words through a segment buffer into the given segments, in the given order.
 class CheckpointWriter {
  public:
   CheckpointWriter(StoreCore& core, uint64_t generation, std::vector<SegmentId> segments);
   absl::Status Put(uint64_t word);
-  /// Writes what is left. REQUIRES: the last call.
+  /// Writes the rest of the buffer. REQUIRES: the last call.
   absl::Status Finish();
   /// Payload words that one segment takes.
   static uint64_t WordsPerSegment(const StoreGeometry& geometry);
@@ -54,7 +54,7 @@ class CheckpointWriter {
   uint64_t bytes_written_ = 0;
 };
 
-/// Reads them back, checking every page. DataLoss names what is wrong.
+/// Reads the words of a checkpoint back and checks every page. DataLoss names the damage.
 class CheckpointReader {
  public:
   CheckpointReader(StoreCore& core, uint64_t generation, uint64_t first_segment);

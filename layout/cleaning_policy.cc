@@ -1,12 +1,7 @@
 #include "layout/cleaning_policy.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
-
-#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
@@ -19,7 +14,7 @@ class Greedy : public CleaningPolicy {
   bool may_plug() const override { return false; }
 };
 
-/// Rosenblum and Ousterhout: space gained, times how long it will stay gained, per cost.
+/// Rosenblum and Ousterhout: free space gained, times the age of the data, per cost.
 class CostBenefit final : public Greedy {
  public:
   double Priority(double u, double age) const override { return (1 - u) * age / (1 + u); }
@@ -33,10 +28,10 @@ class HolePlugging final : public Greedy {
   bool may_plug() const override { return true; }
 };
 
-/// Chooses between cleaning and plugging by their cost in the steady state (LAYOUT_REFERENCE 6.9),
-/// and victims by the least expected decline of cleaning cost (MDC, Lomet and Luo): a segment that
-/// loses pages fast is left to lose more. Its rate is estimated from its own past; under uniform
-/// updates all rates are equal and this is greedy.
+/// Chooses between cleaning and plugging by their steady-state cost (LAYOUT_REFERENCE 6.9), and
+/// victims by minimum declining cost (MDC, Lomet and Luo): a segment that loses live pages fast is
+/// cleaned later. The rate of a segment is estimated from its own past. Under uniform updates all
+/// rates are equal, and the policy is greedy.
 class Adaptive final : public CleaningPolicy {
  public:
   double Priority(double u, double age) const override {
@@ -45,7 +40,7 @@ class Adaptive final : public CleaningPolicy {
   }
 
   CleaningMethod Choose(const CleaningSituation& s) override {
-    // Whatever the skew, the victims seen tell which u_d of uniform updates it amounts to.
+    // The utilisation of recent victims gives the u_d at which uniform updates would cost as much.
     double u_d = s.space_utilization;
     if (s.victim_utilization) {
       const double u = std::clamp(*s.victim_utilization, 0.01, 0.9999);
@@ -68,38 +63,26 @@ class Adaptive final : public CleaningPolicy {
   CleaningMethod method_ = CleaningMethod::kClean;
 };
 
-struct Entry {
-  std::string_view name;
-  std::unique_ptr<CleaningPolicy> (*make)();
-};
-
 template <typename Policy>
-std::unique_ptr<CleaningPolicy> Make() {
+std::unique_ptr<CleaningPolicy> Make(std::span<const double>) {
   return std::make_unique<Policy>();
 }
 
 // One line per policy.
-constexpr std::array<Entry, 4> kPolicies = {{
-    {"greedy", &Make<Greedy>},
-    {"cost-benefit", &Make<CostBenefit>},
-    {"hole-plugging", &Make<HolePlugging>},
-    {"adaptive", &Make<Adaptive>},
-}};
+constexpr CleaningPolicyInfo kPolicies[] = {
+    {{"greedy", "the emptiest segment first", {}}, Make<Greedy>},
+    {{"cost-benefit", "space gained, times how long it stays gained, per cost", {}},
+     Make<CostBenefit>},
+    {{"hole-plugging", "live pages of the emptiest plug the holes of the fullest", {}},
+     Make<HolePlugging>},
+    {{"adaptive", "cleaning or plugging by their cost in the steady state", {}}, Make<Adaptive>},
+};
 
 }  // namespace
 
-std::vector<std::string> CleaningPolicyNames() {
-  std::vector<std::string> names;
-  for (const Entry& entry : kPolicies) names.emplace_back(entry.name);
-  return names;
-}
-
-absl::StatusOr<std::unique_ptr<CleaningPolicy>> NewCleaningPolicy(std::string_view name) {
-  for (const Entry& entry : kPolicies) {
-    if (entry.name == name) return entry.make();
-  }
-  return InvalidArgument("unknown segment cleaning \"{}\": use one of {}", name,
-                         fmt::join(CleaningPolicyNames(), ", "));
+const Registry<CleaningPolicyInfo>& CleaningPolicies() {
+  static constexpr Registry<CleaningPolicyInfo> registry("segment cleaning", kPolicies);
+  return registry;
 }
 
 }  // namespace latchkey

@@ -27,7 +27,7 @@ bool FrameTable::CopyOut(const PageMap& map, PageId id, PageWord word, std::byte
   CopyFrame& frame = Frame(word.frame());
   frame.pins.fetch_add(1, std::memory_order_seq_cst);
   const bool current = map.Load(id) == word;
-  // `out` is a frame of the pool above, at which stale optimistic readers may still look.
+  // `out` is a frame of the pool above; optimistic readers with a stale version may still read it.
   if (current) RacyCopyIn(out, Memory(word.frame()), page_size_);
   frame.pins.fetch_sub(1, std::memory_order_release);
   return current;

@@ -1,10 +1,10 @@
-// Copy frames: page-sized memory that holds accepted writes until they are on the device, and from
-// which reads of such pages are served. They come in groups of contiguous frames (a segment buffer,
-// or the frames of one page writer) and are type-stable: a stale page word may always be followed.
+// Copy frames: page-sized memory that holds accepted writes until they are on the device. Reads of
+// such pages are served from it. Frames come in groups of contiguous frames (a segment buffer, or
+// the frames of one page writer). They are type-stable: a reader may always follow a stale word.
 //
-// A reader pins the frame, checks that the page's word still names it, copies, unpins. Whoever
-// takes the word away from a frame waits for its pins before using the memory again. Both sides use
-// sequentially consistent operations on pins and word, so at least one sees the other.
+// A reader pins the frame, checks that the page's word still names it, copies, unpins. The actor
+// that takes the word away from a frame waits for its pins before it uses the memory again. Both
+// use sequentially consistent operations on pins and word, so at least one sees the other.
 #pragma once
 
 #include <array>
@@ -24,23 +24,22 @@ class PageMap;
 
 struct CopyFrame {
   std::atomic<uint32_t> pins{0};
-  /// The word the page had when its newest copy on the device was current: what that copy's slot is
-  /// released by, and what a checkpoint records while the page is in memory.
+  /// The page's word as it was before the page came into memory. It names the slot to release once
+  /// this frame is written, and a checkpoint records it while the page is in memory.
   std::atomic<uint64_t> durable_word{0};
   PageId page = kInvalidPageId;  ///< kInvalidPageId: holds nothing worth writing
-  /// A lower bound of the write's ticket while it is not on the device; 0 otherwise.
+  /// A lower bound of the write's ticket until the write is on the device; then 0.
   std::atomic<uint64_t> ticket{0};
   uint32_t sequence = 0;
   SlotId target = kNoSlot;  ///< where it is being written
   bool moved = false;       ///< by the segment cleaner: the word does not name this frame
 };
 
-/// Someone who can push the writes of a group's frames to completion, called by others who wait for
-/// one of them.
+/// Pushes the writes of a group's frames to completion. Called by actors that wait for one of them.
 class WriteHelper {
  public:
   virtual ~WriteHelper() = default;
-  /// Starts what was not started and waits for at least one completion, if anything is in flight.
+  /// Starts all pending writes and waits for at least one completion, if any write is in flight.
   virtual void Help() = 0;
 };
 
@@ -53,10 +52,10 @@ struct FrameGroup {
   FrameIndex IndexOf(uint32_t frame) const { return FrameIndex{index * kMaxFrames + frame}; }
 
   const uint32_t index;
-  ReservedBuffer memory;  // a deep queue that is seldom full takes what it uses
+  ReservedBuffer memory;  // reserved: a deep queue takes only the memory that it has used
   std::vector<CopyFrame> frames;
-  /// Set when the frames are written one by one in place; a page in such a frame is not accepted
-  /// again before that write is done. nullptr for segment buffers.
+  /// Set when the frames are written one by one in place: the store accepts a page in such a frame
+  /// again only after that write is done. nullptr for segment buffers.
   WriteHelper* in_place_helper = nullptr;
 };
 
@@ -84,7 +83,7 @@ class FrameTable {
 
   /// Copies page `id` to `out` if its word still is `word`, which is kInMemory.
   bool CopyOut(const PageMap& map, PageId id, PageWord word, std::byte* out) const;
-  /// Waits until no reader copies from `frame`, whose page's word names it no more.
+  /// Waits until no reader copies from `frame`. REQUIRES: no page's word names the frame any more.
   void AwaitUnpinned(Runtime& runtime, FrameIndex frame) const;
 
   /// The least ticket of any frame, or UINT64_MAX.

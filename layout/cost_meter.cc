@@ -22,7 +22,7 @@ constexpr int kRounds = 5;
 constexpr uint32_t kDepth = 32;
 constexpr double kWeightOfNew = 0.3;
 
-// Nanoseconds per request of `count` requests of `length` bytes with up to `depth` in flight.
+// Nanoseconds per request: `count` requests of `length` bytes, up to `depth` in flight.
 absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoRequest::Op op,
                                     uint32_t count, uint32_t length, uint32_t depth,
                                     const std::function<uint64_t(uint32_t)>& offset_of) {
@@ -62,7 +62,7 @@ absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoReq
   return static_cast<double>(std::max<Nanos>(1, runtime.Now() - start)) / count;
 }
 
-// Busy time per unit of what was counted between two snapshots, if it was enough to judge by.
+// Busy time per unit between two snapshots; nullopt for fewer than `enough` units.
 std::optional<double> Rate(Nanos busy, uint64_t units, uint64_t enough) {
   if (units < enough || busy == 0) return std::nullopt;
   return static_cast<double>(busy) / static_cast<double>(units);
@@ -82,7 +82,7 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
   const auto next_large = [](uint32_t i) {
     return kHeaderAreaBytes + i * uint64_t{kLargeBytes} % kProbeBytes;
   };
-  // The least of several rounds: whatever else the machine does only ever adds time.
+  // The minimum of several rounds, because other load on the machine only adds time.
   double large = std::numeric_limits<double>::max(), write = large, read = large;
   using Op = IoRequest::Op;
   for (int round = 0; round < kRounds; ++round) {
@@ -127,7 +127,7 @@ CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, uint32_t page_
 void CostMeter::Sample(double copied_share) {
   const DeviceStats now = device_.stats();
   MutexLock lock(mutex_);
-  const auto delta = [&](IoClass c) {
+  const auto delta = [&](IoClass c) LATCHKEY_REQUIRES(mutex_) {
     return IoClassStats{now.of(c).requests - last_.of(c).requests,
                         now.of(c).bytes - last_.of(c).bytes, now.of(c).busy - last_.of(c).busy};
   };
@@ -138,7 +138,7 @@ void CostMeter::Sample(double copied_share) {
   const auto pages = [&](const IoClassStats& s) { return s.bytes / page_size_; };
   const auto pw = Rate(page_write.busy, pages(page_write), 256);
   const auto sw = Rate(segment_write.busy, pages(segment_write), 256);
-  // A live page read for cleaning is a page read like any other.
+  // Without enough reads by the cleaner, other page reads stand for them.
   auto sr = Rate(segment_read.busy, pages(segment_read), 256);
   if (!sr) sr = Rate(page_read.busy, pages(page_read), 256);
   if (!pw && !sw && !sr) return;  // keep the window open until it holds enough

@@ -1,5 +1,5 @@
-// Power failures at random calls of the devices, with every kind of damage, again and again on the
-// same store: what was flushed is found, and nothing but what was written.
+// Repeated power failures of one store, at random calls of the devices and with every kind of
+// damage. After each, every flushed page is found, and no page holds bytes that were not written.
 #include <catch2/catch.hpp>
 
 #include "layout/separator.h"
@@ -9,7 +9,7 @@ namespace latchkey {
 namespace {
 
 TEST_CASE("What was flushed survives power failures of every kind, at every layout and filling") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
   const double utilization = GENERATE(0.5, 0.8, 0.98);
   CAPTURE(layout, utilization);
   CrashingStore test(CrashOptions(layout, utilization), /*seed=*/5);
@@ -23,8 +23,8 @@ TEST_CASE("What was flushed survives power failures of every kind, at every layo
   CHECK(test.checked_pages() > 0);
 }
 
-// Power fails again within the first batches after each recovery: what was put back from an area
-// must be safe before that area is used again.
+// Power fails again within the first batches after each recovery: pages repaired from an area must
+// be durable before that area is reused.
 TEST_CASE("Pages written in place survive power failures in quick succession") {
   CrashingStore test(CrashOptions("overwrite", 0.8), /*seed=*/9);
   Rng rng(23);

@@ -1,4 +1,5 @@
-// Opening with a journal and without, damage to what recovery needs, and the bounds of the journal.
+// Opening with and without a journal, damage to the data that recovery needs, and the journal's
+// bounds.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -105,8 +106,8 @@ TEST_CASE("A cleanly closed store may change between crash-safe and not at every
   }
 }
 
-// In virtual time: the checkpoints come from the cleaner's actor, and how far the journal has grown
-// by then is a matter of how soon that runs. On threads it may run as late as it likes.
+// In virtual time, because the cleaner's actor takes the checkpoints: the journal grows until that
+// actor runs, and on threads it may run arbitrarily late.
 TEST_CASE("The last root is found after a crash, whatever the store checkpoints by itself") {
   SegmentStoreOptions options = TestOptions();
   options.journal_checkpoint_bytes = 4000;
@@ -121,7 +122,7 @@ TEST_CASE("The last root is found after a crash, whatever the store checkpoints 
     for (uint64_t i = 0; i < kPages; ++i) REQUIRE(opened->store->AllocatePage().ok());
     REQUIRE(opened->store->Checkpoint(std::as_bytes(std::span(root)), /*clean=*/false).ok());
     const uint64_t generation = ReadNewestSuperblock(*devices.data)->generation;
-    // In place only: nothing but the size of the journal asks for a checkpoint.
+    // In-place writes only: a checkpoint is due only because of the journal's size.
     for (uint64_t v = 1; ReadNewestSuperblock(*devices.data)->generation < generation + 3; ++v) {
       WriteAll(*opened->store, v);
       REQUIRE(opened->store->Flush().ok());
@@ -151,7 +152,7 @@ TEST_CASE("A torn page is put back from the doublewrite area, and that is report
     WriteAll(*opened->store, 2);  // over their slots
     REQUIRE(opened->store->Flush().ok());
   }
-  // Tear the slot of the page that comes last in the area of the last batch.
+  // Tear the slot of the last page in the area of the last batch.
   AlignedBuffer block(kDefaultPageSize);
   REQUIRE(devices.data->Read(DoublewriteOffset(0), block.span(), IoClass::kMeta).ok());
   PageHeader header;

@@ -1,4 +1,4 @@
-// What the doublewrite areas hold after a crash: pages that were about to be written in place.
+// Repair after a crash: the doublewrite areas hold the pages that were being written in place.
 #include <cstring>
 #include <map>
 
@@ -25,7 +25,7 @@ bool ProvesItself(const StoreCore& core, PageId id, const std::byte* page) {
   return VerifyPage(bytes, id, HeaderOf(page).write_sequence, core.database_id).ok();
 }
 
-// Notes the page if it is whole and no older than the map and than what was noted before.
+// Notes the page if it is sound and no older than the map's write and the one noted before.
 void Consider(const StoreCore& core, const std::byte* page, PagesInArea& pages) {
   const PageHeader header = HeaderOf(page);
   const PageId id{header.page_id};
@@ -38,8 +38,8 @@ void Consider(const StoreCore& core, const std::byte* page, PagesInArea& pages) 
   }
 }
 
-// Whether `page` notes how far the log reached, since the newest superblock: an older note may be
-// of a log that was begun anew with that.
+// Whether `page` is a note of the log reach that belongs to the newest superblock. An older note
+// may speak of an earlier log.
 bool IsLogReach(const StoreCore& core, const std::byte* page) {
   const PageHeader header = HeaderOf(page);
   return static_cast<PageType>(header.page_type) == PageType::kLogReach &&
@@ -47,7 +47,7 @@ bool IsLogReach(const StoreCore& core, const std::byte* page) {
          ProvesItself(core, kInvalidPageId, page);
 }
 
-// Puts the page into its slot unless that holds this write, or a later one, already.
+// Writes the page to its slot, unless the slot holds this write or a later one.
 absl::Status Repair(StoreCore& core, PageId id, const std::byte* page, AlignedBuffer& slot_page,
                     bool* wrote) {
   const PageWord word = core.map.Load(id);

@@ -68,7 +68,7 @@ bool Doublewriter::Write(PageId page, const std::byte* data, PageWord current) {
         accepted = true;
       }
     }
-    // Full: whoever fills a batch writes it; whoever finds none to fill waits for that.
+    // The thread that fills a batch writes it. A thread that finds no open batch waits for that.
     Flush();
     if (accepted) return true;
   }
@@ -100,7 +100,7 @@ void Doublewriter::Flush() {
 }
 
 void Doublewriter::Help() {
-  // A batch that others still fill is not cut short for a page of the one under way.
+  // If a batch is being written, wait for it, and leave the batch being filled to fill further.
   if (io_mutex_.TryLock()) {
     WriteOpenBatch();
   } else {
@@ -112,11 +112,11 @@ void Doublewriter::Help() {
 void Doublewriter::WriteOpenBatch() {
   Batch* batch = CloseBatch();
   if (batch == nullptr) return;
-  const absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
+  const absl::Status status = CatchOutOfMemory([&]() LATCHKEY_REQUIRES(io_mutex_) -> absl::Status {
     if (!LATCHKEY_CANARY("no-torn-page-protection")) {
       LATCHKEY_RETURN_IF_ERROR(WriteToArea(*batch));
     }
-    // Makes the area durable, and whatever the batch before wrote in place.
+    // Makes the area durable, and the in-place writes of the previous batch.
     if (!LATCHKEY_CANARY("doublewrite-without-sync")) {
       LATCHKEY_RETURN_IF_ERROR(core_.device.Sync());
     }
@@ -149,7 +149,7 @@ absl::Status Doublewriter::WriteToArea(const Batch& batch) {
   });
 }
 
-// Nobody reads or fills the frames behind the last page while the batch is closed.
+// While the batch is closed, no thread reads or fills the frames behind its last page.
 void Doublewriter::NoteLogReach(const Batch& batch) {
   const size_t page_size = core_.geometry.page_size;
   const std::span<std::byte> note(batch.group->memory.data() + batch.filled * page_size, page_size);

@@ -1,19 +1,19 @@
-// The doublewriter: writes over a page's present slot, which a crash could tear, go to an area in
-// the header of the file first (RELIABILITY.md 4.3). Pages gather in a batch, whoever waits; a full
-// batch, or one that somebody cannot wait for, is written to the area with one request, synced, and
-// then written to the pages' places.
+// The doublewriter: a crash could tear a write over a page's present slot, so the page first goes
+// to an area in the header of the file (RELIABILITY.md 4.3). Pages gather in a batch. When the
+// batch is full, or a caller flushes, the batch is written to the area with one request, synced,
+// and then its pages are written to their slots.
 //
-// There are two areas, taken in turns, and two batches in memory, one filled while the other is
-// written. The sync of a batch comes after the writes to place of the batch before, and makes these
-// durable as well: so the area of a batch is used again only when its pages are safe in place, at
-// one sync a batch.
+// Two areas take turns, and so do two batches in memory: one is filled while the other is written.
+// The sync of a batch comes after the previous batch was written to its slots, and makes those
+// writes durable too. So an area is reused only when its pages are durable in their slots, at the
+// cost of one sync per batch.
 //
-// Behind the pages of a batch, in the same request, goes a note of how far the log above reached:
-// so it is durable before any of them is in its place, where only the log tells that they are newer
-// than what the map knows.
+// Each batch ends with a note of the log reach, written in the same request. It is therefore
+// durable before any page of the batch is in its slot. The map does not know yet that these pages
+// are newer; the note tells an open after a crash how far the log must reach to cover them.
 //
-// A page in the area needs no record of where it belongs: it names its id and its write, and the
-// map tells where the newest durable copy of that id has to be.
+// A page in the area does not record its slot: it carries its id and write sequence, and the map
+// names the slot of that id.
 #pragma once
 
 #include <absl/status/status.h>
@@ -28,61 +28,64 @@
 
 namespace latchkey {
 
-/// Thread-safe. Memory and I/O queue are taken at the first write.
+/// Thread-safe. The first write allocates memory and I/O queue.
 class Doublewriter final : public WriteHelper {
  public:
   /// `batch_pages` below DoublewriteCapacity(page size).
   Doublewriter(StoreCore& core, uint32_t batch_pages);
 
-  /// Accepts `page`, whose word is `current`, to be written over its slot. False: nothing was done,
-  /// because the word has changed or the store is poisoned.
+  /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
+  /// `current` any more or the store is poisoned.
   bool Write(PageId page, const std::byte* data, PageWord current);
-  /// Accepts `page` if a copy of it waits in the batch that is being filled: takes its place.
+  /// Accepts `page` if the batch being filled holds a copy of it, and replaces that copy.
   bool Overtake(PageId page, const std::byte* data);
-  /// Returns once all that was accepted before is on the device.
+  /// Returns once every write accepted before the call is on the device.
   void Flush();
-  /// Waits for the batch that is being written; when there is none, writes the one being filled.
+  /// Waits for the batch that is being written. Without one, writes the batch being filled.
   void Help() override;
   uint32_t batch_pages() const { return batch_pages_; }
-  /// Pages of an area that a full batch takes.
+  /// Pages of the area that a full batch takes, its note included.
   uint32_t area_pages() const { return batch_pages_ + 1; }
 
  private:
   struct Batch {
     FrameGroup* group = nullptr;
     uint32_t filled = 0;
-    bool closed = false;  // being written; or for good, after a failure: pages are served from it
+    bool closed = false;  // being written; after a failure for good: pages are served from it
   };
 
-  Batch* OpenBatch();  // REQUIRES: mutex_
-  bool Prepare();      // REQUIRES: mutex_
-  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
-           PageWord current);                    // REQUIRES: mutex_
-  void WriteOpenBatch();                         // REQUIRES: io_mutex_
-  Batch* CloseBatch();                           // REQUIRES: io_mutex_
-  absl::Status WriteToArea(const Batch& batch);  // REQUIRES: io_mutex_
-  void NoteLogReach(const Batch& batch);         // REQUIRES: io_mutex_
-  absl::Status WriteToPlaces(Batch& batch);      // REQUIRES: io_mutex_
-  void Reopen(Batch& batch);                     // REQUIRES: io_mutex_
+  Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
+  // Makes the batches and what writes them. Not checked: until there is a batch nothing is written, so
+  // that mutex_ guards what is io_mutex_'s afterwards.
+  bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, PageWord current)
+      LATCHKEY_REQUIRES(mutex_);
+  void WriteOpenBatch() LATCHKEY_REQUIRES(io_mutex_);
+  Batch* CloseBatch() LATCHKEY_REQUIRES(io_mutex_);
+  absl::Status WriteToArea(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
+  void NoteLogReach(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
+  absl::Status WriteToPlaces(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
+  void Reopen(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
 
   StoreCore& core_;
   const uint32_t batch_pages_;
 
   Mutex io_mutex_;  // held while a batch is written; taken before mutex_
-  std::unique_ptr<IoQueue> queue_;
-  std::vector<IoRequest> requests_;
-  std::vector<IoRequest*> start_, done_;  // with room for all
-  int next_area_ = 0;
+  std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(io_mutex_);
+  std::vector<IoRequest> requests_ LATCHKEY_GUARDED_BY(io_mutex_);
+  std::vector<IoRequest*> start_ LATCHKEY_GUARDED_BY(io_mutex_), done_
+      LATCHKEY_GUARDED_BY(io_mutex_);  // with room for all
+  int next_area_ LATCHKEY_GUARDED_BY(io_mutex_) = 0;
 
-  Mutex mutex_;  // guards what follows; held for the copy of a page, never across I/O
+  Mutex mutex_;  // guards all below; held for the copy of a page, never across I/O
   std::array<Batch, 2> batches_;
-  int open_ = 0;
+  int open_ LATCHKEY_GUARDED_BY(mutex_) = 0;
 };
 
-/// Used only while a store is opened after a crash, when the map is restored: reads `area_pages`
-/// pages of each area, and where one is a later write than the map's, or than what is in its slot,
-/// or the slot is torn, puts it there. Syncs, so that the areas may be used again. Every repair is
-/// reported to the log sink. How far the log above reached when they were written goes to the core.
+/// Called only while a store is opened after a crash, once the map is restored. Reads `area_pages`
+/// pages of each area. Writes a page to its slot if it is a later write than the one in the slot,
+/// or if the slot is torn. Syncs, so that the areas may be reused. Reports every repair to the log
+/// sink, and the log reach noted in the areas to `core`.
 absl::Status RepairFromDoublewriteAreas(StoreCore& core, uint32_t area_pages);
 
 }  // namespace latchkey

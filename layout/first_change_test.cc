@@ -1,5 +1,5 @@
-// The first change of a store makes its map journal, which takes a while on a device. Whoever asked
-// for memory or statistics meanwhile went through a journal that had no device any more.
+// The first change of a store creates its map journal, which takes time on a device. A thread that
+// asked for memory or statistics meanwhile used a journal that had already given up its device.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <span>

@@ -1,7 +1,6 @@
-// A page that is written again while its write is being flushed: the flush has to make the newer
-// copy durable, for the older one is named by nothing once it is done. A checkpoint of the engine
-// relied on it, gave up the log before, and a crash behind it found the page as it had been long
-// before, or not at all.
+// A page is written again while its write is being flushed. The flush must make the newer copy
+// durable, because the map never names the older one. A checkpoint of the engine relied on the
+// flush and gave up the older log. After a crash the page then had a much older state, or none.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <span>

@@ -1,5 +1,5 @@
-// A map journal that has no room and cannot grow: checkpoints of the map take the place of its
-// rounds, so that the store stays writable and keeps its promises, whenever the power fails.
+// A map journal without room that cannot grow: checkpoints of the map take the place of rounds. The
+// store stays writable and crash-safe, whenever the power fails.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kPages = 400;
 constexpr uint64_t kLeastJournal = 4 * 8192;
 
-// Nothing but a lack of room asks for a checkpoint of the map.
+// The map is checkpointed only for lack of room.
 SegmentStoreOptions Options(const std::string& layout) {
   SegmentStoreOptions options = TestOptions(layout);
   options.journal_segment_bytes = 8192;
@@ -52,7 +52,7 @@ struct Store {
     REQUIRE(status.ok());
     versions[i] = version;
   }
-  // So many pages, some of them again and again: segments have to be cleaned.
+  // Enough pages, some rewritten many times, that segments must be cleaned.
   void WriteSome(uint64_t writes) {
     for (uint64_t n = 0; n < writes; ++n) {
       Write(rng.Below(rng.Below(2) == 0 ? kPages : kPages / 8), ++newest);
@@ -86,7 +86,7 @@ struct Store {
 };
 
 TEST_CASE("With a full journal pages are written, flushed, cleaned and found again") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
   CAPTURE(layout);
   Store s(layout);
   s.journal->most_bytes = 0;  // it stays as large as it is
@@ -107,7 +107,7 @@ TEST_CASE("A round that is larger than the whole journal becomes a checkpoint of
   Store s("overwrite");
   s.journal->most_bytes = 0;
   for (int round = 0; round < 5; ++round) {
-    // Twelve changes of each page, of 16 bytes: more than the journal has room for.
+    // Twelve changes of each page, 16 bytes each, are more than the journal holds.
     for (int n = 0; n < 12; ++n) {
       for (uint64_t i = 0; i < kPages; ++i) s.Write(i, ++s.newest);
     }
@@ -146,7 +146,7 @@ TEST_CASE("Once the journal can grow again rounds go on without checkpoints") {
 }
 
 TEST_CASE("What was flushed with a full journal survives power failures of every kind") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
   const double utilization = GENERATE(0.5, 0.98);
   CAPTURE(layout, utilization);
   SegmentStoreOptions options = CrashOptions(layout, utilization);
@@ -162,7 +162,7 @@ TEST_CASE("What was flushed with a full journal survives power failures of every
   CHECK(test.refusals() > 0);
 }
 
-// From the same beginning, so that each call of the devices between two rounds is the last one.
+// Runs from the same start, so that each device call between two rounds is once the last one.
 TEST_CASE("Power may fail at each step of a checkpoint that takes the place of a round") {
   const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
   CAPTURE(layout);

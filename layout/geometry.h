@@ -1,5 +1,5 @@
-// Where things lie in the data file: a header area, then segments of equal size, each of S slots of
-// one page. Slots are numbered through the whole file.
+// Geometry of the data file: a header area, then segments of equal size, each of S slots of one
+// page. Slots are numbered through the whole file.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ enum class SegmentId : uint32_t {};
 
 /// Superblocks and doublewrite areas live in the first MiB; segments follow.
 inline constexpr uint64_t kHeaderAreaBytes = uint64_t{1} << 20;
-/// Each half of it begins with two superblocks; the rest of the half is a doublewrite area.
+/// Each half of the header area begins with two superblocks; the rest is a doublewrite area.
 inline constexpr uint64_t kHeaderHalfBytes = kHeaderAreaBytes / 2;
 inline constexpr uint64_t kSuperblocksBytes = 8192;
 
-/// Where doublewrite area 0 or 1 begins, and the pages that one holds.
+/// Offset of doublewrite area 0 or 1 in bytes, and the number of pages in one area.
 constexpr uint64_t DoublewriteOffset(int area) {
   return static_cast<uint64_t>(area) * kHeaderHalfBytes + kSuperblocksBytes;
 }
@@ -29,7 +29,7 @@ constexpr uint32_t DoublewriteCapacity(uint32_t page_size) {
   return static_cast<uint32_t>((kHeaderHalfBytes - kSuperblocksBytes) / page_size);
 }
 
-/// Bytes of a segment, a power of two, and the slots that it has at least.
+/// Size of a segment in bytes, a power of two, and the least number of its slots.
 inline constexpr uint32_t kMinSegmentSize = 64u << 10;
 inline constexpr uint32_t kMaxSegmentSize = 16u << 20;
 inline constexpr uint32_t kMinSlots = 8;

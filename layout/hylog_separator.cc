@@ -20,8 +20,8 @@ double LogCost(const TuningInputs& inputs, double utilization) {
 double HotThreshold::Predict(const TuningInputs& inputs, const Choice& choice) const {
   if (choice.h <= 0) return inputs.costs.page_write_ns;
   double hot_utilization = HotPartitionUtilization(inputs.space_utilization, choice.h);
-  // With everything in the log, victims emptier than uniform are a fact; between, only the
-  // pessimistic side of the correction is safe to carry over.
+  // The measured bias holds for the present threshold. For another threshold only the pessimistic
+  // side of it is carried over.
   const bool as_running = choice.threshold == current_.threshold;
   hot_utilization += as_running ? model_bias_ : std::max(0.0, model_bias_);
   hot_utilization = std::clamp(hot_utilization, 0.0, 0.9999);

@@ -3,13 +3,11 @@
 //
 // Where we deviate, and why (LAYOUT_REFERENCE):
 //  - w(h) is measured out of sample with decayed counters (A11, 6.7);
-//  - costs are busy times of page write, segment write and live-page read, each measured (section
-//  4),
-//    and the log's cost is the lower of cleaning and hole-plugging when the cleaner may choose
-//    (A5);
-//  - "all" and "none" are always candidates, at their own cost; anything between must promise 10 %,
-//    and a change of mind 5 %, over two epochs (6.7);
-//  - where the victims turn out fuller than (6.2)+(6.7) say, the model is corrected by it (A3).
+//  - costs are measured busy times of page write, segment write and live-page read (section 4); the
+//    log's cost is the lower of cleaning and hole-plugging when the cleaner may choose (A5);
+//  - "all hot" and "none hot" are always candidates, at their own cost; a mix must promise a gain
+//    of 10 % over the better of them, and a change of threshold 5 % in two epochs running (6.7);
+//  - where victims are fuller than (6.2) and (6.7) predict, the model is corrected (A3).
 #pragma once
 
 #include <atomic>
@@ -34,9 +32,9 @@ class HotThreshold {
     double cost_ns = 0;            ///< predicted device time per page written
   };
 
-  /// Without history: the cheaper of all and none under uniform updates.
+  /// Starts without history: the cheaper of all hot and none hot under uniform updates.
   void Begin(const TuningInputs& inputs);
-  /// After an epoch with this distribution of writes.
+  /// Updates the choice after an epoch with this distribution of writes.
   void Update(const TuningInputs& inputs, const WriteFrequency::Distribution& epoch);
 
   uint32_t threshold() const { return current_.threshold; }
@@ -52,7 +50,7 @@ class HotThreshold {
   uint32_t epochs_ = 0;
   Choice current_;
   uint32_t wish_epochs_ = 0;
-  double model_bias_ = 0;  // measured less predicted utilisation of the hot partition
+  double model_bias_ = 0;  // measured minus predicted utilisation of the hot partition
 };
 
 class HylogSeparator final : public Separator {

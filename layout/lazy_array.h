@@ -1,5 +1,5 @@
-// An array of atomics and other zero-is-empty things that grows without moving: chunks of zeroed
-// memory behind a directory, so that lock-free readers never see an element move.
+// An array that grows without moving its elements, so that lock-free readers may use it: chunks of
+// zeroed memory behind a directory. For atomics and other types whose zero bytes mean "empty".
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,8 @@
 
 namespace latchkey {
 
-/// `T` must be valid when all its bytes are zero and need no destructor. Thread-safety: EnsureSize
-/// is called by one actor at a time; operator[] by anybody for indexes below a size that was
-/// ensured.
+/// `T` must be valid when all its bytes are zero, and need no destructor. Thread-safety: one actor
+/// at a time calls EnsureSize; any thread may call operator[] with an index below an ensured size.
 template <typename T, uint64_t kMaxElements = (uint64_t{1} << 34)>
 class LazyArray {
  public:
@@ -34,7 +33,7 @@ class LazyArray {
   LazyArray(const LazyArray&) = delete;
   LazyArray& operator=(const LazyArray&) = delete;
 
-  /// Makes elements below `size` usable; they begin as zeros. False when memory ran out.
+  /// Makes elements below `size` usable; new ones are zero. False when memory ran out.
   bool EnsureSize(uint64_t size) {
     if (size > kMaxElements) return false;
     while (chunks_ * kChunkElements < size) {
@@ -53,7 +52,7 @@ class LazyArray {
     return chunk[index % kChunkElements];
   }
 
-  /// Bytes of the elements that were ensured: chunks take memory as they are touched.
+  /// Bytes of the ensured elements, in whole 4 KiB; the system backs a chunk as it is touched.
   size_t memory_bytes() const {
     return (size_.load(std::memory_order_relaxed) * sizeof(T) + 4095) / 4096 * 4096;
   }

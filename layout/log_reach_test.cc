@@ -1,5 +1,5 @@
-// How far the log above has reached is noted by all that may make later versions of pages the
-// newest ones, and found again after a crash.
+// Every write that can make a later version of a page the newest one notes the log reach, and an
+// open after a crash finds the greatest note.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <utility>
@@ -43,7 +43,7 @@ class ReachTest {
   }
   ~ReachTest() { store_->SetLogPosition(nullptr); }
 
-  /// The store as it is found after a crash now.
+  /// The store as an open after a crash now finds it.
   ReachTest AfterCrash() { return {CopyOf(*data_), CopyOf(*journal_)}; }
 
   Lsn found() const { return found_; }
@@ -83,7 +83,7 @@ TEST_CASE("Superblocks, journal rounds and doublewrite batches note how far the 
   CHECK(test.AfterCrash().found() == Lsn{1000});
   test.SetPosition(2000);
   test.WritePages();
-  CHECK(test.AfterCrash().found() == Lsn{1000});  // nothing leads to the pages yet
+  CHECK(test.AfterCrash().found() == Lsn{1000});  // no durable word names the pages yet
   REQUIRE(test.store().Flush().ok());
   CHECK(test.AfterCrash().found() == Lsn{2000});
   test.SetPosition(3000);

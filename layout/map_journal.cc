@@ -13,8 +13,8 @@
 namespace latchkey {
 namespace {
 
-// Changes without a superseded slot (pages written in place) make a round due as well, or the
-// memory for them and the replay of them would have no bound.
+// Changes without a superseded slot (pages written in place) make a round due as well. That bounds
+// the memory for gathered changes and the time of their replay.
 constexpr size_t kMostPendingEntries = 8192, kMostPendingSlots = 4096;
 constexpr size_t kEntriesPerRecord = 512;
 
@@ -25,7 +25,7 @@ LogOptions MapJournal::OptionsOfLog(const MapJournalOptions& options, const Bloc
   log.database_id = options.database_id;
   log.name = "map journal";
   log.segment_bytes = options.segment_bytes;
-  // Room for what gathers until a checkpoint, so that a full device is no matter for it.
+  // Room for all changes up to the next checkpoint, so that a full device does not stop a round.
   log.initial_bytes = std::max(4 * uint64_t{options.segment_bytes}, 2 * options.checkpoint_bytes);
   log.buffer_bytes = std::max(Log::LeastBufferBytes(device.geometry().logical_block),
                               std::min(options.segment_bytes, 1u << 20));
@@ -93,11 +93,11 @@ absl::Status MapJournal::StartWriting() {
   } else {
     LATCHKEY_RETURN_IF_ERROR(log_->StartWriting());
   }
-  // Before a superblock may name it.
+  // The journal must be durable before a superblock names it.
   return log_->device().Sync();
 }
 
-// Before a change that is to be gathered.
+// Called before a change is gathered, so that gathering it takes no memory.
 void MapJournal::MakeRoom() {
   const auto make_room = [](auto& list) {
     if (list.size() == list.capacity()) list.reserve(std::max<size_t>(1024, 2 * list.size()));
@@ -150,7 +150,7 @@ void MapJournal::NoteSegment(SegmentId segment, SegmentKind kind, uint64_t birth
 
 void MapJournal::Take(Batch& batch) { TakeAtMost(SIZE_MAX, batch); }
 
-// All that has gathered; false, with nothing taken, if that is more than `entries`.
+// Takes all gathered changes. False, with nothing taken, if there are more than `entries`.
 bool MapJournal::TakeAtMost(size_t entries, Batch& batch) {
   batch.entries.clear();
   batch.superseded.clear();
@@ -166,7 +166,7 @@ bool MapJournal::TakeAtMost(size_t entries, Batch& batch) {
 }
 
 absl::Status MapJournal::TakeWithRoom(Batch& batch) {
-  // Writers go on while room is reserved for what they have gathered so far.
+  // Writers go on gathering changes while this reserves room for those gathered so far.
   constexpr size_t kMoreMeanwhile = 16;
   for (;;) {
     const size_t pending = pending_entries_.load(std::memory_order_relaxed);
@@ -186,7 +186,7 @@ absl::Status MapJournal::Reserve(uint64_t bytes) {
   };
   absl::Status reserved = log_->Reserve(bytes);
   const bool scarce = no_room(reserved);
-  // On a full device the room kept back has to do until a checkpoint makes more.
+  // On a full device, use the room that the log keeps back; the next checkpoint makes more.
   if (scarce) reserved = log_->ReserveUrgent(bytes);
   scarce_.store(scarce, std::memory_order_relaxed);
   if (reserved.ok() || no_room(reserved)) full_.store(!reserved.ok(), std::memory_order_relaxed);
@@ -198,7 +198,7 @@ size_t MapJournal::MostInRecord() const {
   return std::min(kEntriesPerRecord, fit);
 }
 
-// What Write appends for so many entries: full records, and one with the rest and the clock.
+// Bytes that Write appends for `entries`: full records, and one with the rest and the clock.
 uint64_t MapJournal::SpaceFor(size_t entries) const {
   if (entries == 0) return 0;
   const size_t most = MostInRecord();
@@ -237,8 +237,8 @@ void MapJournal::Truncate(Lsn start) {
 
 bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
   const uint64_t used = Raw(log_->next()) - start_.load(std::memory_order_relaxed);
-  // A checkpoint writes 8 bytes a page id: at twice that, journal and checkpoints together write
-  // at most half as much again as the journal alone.
+  // A checkpoint writes 8 bytes per page id. With a bound of 16 bytes per page id, checkpoints add
+  // at most half of what the journal itself writes.
   const uint64_t bound = options_.checkpoint_bytes != 0
                              ? options_.checkpoint_bytes
                              : std::max(uint64_t{1} << 20, 16 * page_ids);

@@ -1,14 +1,17 @@
-// The map journal: every change of a durable map word, in the order of the map, so that the map can
-// be restored after a crash from the last checkpoint and what follows here (RELIABILITY.md 4.3).
+// The map journal: every change of a durable map word, in the order in which the map changed. After
+// a crash the map is restored from the last checkpoint and this journal (RELIABILITY.md 4.3).
 //
-// Changes gather in memory, under a latch that is held across the exchange of the word: journal
-// order is map order. A *round* (StoreCore::CommitRound) takes what has gathered, syncs the data
-// device, so that every copy the changes name is durable, writes and syncs them as records of the
-// Log, and only then gives back the slots that the changes have superseded. A change is therefore
-// never durable before the copy it names, and no slot is reused before what supersedes it is.
+// Changes gather in memory under a latch that is held across the exchange of the word, so journal
+// order is map order. A *round* (StoreCore::CommitRound) is a group commit of the journal:
+//   1. take the gathered changes;
+//   2. sync the data device: every copy that the changes name is durable;
+//   3. write the changes as records of the Log and sync it;
+//   4. release the slots that the changes supersede.
+// So a change is durable only after the copy it names, and a slot is reused only after the change
+// that supersedes its content is durable.
 //
-// A journal that has no room for a round, and cannot grow, takes nothing of it. A checkpoint of the
-// map takes the round's place then, and the journal before it is needed no more.
+// If the journal has no room for a round and cannot grow, it takes nothing of the round. A
+// checkpoint of the map then takes the round's place, and the older journal is not needed any more.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -29,7 +32,7 @@
 
 namespace latchkey {
 
-/// Exactly the bytes in a record of the journal, which is a sequence of them. See FORMAT.md.
+/// Exactly the bytes on the device; a record of the journal is a run of entries. See FORMAT.md.
 struct JournalEntry {
   enum class Type : uint8_t { kPage = 1, kSegment = 2, kClock = 3 };
 
@@ -42,7 +45,7 @@ struct JournalEntry {
   static JournalEntry Segment(SegmentId segment, uint64_t table_entry) {
     return {Key(Type::kSegment, Raw(segment)), table_entry};
   }
-  /// `reach`: how far the log above reached when the round began; 0: not known.
+  /// `reach`: the log reach when the round began; 0: not known.
   static JournalEntry Clock(uint64_t clock, Lsn reach) {
     return {Key(Type::kClock, std::min(Raw(reach), kMaxId)), clock};
   }
@@ -65,23 +68,23 @@ struct MapJournalOptions {
   LogSink log_sink;
 };
 
-/// Thread-safe, but for Open, Replay and StartWriting, and for Write, which is called by one actor
-/// at a time.
+/// Thread-safe except for Open, Replay and StartWriting. One actor at a time calls Write.
 class MapJournal {
  public:
-  /// What one round makes durable.
+  /// The changes that one round makes durable, and the slots that it then releases.
   struct Batch {
     std::vector<JournalEntry> entries;
     std::vector<SlotId> superseded;
   };
 
-  /// Drops what is on `device` and makes room for a new journal. ResourceExhausted: there is none
-  /// now, another time there may be.
+  /// Drops the content of `device` and makes room for a new journal. ResourceExhausted: there is no
+  /// room now; the caller may try again later.
   static absl::Status MakeRoom(BlockDevice& device, const MapJournalOptions& options);
   /// The journal of a store whose checkpoint is complete. REQUIRES: MakeRoom.
   static std::unique_ptr<MapJournal> New(Runtime& runtime, std::unique_ptr<BlockDevice> device,
                                          const MapJournalOptions& options);
-  /// The journal of a store that was not closed cleanly, needed from `start` on. Changes nothing.
+  /// The journal of a store that was not closed cleanly; its replay begins at `start`. Changes
+  /// nothing.
   /// FailedPrecondition, DataLoss: as OpenLog and Log::FindEnd.
   static absl::StatusOr<std::unique_ptr<MapJournal>> Open(Runtime& runtime,
                                                           std::unique_ptr<BlockDevice> device,
@@ -89,24 +92,24 @@ class MapJournal {
                                                           Lsn start);
   ~MapJournal();
 
-  /// Calls `visit` for every entry, in order. DataLoss: a record that is none of ours.
+  /// Calls `visit` for every entry, in order. DataLoss: a record that is not of this format.
   absl::Status Replay(absl::FunctionRef<absl::Status(const JournalEntry&)> visit);
-  /// After it rounds may be written. REQUIRES: called once.
+  /// Prepares the log for rounds. REQUIRES: called once, before the first round.
   absl::Status StartWriting();
-  /// Called, without the latch held, when a round is due, or by Signal.
+  /// `on_due` is called without the latch held, when a round becomes due and by Signal.
   void set_on_due(std::function<void()> on_due) { on_due_ = std::move(on_due); }
 
-  /// Exchanges the word of `page` from `expected` to `desired` in `map` and notes that the durable
-  /// word is `durable` from now on, which supersedes the copy in `superseded` (kNoSlot: none).
-  /// False, with the word found in `expected`, when it was another one.
+  /// Exchanges the word of `page` in `map` from `expected` to `desired`. Notes that `durable` is
+  /// the durable word from now on, and that it supersedes the copy in `superseded` (kNoSlot: none).
+  /// False, with the present word in `expected`, when the word was not `expected`.
   bool Change(PageMap& map, PageId page, PageWord& expected, PageWord desired, PageWord durable,
               SlotId superseded);
-  /// Notes the word of a page that nobody else changes.
+  /// Notes the word of a page. REQUIRES: no other thread changes it.
   void NoteWord(PageId page, PageWord durable);
-  /// Notes kind and birth of a segment; before any page in it is noted.
+  /// Notes kind and birth of a segment. REQUIRES: called before any page in the segment is noted.
   void NoteSegment(SegmentId segment, SegmentKind kind, uint64_t birth);
 
-  /// Slots that wait for a round, and whether one is due.
+  /// Number of superseded slots that wait for a round, and whether a round is due.
   size_t pending_slots() const { return pending_slots_.load(std::memory_order_relaxed); }
   bool due() const;
   /// How many waiting slots make a round due.
@@ -114,39 +117,39 @@ class MapJournal {
     most_pending_slots_.store(slots, std::memory_order_relaxed);
   }
 
-  /// Tells whoever runs rounds and checkpoints that there is something to do.
+  /// Wakes the actor that runs rounds and checkpoints (the segment cleaner).
   void Signal() {
     if (on_due_) on_due_();
   }
 
-  /// Moves what has gathered into `batch`, whose content is dropped.
+  /// Moves the gathered changes into `batch`, whose old content is dropped.
   void Take(Batch& batch);
-  /// As Take, with room in the log for all of it. ResourceExhausted: there is none, or no memory
-  /// (IsOutOfMemory), and nothing has been taken.
+  /// As Take, and reserves room in the log for the batch. ResourceExhausted: there is no room, or
+  /// no memory (IsOutOfMemory); nothing has been taken.
   absl::Status TakeWithRoom(Batch& batch);
-  /// The last round found no room, and none has been made since. Wait-free.
+  /// Whether the last round found no room, and none has been made since. Wait-free.
   bool full() const { return full_.load(std::memory_order_relaxed); }
-  /// Makes the entries of `batch`, the clock, and how far the log above has reached, durable.
-  /// REQUIRES: the batch was taken with room.
+  /// Makes the entries of `batch`, the clock and the log reach durable. REQUIRES: TakeWithRoom has
+  /// filled the batch.
   absl::Status Write(const Batch& batch, uint64_t clock, Lsn log_reach);
 
-  /// Where a replay has to begin so that it sees everything that is written from now on.
+  /// The position from which a replay sees everything that is written from now on.
   Lsn Position() const;
-  /// Nothing before it is needed any more, durably.
+  /// Gives up the journal before `start`. REQUIRES: a durable superblock names `start` or later.
   void Truncate(Lsn start);
-  /// Whether so much is in use, or so little room is left, that the map should be checkpointed,
-  /// with a map of `page_ids`.
+  /// Whether the map, of `page_ids` entries, should be checkpointed: because the journal has grown
+  /// beyond its bound, or because little room is left.
   bool WantsCheckpoint(uint64_t page_ids) const;
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
-  /// What the journal on `device` takes while it is written. Bytes.
+  /// Memory that the journal on `device` takes while it is written. Bytes.
   static size_t MemoryFor(const MapJournalOptions& options, const BlockDevice& device);
 
  private:
   MapJournal(Runtime& runtime, std::unique_ptr<BlockDevice> device, std::unique_ptr<Log> log,
              const MapJournalOptions& options, Lsn start);
   static LogOptions OptionsOfLog(const MapJournalOptions& options, const BlockDevice& device);
-  void MakeRoom();
-  void Gather(const JournalEntry& entry, SlotId superseded);  // REQUIRES: latch_
+  void MakeRoom() LATCHKEY_REQUIRES(latch_);
+  void Gather(const JournalEntry& entry, SlotId superseded) LATCHKEY_REQUIRES(latch_);
   bool TakeAtMost(size_t entries, Batch& batch);
   size_t MostInRecord() const;
   uint64_t SpaceFor(size_t entries) const;
@@ -155,19 +158,19 @@ class MapJournal {
 
   Runtime& runtime_;
   const MapJournalOptions options_;
-  std::unique_ptr<BlockDevice> device_;  // until a log is created on it
+  std::unique_ptr<BlockDevice> device_;  // the log takes it over when it is created
   std::unique_ptr<Log> log_;
   std::atomic<uint64_t> start_;
   std::function<void()> on_due_;
 
-  SpinLatch latch_;  // guards gathered_; held across the exchange of a word
-  Batch gathered_;
+  SpinLatch latch_;  // held across the exchange of a word
+  Batch gathered_ LATCHKEY_GUARDED_BY(latch_);
   std::atomic<size_t> pending_slots_{0};
   std::atomic<size_t> pending_entries_{0};
   std::atomic<size_t> most_pending_slots_{4096};
   std::atomic<bool> signalled_{false};
   std::atomic<bool> full_{false};
-  std::atomic<bool> scarce_{false};  // the last round took, or lacked, what the log keeps back
+  std::atomic<bool> scarce_{false};  // the last round needed the room that the log keeps back
   std::atomic<uint64_t> bytes_written_{0};
 };
 

@@ -8,7 +8,7 @@
 namespace latchkey {
 
 absl::Status PageMap::EnsureEntry(uint64_t id) {
-  // Room for every id to be free: an id comes back in the middle of a change.
+  // Room for every id to be free, because Free must not take memory.
   if (free_ids_.capacity() <= id)
     free_ids_.reserve(std::max<size_t>(id + 1, 2 * free_ids_.capacity()));
   if (words_.EnsureSize(id + 1)) return absl::OkStatus();

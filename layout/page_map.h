@@ -1,17 +1,17 @@
-// The page map: page id -> where the newest accepted copy of the page is, and which write of the
-// page it must prove itself to be. One 64-bit atomic word a page, so readers take no lock:
+// The page map: page id -> place of the newest accepted copy of the page, and the write sequence
+// that this copy must carry. One 64-bit atomic word per page, so readers take no lock:
 //
 //   bits  0-35  place: the slot on the device, or the copy frame in memory (state kInMemory)
-//   bits 36-61  write sequence, modulo 2^26; kept when the id is freed, so that an earlier life of
-//               the id never passes for the present one
+//   bits 36-61  write sequence, modulo 2^26; kept when the id is freed, so that a page written
+//               before that never passes for a page written after the id is reused
 //   bits 62-63  state
 //
 //   kFree --Allocate--> kUnwritten --accept--> kInMemory --written--> kOnDevice --accept--> ...
 //   kFree <----------------------- Free --------------------------------'
 //
-// kInMemory is the in-flight mark: the segment cleaner leaves such a page alone, and readers copy
-// from the frame. A reader of the device loads the word again after its I/O: only if the word has
-// not changed may what it read be judged (ARCHITECTURE, "Layout, crash-safe").
+// kInMemory marks a write in flight: the segment cleaner leaves such a page alone, and readers copy
+// from the frame. A reader of the device loads the word again after its I/O. It may judge the bytes
+// it read only if the word has not changed (ARCHITECTURE, "Layout, crash-safe").
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -36,10 +36,10 @@ class PageMap {
 
   explicit PageMap(Runtime& runtime) : mutex_(runtime) {}
 
-  /// A free id, reused before a new one; its word becomes kUnwritten. ResourceExhausted when all
-  /// ids or the memory for the map are used up.
+  /// Hands out an id, a freed one before a new one; its word becomes kUnwritten. ResourceExhausted
+  /// when all ids or the memory for the map are used up.
   absl::StatusOr<PageId> Allocate();
-  /// Makes `id` kUnwritten if it is free; ids below it that were never handed out become free ones.
+  /// Makes `id` kUnwritten if it is free. Ids below it that were never handed out become free.
   /// InvalidArgument beyond kMaxIds; ResourceExhausted without memory.
   absl::Status Adopt(PageId id);
   /// Whether the id is in use.
@@ -59,27 +59,28 @@ class PageMap {
     return changed;
   }
 
-  /// Used only while a store is opened, before anything else: sets the word of any id, as often as
-  /// wanted; Finish ends it. Errors as Adopt.
-  absl::Status Restore(PageId id, PageWord word);
-  void FinishRestore();
+  /// Used only while a store is opened, before any other call, and so without the mutex. Restore sets the word of an id and
+  /// may be called repeatedly; FinishRestore ends the restore. Errors as Adopt.
+  absl::Status Restore(PageId id, PageWord word) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  void FinishRestore() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
 
-  /// Ids handed out are below it.
+  /// Every id handed out is below the limit.
   uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
   /// Ids in use now.
   uint64_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
-  /// Of an empty map what its first ids will take.
+  /// Bytes; at least one block of 4096, which the first ids take.
   size_t memory_bytes() const { return std::max<size_t>(words_.memory_bytes(), 4096); }
 
  private:
-  absl::Status EnsureEntry(uint64_t id);  // REQUIRES: mutex_
-  void Use(PageId id);                    // REQUIRES: mutex_, a free id below limit_
+  absl::Status EnsureEntry(uint64_t id) LATCHKEY_REQUIRES(mutex_);
+  void Use(PageId id) LATCHKEY_REQUIRES(mutex_);  // REQUIRES: a free id below limit_
 
   LazyArray<std::atomic<uint64_t>> words_;
   std::atomic<uint64_t> limit_{0};
   std::atomic<uint64_t> allocated_{0};
   Mutex mutex_;                     // guards free_ids_ and growth
-  std::vector<uint32_t> free_ids_;  // all free ids below limit_, and some that were adopted since
+  std::vector<uint32_t> free_ids_
+      LATCHKEY_GUARDED_BY(mutex_);  // all free ids below limit_, and some that were adopted since
 };
 
 }  // namespace latchkey

@@ -49,8 +49,8 @@ class PageWord {
     const uint32_t next = (sequence() + 1) & ((1u << kSequenceBits) - 1);
     return next == 0 ? 1 : next;
   }
-  /// Whether write `sequence` of the page came after this word's: on a circle of 2^26, at most half
-  /// of it later.
+  /// Whether write `sequence` of the page came after this word's. Sequences wrap at 2^26; "after"
+  /// means at most half of that ahead.
   constexpr bool OlderThan(uint32_t sequence) const {
     const uint32_t ahead = (sequence - this->sequence()) & ((1u << kSequenceBits) - 1);
     return ahead != 0 && ahead < (1u << (kSequenceBits - 1));

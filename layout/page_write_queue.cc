@@ -27,7 +27,7 @@ PageWriteQueue::PageWriteQueue(StoreCore& core, FrameGroup* group, std::unique_p
       mutex_(core.runtime),
       queue_(std::move(queue)),
       requests_(depth_) {
-  // All that it will ever need: a write that was accepted does not wait for memory.
+  // All memory is taken here, so that an accepted write never waits for memory.
   free_frames_.reserve(depth_);
   queued_.reserve(depth_);
   done_.reserve(depth_);

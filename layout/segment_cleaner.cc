@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWeightOfNewVictims = 0.1;
 constexpr uint32_t kMaxVictims = 64;
-// Segments to gain in one pass: few, so that those who wait get the first ones soon.
+// Segments to gain in one pass. Few, so that waiting writers get the first ones soon.
 constexpr double kSegmentsPerPass = 4;
 
 }  // namespace
@@ -69,7 +69,7 @@ void SegmentCleaner::Run() {
       more = !idle_.load(std::memory_order_acquire) && !core_.poisoned() && RunPass();
     } catch (const std::bad_alloc&) {
       retry_after = kNanosPerMilli;
-      space_.ReportPass(/*gained=*/false);  // nobody waits for what does not come
+      space_.ReportPass(/*gained=*/false);  // waiting writers then stop waiting
     }
     after_pass_();
     if (!more) space_.WaitForWork(seen, std::min(retry_after, RetryAfter()));
@@ -77,8 +77,9 @@ void SegmentCleaner::Run() {
 }
 
 Nanos SegmentCleaner::RetryAfter() {
-  // What keeps the file from shrinking (an open log, a page on its way to the device), or a round
-  // from the full journal, may go away without a signal: look again, less and less often.
+  // An open append log or a page in flight can keep the file from shrinking, and a full journal can
+  // keep a round from running. Such obstacles may go away without a signal: retry with exponential
+  // back-off, from 1 ms to 1 s.
   const bool waits = space_.WantsShrink() ||
                      (core_.journal != nullptr && core_.journal->full() && !core_.poisoned());
   retry_after_ = waits ? std::min(2 * retry_after_, kNanosPerSecond) : kFirstRetry;
@@ -98,8 +99,8 @@ bool SegmentCleaner::RunPass() {
   return gained || shrunk;
 }
 
-// What waits for a round is released by one when that is due, or when it is a good part of what
-// cleaning would have to gain.
+// Runs a round when one is due, or when space is short and the slots that wait for a round make up
+// a segment or more (at the hard watermark: any number of slots).
 bool SegmentCleaner::CommitRoundIfUseful() {
   if (core_.journal == nullptr) return false;
   const size_t pending = core_.journal->pending_slots();
@@ -108,7 +109,7 @@ bool SegmentCleaner::CommitRoundIfUseful() {
                                core_.segments.free_count() <= SpaceManager::kHardWatermark);
   if (!core_.journal->due() && !(short_of_space && pending > 0)) return false;
   const uint32_t free_before = core_.segments.free_count();
-  commit_round_().IgnoreError();  // the store is poisoned then, or another time will do
+  commit_round_().IgnoreError();  // after an error the store is poisoned, or a later round retries
   return core_.segments.free_count() > free_before;
 }
 
@@ -176,7 +177,7 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
                       return a.first != b.first ? a.first > b.first : a.second.id < b.second.id;
                     });
 
-  // Room for what is moved: free segments, or the holes of those that are no victims themselves.
+  // Room for the moved pages: free segments, or the holes of segments that are not victims.
   const bool cleans = method == CleaningMethod::kClean;
   uint64_t room = cleans ? uint64_t{core_.segments.free_count()} * slots : holes;
   uint64_t budget = kMaxPassBytes / core_.geometry.page_size;
@@ -194,7 +195,7 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
   return victims;
 }
 
-// It never comes free, however much is moved out of it.
+// A segment with damaged pages or bad slots never becomes free by moving pages out of it.
 bool SegmentCleaner::IsStuck(SegmentId segment) const {
   return damaged_.contains(Raw(segment)) || core_.segments.HasBadSlots(segment);
 }
@@ -203,12 +204,13 @@ bool SegmentCleaner::Clean() {
   CleaningMethod method = ChooseMethod();
   std::vector<SegmentView> victims = ChooseVictims(method);
   if (victims.empty() && method == CleaningMethod::kClean) {
-    method = CleaningMethod::kPlug;  // the little room that is left does not hold one victim
+    method = CleaningMethod::kPlug;  // the free segments cannot hold even one victim
     victims = ChooseVictims(method);
   }
   const bool moved = !victims.empty() && Empty(victims, method);
   if (!moved) {
-    // What remains waits for copies in memory: push those out, they need no new segment.
+    // The remaining slots are superseded by copies in memory. Writing those out releases the slots
+    // and needs no new segment.
     poll_page_writes_();
     writer_.TryFlushUserLogs();
     return false;
@@ -269,7 +271,7 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
     taken.push_back(victim);
     Collect(victim, moves);
   }
-  // By page id, so that scans find neighbours together after a while (LAYOUT_REFERENCE 6.13).
+  // Sorted by page id, so that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
   std::sort(moves.begin(), moves.end(),
             [](const Move& a, const Move& b) { return a.page < b.page; });
   size_t done = 0;
@@ -304,7 +306,7 @@ size_t SegmentCleaner::MoveBatch(std::vector<Move>& moves, size_t first, Cleanin
   return method == CleaningMethod::kPlug ? PlugBatch(moves, first) : AppendBatch(moves, first);
 }
 
-// Neither throws: the moves that have begun have to be ended.
+// BeginMove and TakeHole do not throw, because every move that has begun must be ended.
 std::optional<FrameIndex> SegmentCleaner::BeginMove(const Move& move) {
   const bool cold = separator_.OnMove(move.page) == Placement::kInPlace;
   try {
@@ -363,8 +365,8 @@ size_t SegmentCleaner::PlugBatch(std::vector<Move>& moves, size_t first) {
 bool SegmentCleaner::CopyFromPool(Move& move, std::byte* out) {
   MutexLock lock(copy_source_mutex_);
   if (!copy_if_clean_ || !copy_if_clean_(move.page, out)) return false;
-  // The copy is the content of the word's write only if that still is the newest one; if it changes
-  // later, the installation fails anyway.
+  // The pool's copy is the write that the word names only if that write is still the newest one. If
+  // the word changes after this check, the installation fails.
   if (core_.map.Load(move.page) != move.word) return false;
   SealPage({out, core_.geometry.page_size}, move.page, move.word.sequence(), core_.database_id);
   return true;

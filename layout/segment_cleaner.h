@@ -1,12 +1,15 @@
 // The segment cleaner: a background actor that makes free segments, empties the tail of a file that
-// shall shrink, and lets the separator tune itself.
+// is to shrink, and calls the separator's tuning.
 //
-// A pass chooses victims by the cleaning policy, collects their live pages (the slot's owner still
-// maps to the slot), copies them (from the pool above if it has a clean copy, or by parallel reads
-// of the live pages only), writes them elsewhere, and installs each by compare-and-swap of its map
-// entry: whoever rewrote the page meanwhile wins, and the copy is dropped. No lock is held across
-// I/O. Pages whose newest copy is in memory are left alone: their slot frees itself when that copy
-// is written.
+// A pass
+//   1. chooses victims by the cleaning policy;
+//   2. collects their live pages: those whose map entry names a slot of the victim;
+//   3. copies each page from the pool above, if that has a clean copy, or reads it; reads of live
+//      pages run in parallel;
+//   4. writes the pages elsewhere, and installs each by compare-and-swap of its map entry. If the
+//      page was rewritten meanwhile, the exchange fails and the moved copy is dropped.
+// Across I/O only the mutex of the pass is held. The cleaner leaves pages alone whose newest copy
+// is in memory: their slot is released when that copy is written.
 #pragma once
 
 #include <atomic>
@@ -35,9 +38,9 @@ class SegmentCleaner {
     SegmentWriter& writer;
     Separator& separator;
     CostMeter& costs;
-    /// Completes page writes that users have in flight.
+    /// Completes finished page writes of the PageWriters.
     std::function<void()> poll_page_writes;
-    /// Runs a round of the journal, which there is, and waits for nothing but I/O.
+    /// Runs a round of the journal; waits for I/O only. Called only if there is a journal.
     std::function<absl::Status()> commit_round;
     /// Called between passes, with no lock held.
     std::function<void()> after_pass;
@@ -50,21 +53,21 @@ class SegmentCleaner {
   absl::Status Start();
   void Stop();
 
-  /// No pass runs while it is held; may wait for the end of one.
-  Mutex& pass_mutex() { return pass_mutex_; }
-  /// While true, the cleaner starts nothing: a cleanly closed file must stay as it is.
+  /// While it is held, no pass runs. Locking it may wait for the end of a pass.
+  Mutex& pass_mutex() LATCHKEY_RETURN_CAPABILITY(pass_mutex_) { return pass_mutex_; }
+  /// While true, the cleaner starts no pass: a cleanly closed file must stay as it is.
   void set_idle(bool idle) { idle_.store(idle, std::memory_order_release); }
 
   void SetCopySource(CopyIfCleanFunction copy_if_clean);
-  /// Called for every page accepted; wakes the actor when the separator's interval is over.
+  /// Called for every page accepted. Wakes the actor when the separator's tuning is due.
   void OnPageAccepted(uint64_t user_page_writes) {
     if (user_page_writes >= next_tuning_.load(std::memory_order_relaxed)) space_.Signal();
   }
 
-  /// Mean u of all segments emptied; nullopt before the first.
+  /// Mean utilisation of all segments emptied, [0, 1]; nullopt before the first.
   std::optional<double> cleaning_utilization() const;
   bool may_plug() const { return policy_->may_plug(); }
-  /// Feeds the cost meter with what the device did since the last time.
+  /// Feeds the cost meter with the device's I/O since the last call.
   void SampleCosts() const;
 
  private:
@@ -99,7 +102,7 @@ class SegmentCleaner {
   void CheckRead(Move& move, const absl::Status& status);
   void WritePlugs(std::vector<Move>& moves, size_t first, size_t count);
   void RememberUtilization(const std::vector<SegmentView>& victims, CleaningMethod method);
-  void SubmitAndWait();  // what is in start_; then it is in done_
+  void SubmitAndWait();  // the requests in start_; afterwards done_ holds them
   std::optional<FrameIndex> BeginMove(const Move& move);
   std::optional<SlotId> TakeHole(const Move& move);
 
@@ -115,7 +118,7 @@ class SegmentCleaner {
 
   Mutex pass_mutex_;
   Mutex copy_source_mutex_;
-  CopyIfCleanFunction copy_if_clean_;
+  CopyIfCleanFunction copy_if_clean_ LATCHKEY_GUARDED_BY(copy_source_mutex_);
 
   std::unique_ptr<IoQueue> queue_;
   std::vector<IoRequest> requests_;

@@ -65,7 +65,7 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
   Superblock s;
   s.page_size = o.page_size != 0 ? o.page_size : kDefaultPageSize;
   s.segment_size = o.segment_size;
-  s.layout = o.layout;
+  s.layout = o.layout.name();
   s.space_utilization = o.space_utilization;
   s.database_id = o.database_id;
   if (s.database_id == 0) {
@@ -239,8 +239,6 @@ absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                                     const SegmentStoreOptions& options) {
   using Mode = SegmentStoreOptions::Mode;
   LATCHKEY_RETURN_IF_ERROR(CheckOptions(options));
-  LATCHKEY_ASSIGN_OR_RETURN(auto separator, NewSeparator(options.layout, runtime));
-  LATCHKEY_ASSIGN_OR_RETURN(auto policy, NewCleaningPolicy(options.segment_cleaning));
   if (options.page_size != 0 && options.segment_size != 0) {
     LATCHKEY_RETURN_IF_ERROR(CheckFit(options.page_size, options.segment_size));
   }
@@ -259,9 +257,9 @@ absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                   : ReadSuperblock(*device, options,
                                                    /*with_journal=*/journal != nullptr));
   LATCHKEY_RETURN_IF_ERROR(CheckFit(superblock.page_size, superblock.segment_size));
-  auto store =
-      std::make_unique<SegmentStoreImpl>(runtime, std::move(device), std::move(journal), options,
-                                         superblock, std::move(separator), std::move(policy));
+  auto store = std::make_unique<SegmentStoreImpl>(runtime, std::move(device), std::move(journal),
+                                                  options, superblock, options.layout.Make(runtime),
+                                                  options.segment_cleaning.Make());
   LATCHKEY_RETURN_IF_ERROR(empty ? store->Format() : store->Restore());
   return OpenedSegmentStore{std::move(store), superblock.client_root, empty};
 }

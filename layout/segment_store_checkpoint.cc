@@ -1,17 +1,17 @@
 // Making the store durable: flush and checkpoint.
 //
 // Order of a checkpoint: data written and synced -> map and table written -> sync -> superblock ->
-// sync -> segments of the previous checkpoint free. Fuzzy otherwise: writers go on meanwhile. With
-// a journal a checkpoint takes no part of what the engine waits for: it bounds the journal. Only
-// when that is full and cannot grow, a checkpoint of the map takes the place of a round:
+// sync -> segments of the previous checkpoint free. A checkpoint is fuzzy: writers go on meanwhile.
+// With a journal the engine does not wait for checkpoints of the map: they only bound the journal.
+// When the journal is full and cannot grow, a checkpoint of the map takes the place of a round:
 //
-//   the round's changes taken -> map, which has them all, and table written -> sync -> superblock
-//   -> sync -> the slots that the changes supersede free, and the journal, and the old checkpoint
+//   take the round's changes -> write the map, which contains them all, and the table -> sync ->
+//   superblock -> sync -> free the superseded slots, the old journal and the old checkpoint
 //
-// No round is under way meanwhile. What is changed meanwhile may be in the map that is captured,
-// and is in the next round in any case; a slot that it supersedes stays owned until that is done.
-// So after a crash every word is the captured one, or an earlier or later one of the next round
-// that was durable in part, and names a sound page whose slot nobody else has got.
+// No other round runs meanwhile. A change made meanwhile may be in the captured map or not, but it
+// is in the next round; the slot that it supersedes stays owned until that round is done. So after
+// a crash every word is the captured one, or one that a partly durable next round wrote. In either
+// case it names a sound page, and no other page has got that slot.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +23,7 @@
 namespace latchkey {
 namespace {
 
-// Segments that may be added while a checkpoint is being written and still find room in its table.
+// Segments that may be added while a checkpoint is being written: its table has room for so many.
 constexpr uint32_t kTableSlack = 4096;
 
 }  // namespace
@@ -38,7 +38,7 @@ absl::Status SegmentStoreImpl::Flush() {
   return absl::OkStatus();
 }
 
-// As Flush, but that a round that does not fit into the journal is left to the checkpoint.
+// As Flush, but a round that does not fit into the journal is left to the checkpoint that follows.
 absl::Status SegmentStoreImpl::FlushForCheckpoint() {
   if (!marked_unclean_.load(std::memory_order_acquire)) return core_.WriteStatus();
   LATCHKEY_RETURN_IF_ERROR(WriteOut());
@@ -60,11 +60,13 @@ absl::Status SegmentStoreImpl::CommitRoundOrMap() {
   return CommitAgainOrMap();
 }
 
-// In the cleaner's actor: whoever has the mutex may wait for what only the cleaner brings.
+// Runs in the cleaner's actor too. The holder of the mutex may be waiting for the cleaner, so this
+// only tries to lock it.
 absl::Status SegmentStoreImpl::TryCommitRoundOrMap() {
   absl::Status status = core_.CommitRound();
   if (!IsJournalFull(status) || !checkpoint_mutex_.TryLock()) return status;
-  status = CatchOutOfMemory([this] { return CommitAgainOrMap(); });
+  status = CatchOutOfMemory(
+      [this]() LATCHKEY_REQUIRES(checkpoint_mutex_) { return CommitAgainOrMap(); });
   checkpoint_mutex_.Unlock();
   return status;
 }
@@ -74,11 +76,10 @@ absl::Status SegmentStoreImpl::CommitAgainOrMap() {
   return IsJournalFull(status) ? CheckpointMap() : status;
 }
 
-// Everything accepted before is in its slot afterwards, and the map says so.
+// On return every page accepted before the call is in its slot, and the map names that slot.
 absl::Status SegmentStoreImpl::WriteOut() {
-  // A write that is overtaken while it is flushed leaves nothing on the device that the map names:
-  // then the copy that has overtaken it has to follow, which was accepted before the write was
-  // done.
+  // If a write is overtaken while it is flushed, the map does not name the copy it wrote. The newer
+  // copy was accepted before that write was done, so flushing once more writes it.
   uint64_t overtaken = 0;
   do {
     overtaken = core_.overtaken.load(std::memory_order_seq_cst);
@@ -110,8 +111,10 @@ absl::Status SegmentStoreImpl::BecomeUnclean() {
     return OpenNewJournal();
   });
   if (absl::IsResourceExhausted(status) && !IsOutOfMemory(status))
-    return status;  // nothing is done
-  if (status.ok()) status = CatchOutOfMemory([this] { return MarkUnclean(); });
+    return status;  // nothing has changed
+  if (status.ok())
+    status =
+        CatchOutOfMemory([this]() LATCHKEY_REQUIRES(checkpoint_mutex_) { return MarkUnclean(); });
   if (status.ok() && !started_) {
     status = CatchOutOfMemory([this] { return cleaner_.Start(); });
     started_ = status.ok();
@@ -122,7 +125,7 @@ absl::Status SegmentStoreImpl::BecomeUnclean() {
   }
   cleaner_.set_idle(false);
   marked_unclean_.store(true, std::memory_order_release);
-  space_.Signal();  // the file may have another size than the utilisation asked for now
+  space_.Signal();  // the wanted utilisation may have changed since: the file grows or shrinks
   return absl::OkStatus();
 }
 
@@ -137,12 +140,12 @@ absl::Status SegmentStoreImpl::MarkUnclean() {
     LATCHKEY_RETURN_IF_ERROR(core_.journal->StartWriting());
     usable_journal_.store(core_.journal.get(), std::memory_order_release);
   }
-  // After a crash the journal is needed from where it was; otherwise nothing before this counts.
+  // After a crash the replay still begins at the old position. After a clean close it begins here.
   if (superblock_.clean && next.crash_safe) next.journal_start = Raw(core_.journal->Position());
   if (!superblock_.clean && superblock_.doublewrite_pages >= next.doublewrite_pages) {
-    return absl::OkStatus();  // after a crash, and nothing to add to what is there
+    return absl::OkStatus();  // after a crash: the superblock on the device says all of this
   }
-  // The chain keeps the generation that it was written under.
+  // The checkpoint chain keeps the generation under which it was written.
   LATCHKEY_RETURN_IF_ERROR(CommitSuperblock(next));
   superblock_ = std::move(next);
   return absl::OkStatus();
@@ -193,7 +196,7 @@ absl::Status SegmentStoreImpl::WriteCheckpoint(std::span<const std::byte> client
     core_.AdvanceDurableTicket(accepted);
     return absl::OkStatus();
   }
-  // From here on nothing moves pages, and nothing waits for anything that a mover would bring.
+  // The segment cleaner is stopped from here on, and nothing below waits for it.
   MutexLock no_pass(cleaner_.pass_mutex());
   LATCHKEY_RETURN_IF_ERROR(CheckpointInto(std::move(segments), client_root, clean));
   core_.AdvanceDurableTicket(accepted);
@@ -205,21 +208,24 @@ absl::Status SegmentStoreImpl::WriteCheckpoint(std::span<const std::byte> client
   return absl::OkStatus();
 }
 
-// In the cleaner's actor, so nothing may be waited for that only the cleaner brings.
+// Runs in the cleaner's actor, so it must not wait for anything that only the cleaner provides.
 void SegmentStoreImpl::CheckpointMapIfWanted() {
   if (core_.journal == nullptr || core_.poisoned() ||
       !core_.journal->WantsCheckpoint(core_.map.limit()) || !checkpoint_mutex_.TryLock()) {
     return;
   }
-  // Without memory or free segments the journal grows on until there are some.
-  CatchOutOfMemory([this] { return CheckpointMap(); }).IgnoreError();
+  // Without memory or free segments the journal grows further; a later call tries again.
+  CatchOutOfMemory([this]() LATCHKEY_REQUIRES(checkpoint_mutex_) {
+    return CheckpointMap();
+  }).IgnoreError();
   checkpoint_mutex_.Unlock();
 }
 
 absl::Status SegmentStoreImpl::CheckpointMap() {
   if (!marked_unclean_.load(std::memory_order_relaxed)) return absl::OkStatus();
   const std::vector<std::byte> root = superblock_.client_root;
-  // What a full journal keeps from coming free is worth the last segments.
+  // A full journal keeps superseded slots from being released, so the checkpoint may take the last
+  // free segments.
   const MetaClaim claim = core_.journal->full() ? MetaClaim::kLast : MetaClaim::kSpare;
   LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments, TakeCheckpointSegments(claim));
   return CheckpointInto(std::move(segments), root, /*clean=*/false);
@@ -228,10 +234,12 @@ absl::Status SegmentStoreImpl::CheckpointMap() {
 absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
                                               std::span<const std::byte> client_root, bool clean) {
   Superblock next;
-  // A clean map is complete by itself; one that takes the place of a round, too.
+  // A clean checkpoint needs no journal, so it contains the round. So does one for a full journal.
   const bool is_round = core_.journal != nullptr && (clean || core_.journal->full());
-  const auto commit = [&] { return CaptureAndCommit(segments, next, is_round); };
-  const absl::Status status = CatchOutOfMemory([&] {
+  const auto commit = [&]() LATCHKEY_REQUIRES(checkpoint_mutex_) {
+    return CaptureAndCommit(segments, next, is_round);
+  };
+  const absl::Status status = CatchOutOfMemory([&]() LATCHKEY_REQUIRES(checkpoint_mutex_) {
     next = superblock_;
     next.generation += 1;
     next.clean = clean;
@@ -249,21 +257,24 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
   return absl::OkStatus();
 }
 
-// With a journal writers go on meanwhile, and the words captured may be of any time from here on:
-// the replay from the position noted first brings every page to its newest word.
+// With a journal writers go on while the words are captured. The journal position is noted before
+// that, so the replay from there brings every page to its newest word.
 absl::Status SegmentStoreImpl::CaptureAndCommit(const std::vector<SegmentId>& segments,
                                                 Superblock& next, bool is_round) {
   if (core_.journal != nullptr) next.journal_start = Raw(core_.journal->Position());
   LATCHKEY_RETURN_IF_ERROR(WriteMapAndTable(next.generation, segments, next));
+  if (core_.journal != nullptr && LATCHKEY_CANARY("journal-position-after-the-map")) {
+    next.journal_start = Raw(core_.journal->Position());
+  }
   if (!LATCHKEY_CANARY("superblock-before-what-it-names")) {
     LATCHKEY_RETURN_IF_ERROR(SyncCaptured(is_round));
   }
   return CommitSuperblock(next);
 }
 
-// With a journal, a round brings what was captured on to where the replay ends. Without room for it
-// the replay ends earlier: the slots that it leads to wait for that round, and are owned until
-// then.
+// With a journal, a round after the capture makes all captured changes durable in the journal. If
+// the journal has no room for that round, the replay ends earlier. That is safe, because the slots
+// that the replay then names stay owned until the round is done.
 absl::Status SegmentStoreImpl::SyncCaptured(bool is_round) {
   if (core_.journal == nullptr || is_round) return device_->Sync();
   const absl::Status round = core_.CommitRound();
@@ -272,10 +283,11 @@ absl::Status SegmentStoreImpl::SyncCaptured(bool is_round) {
 
 absl::Status SegmentStoreImpl::CommitSuperblock(Superblock& next) {
   next.log_reach = Raw(core_.LogReach());
-  LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(*device_, next, [this] {
-    const absl::Status writable = core_.WriteStatus();
-    return writable.ok() && checkpoint_gate_ != nullptr ? checkpoint_gate_() : writable;
-  }));
+  LATCHKEY_RETURN_IF_ERROR(
+      WriteSuperblock(*device_, next, [this]() LATCHKEY_REQUIRES(checkpoint_mutex_) {
+        const absl::Status writable = core_.WriteStatus();
+        return writable.ok() && checkpoint_gate_ != nullptr ? checkpoint_gate_() : writable;
+      }));
   core_.generation.store(next.generation, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -325,7 +337,7 @@ absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
   for (uint64_t id = 0; id < limit; ++id) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(DurableWord(PageId{id}).bits()));
   }
-  // After the map, so that every slot it names lies in a segment of the table.
+  // The table is written after the map, so it has the segment of every slot that the map names.
   const uint32_t total = core_.segments.total();
   for (uint32_t s = 0; s < total; ++s) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(EntryOf(SegmentId{s}, segments).Encode()));
@@ -339,7 +351,7 @@ absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
   next.checkpoint_generation = generation;
   next.checkpoint_bytes = 8 * (limit + total);
   next.space_utilization = options_.space_utilization;
-  next.layout = options_.layout;
+  next.layout = options_.layout.name();
   next.clock = accepted_ticket();
   return absl::OkStatus();
 }

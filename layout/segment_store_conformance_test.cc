@@ -1,4 +1,4 @@
-// What every layout under every segment cleaning must do.
+// Conformance suite: every layout under every segment cleaning policy must pass it.
 #include <catch2/catch.hpp>
 #include <map>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Runs operations on a store and on a map beside it.
+// Runs operations on a store, and on a std::map as the oracle.
 class ModelTest {
  public:
   ModelTest(const SegmentStoreOptions& options, uint64_t seed, bool journal)
@@ -86,7 +86,7 @@ class ModelTest {
     REQUIRE(store_->Checkpoint(std::as_bytes(std::span(text)), /*clean=*/true).ok());
     root_ = text;
     store_.reset();
-    // What was never written is not there any more.
+    // Pages that were never written are not allocated any more.
     std::erase_if(model_, [](const auto& entry) { return !entry.second; });
     std::erase_if(ids_, [&](PageId id) { return !model_.contains(id); });
     Open();
@@ -141,8 +141,8 @@ class ModelTest {
 };
 
 TEST_CASE("Every layout under every cleaning returns what was last written") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
-  const std::string cleaning = GENERATE(from_range(CleaningPolicyNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
   ModelTest test(TestOptions(layout, cleaning), /*seed=*/7, journal);
@@ -154,8 +154,8 @@ TEST_CASE("Every layout under every cleaning returns what was last written") {
 }
 
 TEST_CASE("Every layout makes progress at every space utilisation without waiting for ever") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
-  const std::string cleaning = GENERATE(from_range(CleaningPolicyNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const double utilization = GENERATE(0.5, 0.8, 0.95, 0.98);
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, utilization, journal);
@@ -192,10 +192,10 @@ TEST_CASE("Pages of every size are kept") {
   }
 }
 
-// Three actors over one store: each rewrites its own pages with increasing versions and reads
-// everybody's, whose version may only grow.
+// Three actors over one store: each rewrites its own pages with increasing versions and reads the
+// pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {
-  const std::string layout = GENERATE(from_range(LayoutNames()));
+  const std::string layout = GENERATE(from_range(Layouts().Names()));
   const std::string cleaning = GENERATE(std::string("adaptive"), std::string("hole-plugging"));
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
@@ -232,7 +232,7 @@ TEST_CASE("Writers, readers and the cleaner may work at once") {
       const absl::Status status = store.ReadPage(PageId{i}, page.data());
       if (before == 0) continue;
       bool known = false;
-      const uint64_t after = versions[i].load() + 1;  // one may be under way
+      const uint64_t after = versions[i].load() + 1;  // one write may be in flight
       for (uint64_t v = before; v <= after && !known; ++v) known = page.Holds(PageId{i}, v);
       if (!status.ok() || !known) ++failures;
       if (n % 500 == 0 && !store.Flush().ok()) ++failures;

@@ -1,4 +1,4 @@
-// Damage on the device and failing writes: right data or a named error, never wrong data.
+// Damage on the device and failing writes: a read returns right data or an error, never wrong data.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -33,7 +33,7 @@ struct Store {
     size_t accepted = 0;
     return writer->Submit({&write, 1}, &accepted);
   }
-  // Where the page is on the device: found by its header, as salvage would.
+  // The page's place on the device, found by its header as salvage finds it.
   uint64_t OffsetOf(uint64_t i) {
     AlignedBuffer block(kDefaultPageSize);
     uint64_t found = 0;
@@ -127,7 +127,7 @@ TEST_CASE("A device that takes no write turns the store read-only, and pages com
   CHECK(s.page.Holds(PageId{7}, 2));
   REQUIRE(s.store->ReadPage(PageId{9}, s.page.data()).ok());
   CHECK(s.page.Holds(PageId{9}, 1));
-  device->fail_writes = false;  // does not bring it back
+  device->fail_writes = false;  // the store stays read-only all the same
   CHECK_FALSE(s.store->Checkpoint({}, /*clean=*/true).ok());
   CHECK_FALSE(s.store->AllocatePage().ok());
 }

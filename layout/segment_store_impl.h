@@ -1,4 +1,5 @@
-// The segment store put together: placement of accepted pages, reading, checkpoints, statistics.
+// The segment store: the parts put together. Placement of accepted pages, reading, checkpoints,
+// restoring, statistics.
 #pragma once
 
 #include <atomic>
@@ -33,10 +34,10 @@ class SegmentStoreImpl final : public SegmentStore {
                    std::unique_ptr<CleaningPolicy> policy);
   ~SegmentStoreImpl() override;
 
-  /// Writes the first superblock of an empty store; or restores map and table: from the last
-  /// checkpoint after a clean close, from that and the journal after a crash.
-  absl::Status Format();
-  absl::Status Restore();
+  /// Format writes the first superblock of an empty store. Restore restores map and table: from the
+  /// last checkpoint after a clean close, from checkpoint and journal after a crash.
+  absl::Status Format() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status Restore() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
 
   uint32_t page_size() const override { return core_.geometry.page_size; }
   absl::StatusOr<PageId> AllocatePage() override;
@@ -76,7 +77,6 @@ class SegmentStoreImpl final : public SegmentStore {
   size_t memory_bytes() const override;
   uint64_t database_id() const override { return core_.database_id; }
   uint32_t segment_size() const override { return core_.geometry.segment_size; }
-  const std::string& layout() const override { return options_.layout; }
   PageCosts measured_costs() const override { return costs_.costs(); }
 
   /// Accepts one page for the owner of `queue`.
@@ -87,12 +87,12 @@ class SegmentStoreImpl final : public SegmentStore {
   // Accepting (segment_store_write.cc).
   absl::Status EnsureMarkedUnclean();
   void TryFreePage(PageId id);
-  absl::Status BecomeUnclean();  // REQUIRES: checkpoint_mutex_
-  absl::Status MarkUnclean();    // REQUIRES: checkpoint_mutex_
+  absl::Status BecomeUnclean() LATCHKEY_REQUIRES(checkpoint_mutex_);
+  absl::Status MarkUnclean() LATCHKEY_REQUIRES(checkpoint_mutex_);
   bool writes_twice() const {
     return doublewriter_ != nullptr && !relies_on_images_.load(std::memory_order_acquire);
   }
-  // Each returns false when the page could not be accepted just now.
+  // Each returns false when it could not accept the page now; Accept tries again.
   bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, PageWord word);
   bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word);
   bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word);
@@ -117,45 +117,50 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status WriteOut();
   absl::Status SyncData();
   absl::Status FlushForCheckpoint();
-  // A round, or a checkpoint of the map if the journal is full; the second leaves it at
-  // IsJournalFull while somebody else writes a checkpoint. ResourceExhausted: nothing has changed.
+  // Runs a round, or a checkpoint of the map if the journal is full. TryCommitRoundOrMap does not
+  // wait for a checkpoint of another thread: it then returns the status of the full journal.
+  // ResourceExhausted: nothing has changed.
   absl::Status CommitRoundOrMap();
   absl::Status TryCommitRoundOrMap();
-  absl::Status CommitAgainOrMap();  // REQUIRES: checkpoint_mutex_
+  absl::Status CommitAgainOrMap() LATCHKEY_REQUIRES(checkpoint_mutex_);
 
   // Checkpoints (segment_store_checkpoint.cc). Most REQUIRE: checkpoint_mutex_.
   absl::Status WriteCheckpoint(std::span<const std::byte> client_root, bool clean);
   absl::StatusOr<std::vector<SegmentId>> TakeCheckpointSegments(MetaClaim claim);
   absl::Status CheckpointInto(std::vector<SegmentId> segments,
-                              std::span<const std::byte> client_root, bool clean);
+                              std::span<const std::byte> client_root, bool clean)
+      LATCHKEY_REQUIRES(checkpoint_mutex_);
   absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next,
-                                bool is_round);
+                                bool is_round) LATCHKEY_REQUIRES(checkpoint_mutex_);
   absl::Status SyncCaptured(bool is_round);
   void CheckpointMapIfWanted();
-  // With the last root. ResourceExhausted: no free segments, or no memory; nothing has changed.
-  absl::Status CheckpointMap();
-  absl::Status CommitSuperblock(Superblock& next);
+  // Keeps the last client root. ResourceExhausted: no free segments, or no memory; nothing changed.
+  absl::Status CheckpointMap() LATCHKEY_REQUIRES(checkpoint_mutex_);
+  absl::Status CommitSuperblock(Superblock& next) LATCHKEY_REQUIRES(checkpoint_mutex_);
   absl::Status WriteMapAndTable(uint64_t generation, const std::vector<SegmentId>& segments,
                                 Superblock& next);
   PageWord DurableWord(PageId id) const;
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
 
-  // Restoring (segment_store_restore.cc).
-  absl::Status RestoreCheckpoint(std::vector<SegmentEntry>& table);
-  absl::Status RestoreMap(CheckpointReader& reader);
-  absl::Status RestoreTable(CheckpointReader& reader, std::vector<SegmentEntry>& table);
+  // Restoring (segment_store_restore.cc). Locks are not taken, and not checked: nobody else has the
+  // store yet.
+  absl::Status RestoreCheckpoint(std::vector<SegmentEntry>& table)
+      LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status RestoreMap(CheckpointReader& reader) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status RestoreTable(CheckpointReader& reader,
+                            std::vector<SegmentEntry>& table) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status OpenNewJournal();
-  absl::Status OpenJournal();
+  absl::Status OpenJournal() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status ReplayJournal(std::vector<SegmentEntry>& table);
   absl::Status ReplayEntry(const JournalEntry& entry, std::vector<SegmentEntry>& table);
-  absl::Status RestoreSegments(std::vector<SegmentEntry>& table);
+  absl::Status RestoreSegments(std::vector<SegmentEntry>& table) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status RestoreOwners();
   uint64_t SegmentsOnDevice() const;
 
   const std::unique_ptr<BlockDevice> device_;
-  std::unique_ptr<BlockDevice> journal_device_;  // until the journal has it
+  std::unique_ptr<BlockDevice> journal_device_;  // the journal takes it over
   const size_t journal_bytes_;                   // of memory, from the first change on
-  // Once it can be used: for those who may look while the first change makes it.
+  // Set once the journal is usable: for threads that read it while the first change creates it.
   std::atomic<const MapJournal*> usable_journal_{nullptr};
   const SegmentStoreOptions options_;
   const std::unique_ptr<Separator> separator_;
@@ -167,18 +172,20 @@ class SegmentStoreImpl final : public SegmentStore {
   CostMeter costs_;
   SegmentCleaner cleaner_;
 
-  mutable Mutex queues_mutex_;  // guards the two below
-  std::vector<std::unique_ptr<PageWriteQueue>> queues_;
-  std::vector<PageWriteQueue*> idle_queues_;
+  mutable Mutex queues_mutex_;
+  std::vector<std::unique_ptr<PageWriteQueue>> queues_ LATCHKEY_GUARDED_BY(queues_mutex_);
+  std::vector<PageWriteQueue*> idle_queues_ LATCHKEY_GUARDED_BY(queues_mutex_);
 
   Mutex read_queues_mutex_;
-  std::vector<std::unique_ptr<IoQueue>> read_queues_;
+  std::vector<std::unique_ptr<IoQueue>> read_queues_ LATCHKEY_GUARDED_BY(read_queues_mutex_);
 
-  Mutex checkpoint_mutex_;  // guards the superblock and what follows
-  Superblock superblock_;
-  std::vector<SegmentId> checkpoint_segments_;
-  std::function<absl::Status()> checkpoint_gate_;  // nullptr: never closed
-  std::vector<PageId> unmarked_frees_;             // wait until the file can be marked unclean
+  Mutex checkpoint_mutex_;
+  Superblock superblock_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
+  std::vector<SegmentId> checkpoint_segments_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
+  // nullptr: checkpoints are always allowed.
+  std::function<absl::Status()> checkpoint_gate_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
+  // Wait until the file can be marked unclean.
+  std::vector<PageId> unmarked_frees_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
   std::atomic<bool> marked_unclean_{false};
   bool started_ = false;
 };

@@ -65,9 +65,6 @@ TEST_CASE("Options out of range are refused with what is allowed") {
     REQUIRE(absl::IsInvalidArgument(opened.status()));
     CHECK_THAT(std::string(opened.status().message()), Catch::Contains(words));
   };
-  refuse([](auto& o) { o.layout = "ext4"; }, "overwrite, lfs, wolf, hylog");
-  refuse([](auto& o) { o.segment_cleaning = "no"; },
-         "greedy, cost-benefit, hole-plugging, adaptive");
   refuse([](auto& o) { o.space_utilization = 0.49; }, "outside 0.5-0.98");
   refuse([](auto& o) { o.space_utilization = 0.99; }, "outside 0.5-0.98");
   refuse([](auto& o) { o.page_size = 5000; }, "page size 5000");
@@ -240,7 +237,7 @@ TEST_CASE("A page id can be adopted, whether it was handed out before or not") {
   WritePage(store, PageId{0}, 1);
   CHECK_FALSE(store.IsAllocated(PageId{3}));
   REQUIRE(store.AdoptPage(PageId{3}).ok());
-  REQUIRE(store.AdoptPage(PageId{0}).ok());  // keeps what it holds
+  REQUIRE(store.AdoptPage(PageId{0}).ok());  // keeps its content
   REQUIRE(store.AdoptPage(PageId{1}).ok());  // became free when 3 was adopted
   CHECK(store.IsAllocated(PageId{3}));
   TestPage page;

@@ -1,4 +1,4 @@
-// Reading pages: lock-free but for the pool of I/O queues of batched reads.
+// Reading pages: lock-free, except for the list of idle I/O queues that batched reads use.
 #include <algorithm>
 #include <utility>
 
@@ -35,13 +35,13 @@ absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
     }
     if (!word.on_device()) return NeverWritten(id);
     const absl::Status status = ReadFromDevice(id, word, out);
-    // Judged only if the page is still where it was looked for.
+    // An error counts only if the page's word is still the same.
     if (status.ok() || core_.map.Load(id) == word) return status;
   }
 }
 
-// Twice: a device error is retried once; and a page that moved away and back to the same slot
-// during the read looks unchanged, which a second read tells from damage.
+// Reads up to twice, for two reasons: a device error is retried once; and a page that moved away
+// and back to the same slot during the read has the same word, but reads as damaged the first time.
 absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, PageWord word, std::byte* out) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -89,7 +89,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
   std::vector<IoRequest*> batch, done;
   batch.reserve(slots.size());
   done.reserve(slots.size());
-  // While reads are in flight into them nothing may be given back: from here nobody throws.
+  // From here on nothing throws: the buffers must live while reads are in flight into them.
   size_t next = 0;
   while (next < reads.size() || queue->in_flight() > 0) {
     batch.clear();
@@ -130,7 +130,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
       if (read.status.ok()) {
         core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
       } else {
-        // It has moved meanwhile, or is really damaged.
+        // The page has moved meanwhile, or it is damaged: the single read decides.
         read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
       }
       idle.push_back(slot);

@@ -1,14 +1,15 @@
-// Creating a store, and restoring page map and segment table when one is opened: from the
-// checkpoint alone after a clean close; after a crash from checkpoint, map journal and doublewrite
+// Creating a store, and restoring page map and segment table when a store is opened: after a clean
+// close from the checkpoint alone; after a crash from checkpoint, map journal and doublewrite
 // areas.
 //
-// After a crash a segment is what the map makes of it: those without pages are free, all others
-// hold pages and may have holes; the table only tells kinds and ages. Nothing is written before
-// everything has been read.
+// After a crash the map decides the state of a segment: a segment without pages is free, any other
+// one is closed and may have holes. The table adds kinds and ages only. Restore reads everything
+// before it writes anything.
 #include <algorithm>
 #include <utility>
 
 #include "layout/segment_store_impl.h"
+#include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -70,8 +71,8 @@ absl::Status SegmentStoreImpl::OpenJournal() {
 
 absl::Status SegmentStoreImpl::Restore() {
   const uint64_t found = SegmentsOnDevice();
-  // After a crash the file may have become shorter since the superblock: what counts then is that
-  // it holds all pages (RestoreOwners).
+  // After a crash the file may be shorter than the superblock says. It must only hold all pages,
+  // which RestoreOwners checks.
   if (found < superblock_.segments && superblock_.clean) {
     return MakeStatus(
         absl::StatusCode::kDataLoss,
@@ -89,8 +90,8 @@ absl::Status SegmentStoreImpl::Restore() {
   core_.NoteLogReach(Lsn{superblock_.log_reach});
   cleaner_.set_idle(true);
   const bool after_crash = !superblock_.clean;
-  // What a process that was killed has written may be read, and yet not be durable.
-  if (after_crash) {
+  // Writes of a killed process can be read although they are not durable yet: make them durable.
+  if (after_crash && !LATCHKEY_CANARY("open-trusts-what-it-reads")) {
     LATCHKEY_RETURN_IF_ERROR(device_->Sync());
     LATCHKEY_RETURN_IF_ERROR(journal_device_->Sync());
   }
@@ -158,7 +159,7 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
     case JournalEntry::Type::kSegment: {
       const SegmentEntry segment = SegmentEntry::Decode(entry.value);
       if (entry.id() >= kMostSegments || segment.kind > SegmentKind::kCold) break;
-      if (entry.id() >= SegmentsOnDevice()) return absl::OkStatus();  // cut off since
+      if (entry.id() >= SegmentsOnDevice()) return absl::OkStatus();  // the file was cut since
       if (entry.id() >= table.size()) table.resize(entry.id() + 1);
       table[entry.id()] = segment;
       return absl::OkStatus();

@@ -8,7 +8,7 @@
 namespace latchkey {
 namespace {
 
-// Of 50 microseconds at least.
+// Number of tries before a round is forced; each sleeps at least 50 us.
 constexpr uint32_t kTriesWithoutRound = 1000;
 
 class StorePageWriter final : public PageWriter {
@@ -65,9 +65,9 @@ absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t
 }
 
 void SegmentStoreImpl::ReturnQueue(PageWriteQueue* queue) {
-  queue->TakeError().IgnoreError();  // the store is read-only for it: nothing more to tell
+  queue->TakeError().IgnoreError();  // the store is read-only since this error
   MutexLock lock(queues_mutex_);
-  // After a failed write its frames serve the pages for good, so it is not used again.
+  // After a failed write its frames serve their pages until the store is closed: no reuse.
   if (!core_.poisoned()) idle_queues_.push_back(queue);
 }
 
@@ -159,9 +159,11 @@ bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Plac
   return false;
 }
 
-// Cold pages: over the present slot if that lies in the cold partition; a page that was hot moves
-// to the cold partition with this write (thesis 6.2.2), into a hole. Pages without a slot of their
-// own fill fresh cold segments in sequence while there are some to spare, then holes.
+// Places a cold page.
+//   Its slot is in the cold partition: it is written in place.
+//   Its slot is in the hot partition: it moves into a hole of the cold partition (thesis 6.2.2).
+//   It has no slot: it goes into a fresh cold segment, filled in sequence, while there are free
+//   segments to spare, then into a hole.
 bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
   if (!word.on_device()) {
     return Append(LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
@@ -173,19 +175,20 @@ bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, 
   return WriteInPlace(queue, write, word.slot(), word);
 }
 
-// The last resort. An id was handed out only while there is a slot for it, so trying again succeeds
-// once those who are writing or cleaning the segments with the holes are done; and once there is
-// room for a round, or for a checkpoint in its place: who waits for that is told after a while.
+// The last resort. The store hands out an id only while there is a slot for it, so a retry succeeds
+// once the segments with the holes have been written or cleaned, and once there is room for a round
+// or a checkpoint in its place. If that room does not come, Accept returns an error after
+// kTriesWithoutRound tries.
 bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(LogId::kCold, Claim::kUser, write)) return true;
-  // Of a full journal the last segments are for the checkpoint that takes the round's place.
+  // While the journal is full, the last segments are kept for the checkpoint in place of a round.
   if (!journal_is_full() && Append(LogId::kCold, Claim::kCleaner, write)) return true;
   queue.Start();
   PollPageWrites();
   writer_.TryFlushUserLogs();
-  // What was superseded may be all the room there is.
+  // Superseded slots may be the only room left: a round releases them.
   const bool has_round = core_.journal != nullptr && core_.journal->pending_slots() > 0;
   if (has_round && !IsJournalFull(TryCommitRoundOrMap())) return false;
   core_.runtime.SleepFor(50 * kNanosPerMicro);

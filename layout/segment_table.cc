@@ -146,7 +146,7 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
   bool freed = false;
   {
     MutexLock lock(mutex_);
-    // Under the mutex nobody plugs a hole, so an empty closed segment stays empty.
+    // Holes are taken under this mutex only, so an empty closed segment stays empty here.
     freed = s.state.load(std::memory_order_relaxed) == SegmentState::kClosed &&
             s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
@@ -194,7 +194,8 @@ std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t 
   for (uint32_t i = from; i < geometry_.slots_per_segment; ++i) {
     const SlotId slot = geometry_.SlotAt(segment, i);
     uint32_t none = 0;
-    // live first: ReleaseSlot must not see the segment empty while the slot gets its owner.
+    // Count the page live first: while the slot gets its owner, ReleaseSlot must not see the
+    // segment empty.
     if (owners_[Raw(slot)].load(std::memory_order_relaxed) != 0) continue;
     s.live.fetch_add(1, std::memory_order_relaxed);
     const bool taken = owners_[Raw(slot)].compare_exchange_strong(

@@ -10,12 +10,12 @@
 //
 // Invariants:
 //  1. live = number of owned slots of the segment. A slot is owned from the moment a write to it is
-//     decided until the copy in it is superseded *on the device*, not in memory: the place where
-//     the journal of the map will delay the release until its record is durable too (README).
+//     decided until the copy in it is superseded *on the device*, not in memory. With a map journal
+//     it stays owned until the journal's record of that is durable too (README).
 //  2. Holes are the unowned slots of kClosed segments, and only of those.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
-//  4. A bad slot stays owned, so that neither it nor its segment is reused; the other holes of the
-//     segment are.
+//  4. A bad slot stays owned, so that neither the slot nor its segment is reused. The other holes
+//     of the segment are used.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -38,7 +38,7 @@ enum class SegmentState : uint8_t { kAbsent, kFree, kOpen, kClosed, kCleaning, k
 /// Which partition a segment belongs to (thesis 6.1.3): appended pages, or pages written in place.
 enum class SegmentKind : uint8_t { kHot, kCold };
 
-/// A segment as victim selection sees it.
+/// The properties of a segment that victim selection uses.
 struct SegmentView {
   SegmentId id;
   SegmentKind kind;
@@ -46,7 +46,8 @@ struct SegmentView {
   uint64_t birth;  ///< clock (accepted pages) at which it was filled
 };
 
-/// Numbers of segments, lowest first. Only Reserve takes memory. Not thread-safe.
+/// A set of segment numbers that yields the lowest first. Only Reserve takes memory. Not
+/// thread-safe.
 class SegmentSet {
  public:
   void Reserve(uint32_t total) {
@@ -89,32 +90,32 @@ class StoreSegmentTable {
 
   /// Adds segments up to `total` as free. False when memory for the table ran out.
   bool Grow(uint32_t total);
-  /// Takes free segments at the end of the file out of use, down to `target` segments; returns the
-  /// number of segments that then remain before the retired ones.
+  /// Retires free segments at the end of the file, down to `target` segments. Returns the number of
+  /// segments before the retired ones.
   uint32_t RetireTail(uint32_t target);
-  /// Retired segments from `total` on are gone.
+  /// Removes the retired segments from `total` on.
   void Truncate(uint32_t total);
 
-  /// The free segment nearest to the front, opened as `kind`, if more than `keep` are free.
+  /// If more than `keep` segments are free, opens the one nearest to the front as `kind`.
   std::optional<SegmentId> TakeFree(uint32_t keep, SegmentKind kind);
   std::optional<SegmentId> TakeMeta(uint32_t keep);
   void ReleaseMeta(SegmentId segment);
-  /// All writes to the open segment are done; `birth` is the clock now.
+  /// Closes an open segment; `birth` is the clock now. REQUIRES: all writes to it are done.
   void Close(SegmentId segment, uint64_t birth);
 
-  /// kClosed -> kCleaning; false when it is not closed (any more).
+  /// kClosed -> kCleaning. False when the segment is not closed, or not closed any more.
   bool BeginCleaning(SegmentId segment);
   void EndCleaning(SegmentId segment);
 
-  /// `page` owns the slot of an open segment from now on.
+  /// Makes `page` the owner of a slot of an open segment.
   void AssignSlot(SlotId slot, PageId page);
-  /// Nothing needs the content of the slot any more.
+  /// Ends the ownership of the slot. REQUIRES: nothing needs its content.
   void ReleaseSlot(SlotId slot);
-  /// Nothing may be written to the slot until the store is opened again: it stays owned, and its
-  /// segment in use. REQUIRES: owned, and nothing needs its content.
+  /// Takes the slot out of use until the store is opened again: it stays owned, and its segment
+  /// stays in use. REQUIRES: the slot is owned, and nothing needs its content.
   void MarkBad(SlotId slot);
-  /// A hole for `page`, preferably of `kind`, from the fullest segments first (LAYOUT_REFERENCE
-  /// A5).
+  /// Makes `page` the owner of a hole, preferably of `kind`, in the fullest segments first
+  /// (LAYOUT_REFERENCE A5). nullopt: there is no hole.
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page);
   /// The page that owns the slot, or kInvalidPageId.
   PageId OwnerOf(SlotId slot) const {
@@ -137,11 +138,12 @@ class StoreSegmentTable {
   /// Visits every closed segment.
   void ForEachClosed(absl::FunctionRef<void(const SegmentView&)> visit) const;
 
-  /// Used only while a store is opened, before anything else: state of a segment from a checkpoint.
+  /// Used only while a store is opened, before any other call: sets a segment's state from a
+  /// checkpoint.
   void RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind, uint64_t birth);
-  /// And the owner of a slot; false when it has one already or the segment holds no pages.
+  /// The same for the owner of a slot. False when the slot has an owner, or its segment no pages.
   bool RestoreOwner(SlotId slot, PageId page);
-  /// Closed segments without live pages become free.
+  /// Ends the restore: makes closed segments without live pages free.
   void FinishRestore();
 
   /// Segments and slots that MarkBad has taken out of use.
@@ -169,10 +171,10 @@ class StoreSegmentTable {
   static constexpr size_t kHoleBatch = 64;
 
   Segment& At(SegmentId s) const { return segments_[Raw(s)]; }
-  void MakeFree(SegmentId segment);              // REQUIRES: mutex_
-  std::optional<SegmentId> Take(uint32_t keep);  // REQUIRES: mutex_
+  void MakeFree(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
+  std::optional<SegmentId> Take(uint32_t keep) LATCHKEY_REQUIRES(mutex_);
   void AddLive(SegmentId segment, int64_t delta);
-  void FindHoles(SegmentKind kind);  // REQUIRES: mutex_
+  void FindHoles(SegmentKind kind) LATCHKEY_REQUIRES(mutex_);
   std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page);
 
   const StoreGeometry geometry_;
@@ -180,14 +182,15 @@ class StoreSegmentTable {
   mutable Mutex mutex_;  // guards the transitions and everything below that is not atomic
   LazyArray<Segment, (uint64_t{1} << 32)> segments_;
   LazyArray<std::atomic<uint32_t>, (uint64_t{1} << 36)> owners_;
-  SegmentSet free_;  // with room for all: segments come free in the middle of writing
+  // Has room for all segments, because freeing one must not take memory.
+  SegmentSet free_ LATCHKEY_GUARDED_BY(mutex_);
   std::atomic<uint32_t> total_{0};
   std::atomic<uint32_t> free_count_{0};
   std::atomic<uint32_t> bad_segments_{0};
   std::atomic<uint64_t> bad_slots_{0};
   std::atomic<uint64_t> live_by_kind_[2] = {};
 
-  // Segments with holes, of one kind each, emptiest first so that the fullest is at the back.
+  // Segments with holes, one queue per kind; emptiest first, so that the fullest is at the back.
   struct HoleQueue {
     std::vector<SegmentId> segments;
     uint32_t next_index = 0;  ///< within the last segment

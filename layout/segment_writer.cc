@@ -214,7 +214,7 @@ void SegmentWriter::FlushLocked(OpenLog& log) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
-  Backoff backoff(core_.runtime);  // only for copies that others are in the middle of
+  Backoff backoff(core_.runtime);  // waits only for copies that other threads have begun
   while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
   MutexLock io_lock(buffer->io_mutex);
   Issue(*buffer, filled);
@@ -224,7 +224,7 @@ void SegmentWriter::Drain(LogId log) {
   for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
     Buffer& buffer = *buffers_[b];
     if (!buffer.in_use.load(std::memory_order_acquire)) continue;
-    // A full buffer is issued by whoever copies last: wait for that too.
+    // The thread that copies last issues a full buffer: wait for that too.
     const uint32_t slots = core_.geometry.slots_per_segment;
     Backoff backoff(core_.runtime);
     for (;;) {

@@ -1,12 +1,12 @@
-// The segment writer: appends pages to logs. A log fills one segment after the other through a
-// segment buffer in memory, which is written with one request when it is full, or in parts when
-// somebody cannot wait (Flush). Reads of pages in a buffer are served from it.
+// The segment writer: appends pages to append logs (here: logs). A log fills one segment after the
+// other through a segment buffer in memory. The buffer is written with one request when it is full,
+// or in parts when a caller flushes. Reads of pages in a buffer are served from it.
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
 //
-// Appending takes the log's mutex for the choice of the slot only; copying and sealing happen
-// outside of it, and whoever completes the last copy of a full buffer starts its write. Every
-// buffer has an I/O queue of its own, so nobody waits behind another's request.
+// An append holds the log's mutex only while it takes a slot; it copies and seals the page without
+// it. The thread that completes the last copy of a full buffer starts the write. Every buffer has
+// its own I/O queue, so no thread waits behind the request of another buffer.
 #pragma once
 
 #include <array>
@@ -21,43 +21,43 @@
 
 namespace latchkey {
 
-/// The logs of a store. Segments of the same kind differ in who fills them: what the segment
-/// cleaner moves is kept apart from what users write (LAYOUT_REFERENCE 6.10).
+/// The append logs of a store. Pages that the segment cleaner moves go to logs of their own, apart
+/// from user writes of the same kind (LAYOUT_REFERENCE 6.10).
 enum class LogId : uint8_t { kHot, kHotSecond, kCold, kCleanedHot, kCleanedCold };
 inline constexpr size_t kLogs = 5;
 constexpr SegmentKind KindOfLog(LogId log) {
   return log == LogId::kCold || log == LogId::kCleanedCold ? SegmentKind::kCold : SegmentKind::kHot;
 }
 
-/// Thread-safe; the logs of the cleaner are used by one actor at a time.
+/// Thread-safe. One actor at a time uses the logs of the cleaner.
 class SegmentWriter {
  public:
   SegmentWriter(StoreCore& core, SpaceManager& space);
   ~SegmentWriter();
 
-  /// Appends a user's page: on return it is accepted. False when the log has no segment and none is
-  /// to be had (see SpaceManager), or the store is poisoned.
+  /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
+  /// get one (see SpaceManager), or the store is poisoned.
   bool Append(LogId log, Claim claim, PageId page, const std::byte* data);
 
-  /// A frame of the log for a page that the cleaner moves from where `word` says it is; its memory
-  /// is the caller's until FinishMove. nullopt: no segment.
+  /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
+  /// The caller owns the frame's memory until FinishMove. nullopt: no segment.
   std::optional<FrameIndex> BeginMove(LogId log, PageId page, PageWord word);
-  /// The frame now holds the page, sealed as `word` has it; or nothing (`valid` false), then the
-  /// page stays where it is.
+  /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
+  /// the frame holds nothing, and the page stays where it is.
   void FinishMove(FrameIndex frame, bool valid);
 
-  /// Starts the writes of what the logs hold, and waits until all that were started are done.
+  /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
   void FlushUserLogs();
   void FlushCleanerLogs();
-  /// As FlushUserLogs, but skips a log that somebody is busy with: for the cleaner, for which that
-  /// somebody may be waiting.
+  /// As FlushUserLogs, but does not wait, and skips a log whose mutex another thread holds. For the
+  /// cleaner, because that thread may be waiting for the cleaner.
   void TryFlushUserLogs();
-  /// Ends the segments of logs from `first` on early, so that the file can be cut there; what is
-  /// left of them becomes holes. Skips a log that somebody is busy with.
+  /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
+  /// slots become holes. Skips a log whose mutex another thread holds.
   void EndLogsFrom(SegmentId first);
-  /// Completes what the device has finished; never waits, but for pages that have to be written
-  /// again.
+  /// Completes the writes that the device has finished. Does not wait, except to write a page again
+  /// whose write failed.
   void Reap();
 
  private:
@@ -73,18 +73,19 @@ class SegmentWriter {
     std::atomic<uint32_t> filled{0};  // frames given out; changed under the log's mutex
     std::atomic<uint32_t> ready{0};   // frames copied into
     Mutex io_mutex;                   // guards all below
-    std::unique_ptr<IoQueue> queue;
-    std::array<IoRequest, kMaxRequests> requests;
-    std::vector<IoRequest*> idle_requests;
-    std::vector<IoRequest*> done;  // both with room for all requests
-    uint32_t issued = 0;
-    uint32_t completed = 0;
-    bool failed = false;  // never reused: its pages are served from it
+    std::unique_ptr<IoQueue> queue LATCHKEY_GUARDED_BY(io_mutex);
+    std::array<IoRequest, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<IoRequest*> idle_requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<IoRequest*> done LATCHKEY_GUARDED_BY(io_mutex);  // both with room for all requests
+    uint32_t issued LATCHKEY_GUARDED_BY(io_mutex) = 0;
+    uint32_t completed LATCHKEY_GUARDED_BY(io_mutex) = 0;
+    bool failed LATCHKEY_GUARDED_BY(io_mutex) =
+        false;  // never reused: its pages are served from it
   };
   struct OpenLog {
     explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
     Mutex mutex;
-    Buffer* buffer = nullptr;  // the one being filled
+    Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
   };
   struct Place {
     Buffer* buffer;
@@ -95,16 +96,16 @@ class SegmentWriter {
   void NoteSegment(SegmentId segment, SegmentKind kind);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();
-  Buffer* NewBuffer();
+  Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // nobody else has it yet
   void MarkReady(Buffer& buffer);
   void FlushLog(LogId log);
-  void FlushLocked(OpenLog& log);              // REQUIRES: its mutex
-  Place NextPlace(OpenLog& log, PageId page);  // REQUIRES: its mutex, a buffer
+  void FlushLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
+  Place NextPlace(OpenLog& log, PageId page) LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
-  void Issue(Buffer& buffer, uint32_t end);              // REQUIRES: io_mutex
-  void WaitAndComplete(Buffer& buffer, size_t minimum);  // REQUIRES: io_mutex
-  void CompleteRange(Buffer& buffer, const IoRequest& request);
-  void RecycleIfDone(Buffer& buffer);  // REQUIRES: io_mutex
+  void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void WaitAndComplete(Buffer& buffer, size_t minimum) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void CompleteRange(Buffer& buffer, const IoRequest& request) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void RecycleIfDone(Buffer& buffer) LATCHKEY_REQUIRES(buffer.io_mutex);
   bool ReapOne(bool wait);
   Buffer& BufferOfFrame(FrameIndex frame);
 

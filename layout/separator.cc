@@ -1,12 +1,7 @@
 #include "layout/separator.h"
 
-#include <fmt/ranges.h>
-
-#include <array>
-
 #include "layout/hylog_separator.h"
 #include "layout/wolf_separator.h"
-#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
@@ -26,45 +21,30 @@ class UniformSeparator final : public Separator {
   const Placement placement_;
 };
 
-struct Entry {
-  std::string_view name;
-  std::unique_ptr<Separator> (*make)(Runtime& runtime);
-};
+template <Placement placement>
+std::unique_ptr<Separator> MakeUniform(Runtime&, std::span<const double>) {
+  return std::make_unique<UniformSeparator>(placement);
+}
+
+template <typename Adaptive>
+std::unique_ptr<Separator> Make(Runtime& runtime, std::span<const double>) {
+  return std::make_unique<Adaptive>(runtime);
+}
 
 // One line per layout.
-constexpr std::array<Entry, 4> kLayouts = {{
-    {"overwrite",
-     [](Runtime&) -> std::unique_ptr<Separator> {
-       return std::make_unique<UniformSeparator>(Placement::kInPlace);
-     }},
-    {"lfs",
-     [](Runtime&) -> std::unique_ptr<Separator> {
-       return std::make_unique<UniformSeparator>(Placement::kHot);
-     }},
-    {"wolf",
-     [](Runtime& runtime) -> std::unique_ptr<Separator> {
-       return std::make_unique<WolfSeparator>(runtime);
-     }},
-    {"hylog",
-     [](Runtime& runtime) -> std::unique_ptr<Separator> {
-       return std::make_unique<HylogSeparator>(runtime);
-     }},
-}};
+constexpr LayoutInfo kLayouts[] = {
+    {{"overwrite", "every page in place", {}}, MakeUniform<Placement::kInPlace>},
+    {{"lfs", "every page appended", {}}, MakeUniform<Placement::kHot>},
+    {{"wolf", "every page appended, in two streams by update frequency", {}}, Make<WolfSeparator>},
+    {{"hylog", "hot pages appended, cold ones in place, by measured cost", {}},
+     Make<HylogSeparator>},
+};
 
 }  // namespace
 
-std::vector<std::string> LayoutNames() {
-  std::vector<std::string> names;
-  for (const Entry& entry : kLayouts) names.emplace_back(entry.name);
-  return names;
-}
-
-absl::StatusOr<std::unique_ptr<Separator>> NewSeparator(std::string_view layout, Runtime& runtime) {
-  for (const Entry& entry : kLayouts) {
-    if (entry.name == layout) return entry.make(runtime);
-  }
-  return InvalidArgument("unknown layout \"{}\": use one of {}", layout,
-                         fmt::join(LayoutNames(), ", "));
+const Registry<LayoutInfo>& Layouts() {
+  static constexpr Registry<LayoutInfo> registry("layout", kLayouts);
+  return registry;
 }
 
 }  // namespace latchkey

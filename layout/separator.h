@@ -1,21 +1,19 @@
-// Separators: of each page that is written, whether it is appended to a log or written in place.
-// That choice is all that distinguishes the layouts (thesis 6.3.1): Overwrite = all in place, LFS =
-// all appended, WOLF = all appended in two streams by update frequency, HyLog = by measured cost.
-// So no layout takes a shortcut that another lacks.
+// Separators: a separator decides of each page written whether it is appended or written in place.
+// The layouts differ in this decision only (thesis 6.3.1): Overwrite = all in place, LFS = all
+// appended, WOLF = all appended in two streams by update frequency, HyLog = by measured cost. All
+// else is shared, so measured differences between layouts come from the separator alone.
 #pragma once
 
 #include <absl/functional/function_ref.h>
-#include <absl/status/statusor.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <span>
 
 #include "layout/write_cost_model.h"
 #include "storage/base/ids.h"
+#include "storage/base/registry.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -26,12 +24,12 @@ enum class Placement : uint8_t {
   kHotSecond,  ///< appended to the second stream (WOLF: the less frequently updated)
 };
 
-/// What a separator may decide by, all measured.
+/// The measured values that a separator may decide by.
 struct TuningInputs {
   double space_utilization = 0;                ///< u_d: live / (capacity less the reserve)
   PageCosts costs;                             ///< busy time of the device
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
-  std::optional<double> cleaning_utilization;  ///< u of the victims of late, when there were any
+  std::optional<double> cleaning_utilization;  ///< mean u of recent victims; nullopt: none yet
   uint64_t page_id_limit = 0;
 };
 
@@ -39,11 +37,11 @@ struct TuningInputs {
 class Separator {
  public:
   virtual ~Separator() = default;
-  /// Whether OnWrite ever answers kInPlace. Constant.
+  /// Whether OnWrite ever returns kInPlace. Constant.
   virtual bool writes_in_place() const = 0;
-  /// Counts a write of `id` and says where it goes.
+  /// Counts a write of `id` and returns its placement.
   virtual Placement OnWrite(PageId id) = 0;
-  /// Where the segment cleaner puts a page that it moves. Counts nothing.
+  /// The placement of a page that the segment cleaner moves. Counts nothing.
   virtual Placement OnMove(PageId id) const = 0;
   virtual void OnFree(PageId) {}
 
@@ -52,7 +50,7 @@ class Separator {
     static_cast<void>(live);
     return 0;
   }
-  /// First with what is known when the store is opened, then after every interval.
+  /// Adapts the decision. Called at the first change of an opened store, then after every interval.
   virtual void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) {
     static_cast<void>(inputs);
     static_cast<void>(is_live);
@@ -63,9 +61,15 @@ class Separator {
   virtual size_t memory_bytes() const { return 0; }
 };
 
-/// The layouts by name: overwrite, lfs, wolf, hylog.
-std::vector<std::string> LayoutNames();
-/// InvalidArgument, with the names there are, for another name.
-absl::StatusOr<std::unique_ptr<Separator>> NewSeparator(std::string_view layout, Runtime& runtime);
+/// One layout of the list.
+struct LayoutInfo {
+  ChoiceDescription description;
+  std::unique_ptr<Separator> (*make)(Runtime& runtime, std::span<const double> parameters);
+};
+
+/// All of them: overwrite, lfs, wolf, hylog. To add one: its separator's file and one line in
+/// separator.cc.
+const Registry<LayoutInfo>& Layouts();
+using LayoutChoice = Choice<LayoutInfo>;
 
 }  // namespace latchkey

@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Feeds a separator decision with epochs of writes to `pages` pages drawn by `pick`.
+// Feeds the HyLog decision with epochs of writes to `pages` pages drawn by `pick`.
 class Epochs {
  public:
   explicit Epochs(uint64_t pages) : pages_(pages), frequency_(ThreadRuntime()) {}
@@ -55,7 +55,7 @@ TEST_CASE("HyLog appends everything where the log is cheap and nothing where it 
 }
 
 TEST_CASE("HyLog takes noise under uniform updates for noise") {
-  // eta 32, u_d .95: the table of the recomputation has h = .83 with 3 % gain: not worth it.
+  // eta 32, u_d .95: the best mix (h = .83) gains 3 %, less than the 10 % that a mix must gain.
   const auto choice = Decide(Inputs(.95, 32), kUniform);
   CHECK((choice.threshold == HotThreshold::kAllHot || choice.h > 0.5));
 }
@@ -134,12 +134,12 @@ TEST_CASE("WOLF sends about half of the writes, those of the busier pages, to th
 }
 
 TEST_CASE("Cleaning policies rank victims as their papers say") {
-  auto greedy = *NewCleaningPolicy("greedy");
-  auto cost_benefit = *NewCleaningPolicy("cost-benefit");
-  auto adaptive = *NewCleaningPolicy("adaptive");
+  auto greedy = CleaningPolicies().Named("greedy").Make();
+  auto cost_benefit = CleaningPolicies().Named("cost-benefit").Make();
+  auto adaptive = CleaningPolicies().Named("adaptive").Make();
   CHECK(greedy->Priority(.5, 1) > greedy->Priority(.6, 1000));
   CHECK(cost_benefit->Priority(.6, 1000) > cost_benefit->Priority(.5, 1));
-  // Equal rates of decay: the emptier one. The slower one of equally full ones.
+  // At equal rates of decay the emptier segment; of equally full segments the slower one.
   CHECK(adaptive->Priority(.5, 100) > adaptive->Priority(.7, 51));
   CHECK(adaptive->Priority(.6, 1000) > adaptive->Priority(.6, 10));
 }
@@ -149,7 +149,7 @@ TEST_CASE("Adaptive cleaning plugs holes where that costs less in the steady sta
   situation.costs = {.page_write_ns = 32.77, .segment_write_ns = 1, .segment_read_ns = 1};
   const auto choose = [&](double u_d) {
     situation.space_utilization = u_d;
-    return (*NewCleaningPolicy("adaptive"))->Choose(situation);
+    return CleaningPolicies().Named("adaptive").Make()->Choose(situation);
   };
   CHECK(choose(.90) == CleaningMethod::kClean);
   CHECK(choose(.95) == CleaningMethod::kClean);
@@ -159,9 +159,11 @@ TEST_CASE("Adaptive cleaning plugs holes where that costs less in the steady sta
 }
 
 TEST_CASE("Unknown layouts and cleanings are refused with the names there are") {
-  CHECK(LayoutNames() == std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"});
-  CHECK(absl::IsInvalidArgument(NewSeparator("LFS", ThreadRuntime()).status()));
-  CHECK(absl::IsInvalidArgument(NewCleaningPolicy("").status()));
+  CHECK(Layouts().Names() == std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"});
+  CHECK_THAT(std::string(Layouts().Parse("LFS").status().message()),
+             Catch::Contains("known: overwrite, lfs, wolf, hylog"));
+  CHECK_THAT(std::string(CleaningPolicies().Parse("").status().message()),
+             Catch::Contains("known: greedy, cost-benefit, hole-plugging, adaptive"));
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 namespace latchkey {
 namespace {
 
-// How far above the wanted utilisation a file of many segments may be before allocation waits for
-// its growth.
+// Tolerated excess over the wanted utilisation; beyond it, allocation waits for the file to grow.
 constexpr double kToleratedExcess = 0.002;
 
 }  // namespace
@@ -17,7 +16,7 @@ constexpr double kToleratedExcess = 0.002;
 SpaceManager::SpaceManager(StoreCore& core, const SpaceSizing& sizing)
     : core_(core),
       sizing_(sizing),
-      soft_(sizing.reserve_segments - 5),  // what is left besides the open logs
+      soft_(sizing.reserve_segments - 5),  // the reserve without the 5 open logs
       resize_mutex_(core.runtime) {}
 
 absl::Status SpaceManager::AdmitPage(uint64_t limit) {
@@ -90,8 +89,8 @@ absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
 absl::Status SpaceManager::ResizeTo(uint32_t segments) {
   const uint64_t needed = sizing_.geometry.FileBytes(segments);
   if (core_.device.geometry().size_bytes < needed) {
-    // Growing the device costs syncs, so it runs ahead in larger and larger steps; segments are
-    // added only as the utilisation wants them.
+    // Growing the device costs syncs, so it grows ahead of need, by an eighth of the file (at most
+    // 128 MiB). Segments are added only as the utilisation requires.
     absl::Status status = core_.device.Resize(needed + WriteAheadBytes(needed));
     if (absl::IsResourceExhausted(status)) status = core_.device.Resize(needed);
     LATCHKEY_RETURN_IF_ERROR(status);
@@ -136,7 +135,7 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   if (total <= target) return std::nullopt;
   const uint32_t end = core_.segments.RetireTail(target);
   if (end < total) {
-    // First out of the table: nobody may find a segment there that the device no longer has.
+    // Truncate the table before the device, so that the table never has a segment that is cut off.
     core_.segments.Truncate(end);
     const absl::Status status = core_.device.Resize(sizing_.geometry.FileBytes(end));
     if (!status.ok()) {
@@ -171,7 +170,7 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
     const uint32_t seen = freed_.load(std::memory_order_acquire);
     segment = take();
     if (segment || core_.poisoned()) break;
-    // One whole pass that began after we came and gained nothing: nothing will come.
+    // Two fruitless reports: the second pass began after this wait did, so cleaning gains nothing.
     if (passes_without_gain_.load(std::memory_order_acquire) - fruitless_before >= 2) break;
     Signal();
     if (reap_) reap_();
@@ -194,7 +193,7 @@ absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
                     core_.segments.total());
 }
 
-// Beyond the target: what is superseded comes free with the checkpoint, and the file shrinks again.
+// Grows beyond the target: the checkpoint releases superseded slots, and the file shrinks again.
 bool SpaceManager::GrowByOne() {
   if (core_.poisoned()) return false;
   MutexLock lock(resize_mutex_);

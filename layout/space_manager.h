@@ -1,9 +1,9 @@
 // Free space: sizes the file so that live / capacity is the wanted utilisation, hands out segments,
 // and paces the segment cleaner by two watermarks on the number of free segments:
 //   below soft: the cleaner works in the background;
-//   at hard: only the cleaner may take segments, writers wait for it (and for nothing else: when it
-//   cannot gain anything they are told so and write into holes or in place instead).
-// Nobody ever waits here for a segment that may never come.
+//   at hard: only the cleaner may take segments, and writers wait for it. When a pass gains nothing
+//   they stop waiting and write into holes or in place instead.
+// So no writer waits here for a segment that never becomes free.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,15 +21,15 @@ namespace latchkey {
 
 enum class Claim {
   kUser,     ///< waits at the hard watermark
-  kSpare,    ///< takes only what is above the soft watermark; never waits
-  kCleaner,  ///< may take the last one; never waits
+  kSpare,    ///< takes only segments above the soft watermark; never waits
+  kCleaner,  ///< may take the last segment; never waits
 };
 
-/// Which segments a checkpoint may have.
+/// Which segments a checkpoint may take.
 enum class MetaClaim {
-  kSpare,  ///< above the hard watermark
+  kSpare,  ///< those above the hard watermark
   kLast,   ///< any, at once; without one the file grows
-  kWaits,  ///< as kLast, those above the watermark first, which it waits for
+  kWaits,  ///< waits for one above the hard watermark first; then as kLast
 };
 
 /// Thread-safe.
@@ -37,43 +37,43 @@ class SpaceManager {
  public:
   SpaceManager(StoreCore& core, const SpaceSizing& sizing);
 
-  /// Called by writers that wait, to complete writes that nobody else may be looking after.
+  /// Waiting writers call `reap`, which completes finished writes that no other thread may await.
   void set_reap(std::function<void()> reap) { reap_ = std::move(reap); }
 
-  /// Page ids are the unit of admission: an id is handed out only while every page in use, written
-  /// or not yet, has a slot. ResourceExhausted: the device is full.
+  /// Page ids are the unit of admission: an id is handed out only while there is a slot for every
+  /// page in use, written or not. ResourceExhausted: the device is full.
   absl::StatusOr<PageId> AllocatePage();
   /// The same for an id of the caller's choice, if it is free.
   absl::Status AdoptPage(PageId id);
   void FreePage(PageId id);
 
-  /// A free segment; nullopt when there is none for this claim and none can be expected.
+  /// Takes a free segment. nullopt when there is none for this claim and cleaning gains none.
   std::optional<SegmentId> TakeSegment(Claim claim, SegmentKind kind);
-  /// A segment for a checkpoint; ResourceExhausted when there is none for this claim, and cleaning
-  /// cannot make one.
+  /// Takes a segment for a checkpoint. ResourceExhausted when there is none for this claim and
+  /// cleaning gains none.
   absl::StatusOr<SegmentId> TakeMetaSegment(MetaClaim claim);
 
-  /// Makes the file larger if it is below its target: when a store is created, and in the
-  /// background.
+  /// Grows the file to its target size: when a store is created, and in the background.
   absl::Status GrowToTarget();
-  /// Retires and cuts off the free tail beyond the target; returns the first segment that is in the
-  /// way of the target, if any: the cleaner empties it.
+  /// Cuts off the free tail beyond the target size. Returns the segment that prevents further
+  /// shrinking, if any: the cleaner empties it.
   std::optional<SegmentId> ShrinkTowardsTarget();
   bool WantsShrink() const;
-  /// Gives back what was written ahead of growth. REQUIRES: nobody grows the file meanwhile.
+  /// Cuts the space that the file was grown ahead of need. REQUIRES: no thread grows the file
+  /// meanwhile.
   void TrimDevice();
 
-  /// Below the soft watermark, or somebody waits for more.
+  /// Whether free segments are below the soft watermark, or a writer waits for a segment.
   bool WantsCleaning() const;
   uint32_t soft_watermark() const { return soft_; }
   static constexpr uint32_t kHardWatermark = 2;
 
-  /// The background actor's signal: it notes the sequence, looks for work, and if there is none
-  /// sleeps until somebody has signalled since.
+  /// The segment cleaner's signal. The cleaner notes the sequence and looks for work. If there is
+  /// none, WaitForWork sleeps until a Signal after `seen`, or for `timeout` ns.
   void Signal();
   uint32_t work_sequence() const { return work_.load(std::memory_order_seq_cst); }
   void WaitForWork(uint32_t seen, Nanos timeout);
-  /// The cleaner says whether its last pass gained anything; waiters act on it.
+  /// The cleaner reports whether its last pass gained space; waiting writers act on it.
   void ReportPass(bool gained);
   void NotifyFreed();
 
@@ -88,7 +88,7 @@ class SpaceManager {
   const SpaceSizing& sizing() const { return sizing_; }
 
  private:
-  // Those with bad slots count for nothing: the file grows by as many.
+  // Segments with bad slots do not count: the file grows by as many.
   uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
     return sizing_.TargetSegments(live, limit) + core_.segments.bad_segments();
   }
@@ -105,8 +105,8 @@ class SpaceManager {
   const uint32_t soft_;
   std::function<void()> reap_;
 
-  Mutex resize_mutex_;  // held across Resize of the device; taken by nobody who could be waited for
-  std::atomic<Nanos> no_growth_before_{0};  // after a full device: when to try again
+  Mutex resize_mutex_;  // held across Resize of the device; no other thread waits for its holder
+  std::atomic<Nanos> no_growth_before_{0};  // after a full device: time of the next try
 
   std::atomic<uint32_t> work_{0};
   std::atomic<bool> worker_sleeps_{false};

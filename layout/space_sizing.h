@@ -1,12 +1,12 @@
 // How large the data file must be so that live pages / capacity is the wanted space utilisation
 // (thesis: u_d). Pure arithmetic.
 //
-//   file = header area + (data + reserve + metadata) segments,  capacity = slots of the data
-//   segments
+//   file = header area + (data + reserve + metadata) segments
+//   capacity = slots of the data segments
 //
-// The reserve is constant in bytes, not in segments (LAYOUT_REFERENCE A15): what the open logs, the
-// segment cleaner's output and its watermarks need for progress. Metadata is room for two
-// checkpoints of page map and segment table.
+// The reserve is what the open append logs, the segment cleaner's output and its watermarks need
+// for progress. It is constant in bytes, not in segments (LAYOUT_REFERENCE A15). Metadata is room
+// for two checkpoints of page map and segment table.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ struct SpaceSizing {
   double space_utilization = 0.8;  ///< wanted u_d
   uint32_t reserve_segments = 0;
 
-  /// Open logs (2 hot, 1 cold, 2 of the cleaner), 2 that only the cleaner may take, 1 for
-  /// leftovers.
+  /// 5 open append logs (2 hot, 1 cold, 2 of the cleaner), 2 segments that only the cleaner may
+  /// take, the rest as margin.
   static constexpr uint32_t kMinReserveSegments = 12;
-  /// A new page id is refused beyond this share of the capacity when the file cannot grow: what
-  /// remains, and the reserve, let every page be rewritten for ever.
+  /// If the file cannot grow, a new page id is refused beyond this share of the capacity. The
+  /// remaining slots and the reserve suffice to rewrite every page any number of times.
   static constexpr double kFullestUtilization = 0.985;
 
   static SpaceSizing Make(StoreGeometry geometry, double space_utilization,
@@ -63,12 +63,12 @@ struct SpaceSizing {
     return segments <= overhead ? 0 : uint64_t{segments - overhead} * geometry.slots_per_segment;
   }
 
-  /// Segments that growth adds beyond the target, so that a resize of a large file is rare: .0017
-  /// of u_d at most.
+  /// Segments that growth adds beyond the target, so that a large file is rarely resized. Lowers
+  /// u_d by at most .17 % of its value.
   static uint32_t GrowthStep(uint32_t segments) { return std::min(segments / 600, 64u); }
 
-  /// Whether `segments` are too many: with a margin of a quarter segment, so that a page allocated
-  /// and freed again and again does not resize the file each time.
+  /// Whether `segments` are too many. A margin of a quarter segment keeps repeated allocating and
+  /// freeing of one page from resizing the file each time.
   bool TooLarge(uint32_t segments, uint64_t live, uint64_t limit) const {
     return segments >
            TargetSegments(live + geometry.slots_per_segment / 4, limit) + GrowthStep(segments);

@@ -22,7 +22,7 @@ void StoreCore::Poison(const absl::Status& error) {
   });
   if (IsOutOfMemory(fatal) || IsOutOfMemory(error)) fatal = fatal_without_memory;
   is_poisoned.store(true, std::memory_order_release);
-  CatchOutOfMemory([&] {
+  CatchOutOfMemory([&]() LATCHKEY_REQUIRES(fatal_mutex) {
     LogTo(log_sink, LogLevel::kError, std::string(fatal.message()));
     return absl::OkStatus();
   }).IgnoreError();
@@ -35,21 +35,22 @@ absl::Status StoreCore::WriteStatus() const {
 }
 
 void StoreCore::TakeTicket(CopyFrame& frame) {
-  // Noted before it is taken: whoever sees the ticket taken also sees that it is not done.
+  // The frame gets the ticket before the counter does: a thread that sees the ticket taken also
+  // sees that its write is not done.
   frame.ticket.store(accepted_ticket.load(std::memory_order_seq_cst) + 1,
                      std::memory_order_seq_cst);
   accepted_ticket.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void StoreCore::SetLogPosition(std::function<Lsn()> durable) {
-  LogReach();  // the last answer of who is asked no more stays
+  LogReach();  // keeps the old source's last position
   SpinLatchGuard guard(log_latch, runtime);
   log_position.swap(durable);
 }
 
 Lsn StoreCore::LogReach() const {
   SpinLatchGuard guard(log_latch, runtime);
-  // Not the greater of the two: what was noted may be of a log that was begun anew since.
+  // Not the greater of the two, because the noted value may be of an earlier log.
   if (log_position != nullptr) known_log_reach = log_position();
   return known_log_reach;
 }
@@ -85,7 +86,7 @@ void StoreCore::Install(FrameIndex index) {
   const bool done =
       frame.page != kInvalidPageId && ChangeWord(frame.page, expected, installed, installed,
                                                  supersedes && !at_once ? before.slot() : kNoSlot);
-  // Overtaken: nothing ever named the slot, so it may be reused at once.
+  // Overtaken: no durable word ever named the target slot, so it may be reused at once.
   if (!done) {
     segments.ReleaseSlot(frame.target);
     return Forget(frame);
@@ -115,7 +116,8 @@ void StoreCore::PaceRounds() {
       std::clamp<uint64_t>(slots / 32, geometry.slots_per_segment / 2, 4096));
 }
 
-// Every write up to it is in the map, so its change is among those that are taken afterwards.
+// The newest ticket such that it and all before it are in the map. A batch taken after this call
+// contains their changes.
 WriteTicket StoreCore::NewestInMap(WriteTicket accepted) const {
   return std::min(accepted, frames.OldestTicket() - 1);
 }
@@ -130,7 +132,7 @@ absl::Status StoreCore::CommitRound() {
   if (absl::IsResourceExhausted(taken)) return taken;
   if (!taken.ok()) return EndRound(done, taken);
   const Lsn log_reach = LogReach();
-  return EndRound(done, CatchOutOfMemory([&]() -> absl::Status {
+  return EndRound(done, CatchOutOfMemory([&]() LATCHKEY_REQUIRES(round_mutex) -> absl::Status {
                     absl::Status synced;
                     if (!LATCHKEY_CANARY("journal-before-data")) synced = device.Sync();
                     if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;

@@ -1,4 +1,5 @@
-// What the parts of a segment store share: map, segments, copy frames, counters, the fatal error.
+// The state that the parts of a segment store share: map, segments, copy frames, counters, the
+// fatal error.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -36,7 +37,7 @@ struct StoreCounters {
   std::atomic<uint64_t> plugged_segments{0};
   std::atomic<uint64_t> cleaned_live_pages{0};
   std::atomic<uint64_t> meta_bytes_written{0};
-  std::atomic<uint64_t> writes_again{0};  ///< of single pages whose write had failed
+  std::atomic<uint64_t> writes_again{0};  ///< retries of failed page writes
 };
 
 /// Thread-safe.
@@ -53,40 +54,42 @@ struct StoreCore {
         fatal_mutex(rt),
         round_mutex(rt) {}
 
-  /// Turns the store read-only for good; the first error stays.
+  /// Makes the store read-only until it is reopened. The first error stays.
   void Poison(const absl::Status& error);
   bool poisoned() const { return is_poisoned.load(std::memory_order_acquire); }
-  /// OK, or what every write now fails with.
+  /// OK, or the error that every write now returns.
   absl::Status WriteStatus() const;
 
-  /// The page's copy is on the device at `target`: the map points there, and what it supersedes is
-  /// released. For a frame whose write was overtaken, the new slot is released instead.
-  /// False: for want of memory it could not be noted; the store is read-only, and the frame serves
-  /// the page until it is closed.
+  /// Installs a copy that is now on the device at the frame's target: the map names that slot, and
+  /// the superseded slot is released. If the write was overtaken, releases the target instead.
+  /// False: memory ran out; the store is read-only, and the frame serves the page until the store
+  /// is closed.
   bool InstallWritten(FrameIndex index);
-  /// The copy in `frame`, which is not going to be written, is no newest one: whoever waits for its
-  /// ticket waits no more.
+  /// Drops the copy in `frame`, which was overtaken. Its ticket does not hold back durable_ticket
+  /// any more.
   void Forget(CopyFrame& frame);
-  /// Exchanges the word of a page that has a durable copy, or gets one; `durable` is the durable
-  /// word from now on, and `superseded` (kNoSlot: none) is given back: at once, or with a journal
-  /// once all of it is durable.
+  /// Exchanges the word of a page that has a durable copy, or gets one. `durable` is the durable
+  /// word from now on. `superseded` (kNoSlot: none) is released: at once, or with a journal after
+  /// the round that makes the change durable. False: the word was not `expected`.
   bool ChangeWord(PageId page, PageWord& expected, PageWord desired, PageWord durable,
                   SlotId superseded);
 
-  /// One round of the journal (map_journal.h). What was on the device before the call is
-  /// recoverable afterwards. Waits for I/O only. IsJournalFull, or out of memory: nothing has
-  /// changed; any other error poisons the store. REQUIRES: a journal.
+  /// Runs one round of the journal (map_journal.h): every write that was on the device before the
+  /// call is recoverable afterwards. Waits for I/O only. On IsJournalFull, or when memory runs out,
+  /// nothing has changed; any other error poisons the store. REQUIRES: a journal.
   absl::Status CommitRound();
-  /// A round that `commit` makes durable in place of the journal, which is left as it is: all
-  /// changes made before `commit` is called. No other round is under way meanwhile, so no slot that
-  /// a durable word named since is given back before it returns. Its error poisons the store.
+  /// Runs a round whose changes `commit` makes durable instead of the journal. `commit` must cover
+  /// all changes made before it is called; the journal is not written. No other round runs
+  /// meanwhile, so slots superseded meanwhile stay owned until it returns. An error of `commit`
+  /// poisons the store.
   absl::Status CommitRoundBy(absl::FunctionRef<absl::Status()> commit);
 
-  /// Asks `durable` from now on how far the log above has reached; nullptr: nobody.
+  /// From now on `durable` is the source of the log reach; nullptr: the last known value stays.
   void SetLogPosition(std::function<Lsn()> durable);
-  /// How far it has reached, as far as is known now. To be noted by whatever is written.
+  /// The log reach: LSN up to which the write-ahead log is durable, as far as is known now. Rounds,
+  /// superblocks and doublewrite batches note it.
   Lsn LogReach() const;
-  /// What an open has found noted.
+  /// Raises the log reach to a noted value that an open has found.
   void NoteLogReach(Lsn reach);
 
   /// Takes the next ticket for the write in `frame`.
@@ -94,9 +97,9 @@ struct StoreCore {
   WriteTicket durable_ticket() const { return durable.load(std::memory_order_acquire); }
   void AdvanceDurableTicket(WriteTicket ticket);
 
-  /// What was read for `page`, which `word` says is on the device, must be that page at the word's
-  /// write. After a crash it may be at a later one, whose change of the map was lost: then the word
-  /// is corrected, and Aborted tells the caller to load it again. Otherwise DataLoss.
+  /// Checks that `read` is `page` with the write sequence of `word`. After a crash the page may be
+  /// a later write, because the journal entry of an in-place write was lost: then corrects the word
+  /// and returns Aborted, and the caller loads the word again. Otherwise DataLoss.
   absl::Status Prove(PageId page, PageWord word, std::span<const std::byte> read);
 
   Runtime& runtime;
@@ -110,9 +113,9 @@ struct StoreCore {
   StoreCounters counters;
   std::unique_ptr<MapJournal> journal;  ///< nullptr: not crash-safe; set before the first change
   bool recovered = false;               ///< the map was restored after a crash
-  /// Of the newest superblock on the device.
+  /// Generation of the newest superblock on the device.
   std::atomic<uint64_t> generation{0};
-  /// Writes that completed when a newer copy of their page had been accepted already.
+  /// Number of overtaken writes: a newer copy of the page was accepted before the write completed.
   std::atomic<uint64_t> overtaken{0};
   /// Newest WriteTicket; also the clock that the age of segments is measured by.
   std::atomic<uint64_t> accepted_ticket{0};
@@ -122,34 +125,36 @@ struct StoreCore {
   // REQUIRE: round_mutex.
   void PaceRounds();
   WriteTicket NewestInMap(WriteTicket accepted) const;
-  absl::Status EndRound(WriteTicket done, const absl::Status& status);
+  absl::Status EndRound(WriteTicket done, const absl::Status& status)
+      LATCHKEY_REQUIRES(round_mutex);
 
   std::atomic<WriteTicket> durable{0};
   mutable Mutex fatal_mutex;
-  absl::Status fatal;
+  absl::Status fatal LATCHKEY_GUARDED_BY(fatal_mutex);
   // Made before memory runs out.
   const absl::Status fatal_without_memory = absl::UnavailableError(
       "the store is read-only since memory ran out in the middle of a write; close and reopen it");
   std::atomic<bool> is_poisoned{false};
-  mutable SpinLatch log_latch;  // a leaf; guards the two below
-  std::function<Lsn()> log_position;
-  mutable Lsn known_log_reach{0};
-  Mutex round_mutex;  // guards the batch; held across the I/O of a round
-  MapJournal::Batch round_batch;
+  mutable SpinLatch log_latch;  // a leaf
+  std::function<Lsn()> log_position LATCHKEY_GUARDED_BY(log_latch);
+  mutable Lsn known_log_reach LATCHKEY_GUARDED_BY(log_latch){0};
+  Mutex round_mutex;  // held across the I/O of a round
+  MapJournal::Batch round_batch LATCHKEY_GUARDED_BY(round_mutex);
 };
 
-/// Whether a round failed for want of room in the journal, with nothing changed: then a checkpoint
-/// of the map has to take its place.
+/// Whether a round failed because the journal has no room. Nothing has changed then, and a
+/// checkpoint of the map has to take the round's place.
 bool IsJournalFull(const absl::Status& round);
 
 /// Copies `data` into `frame`, seals it and makes the map name it as the page's newest copy. With
-/// `only_from`, does so only if the page's word still is that one (it may not have moved when it is
-/// written over its slot); returns whether it did.
+/// `only_from`, does so only if that is still the page's word: a page written in place must not
+/// have moved. Returns whether it did.
 /// REQUIRES: only the caller uses the frame, whose `target` is set.
 bool AcceptIntoFrame(StoreCore& core, FrameIndex frame, PageId page, const std::byte* data,
                      std::optional<PageWord> only_from = std::nullopt);
 
-/// Waits until no in-place write of `page` is in flight: a page is not accepted again before that.
+/// Waits until no in-place write of `page` is in flight, and returns the page's word. The store
+/// accepts a page again only after that.
 PageWord AwaitInPlaceWrite(StoreCore& core, PageId page);
 
 }  // namespace latchkey

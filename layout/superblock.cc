@@ -139,7 +139,7 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
 
 namespace {
 
-// Written again, a copy only becomes what it was to be the first time.
+// Writing a copy again is safe: it writes the same bytes.
 absl::Status WriteCopy(BlockDevice& device, uint64_t offset,
                        absl::FunctionRef<absl::Status()> may_go_on, AlignedBuffer& buffer) {
   const auto write = [&]() -> absl::Status {
@@ -150,11 +150,11 @@ absl::Status WriteCopy(BlockDevice& device, uint64_t offset,
   return device.Sync();
 }
 
-// Which copy of the generation is to be written first. A copy that a crash has torn goes first: if
-// the other one is damaged before this one is whole, neither tells any more that its generation was
-// never completed. And it is blanked: most sectors are the same in every superblock, so what of the
-// next write reaches the disk could complete the torn one, and bring back what never was.
-// One that cannot be read is taken for torn.
+// Returns the copy of the generation to write first. That is the copy that a crash has torn, if
+// there is one: as long as the other copy is untouched, an open after another crash can still tell
+// that the torn generation was never completed. The torn copy is blanked before, because most
+// sectors are equal in all superblocks: part of the next write could complete the torn copy and
+// bring back a state that never was. A copy that cannot be read counts as torn.
 absl::StatusOr<int> PrepareCopies(BlockDevice& device, uint64_t generation,
                                   absl::FunctionRef<absl::Status()> may_go_on,
                                   AlignedBuffer& buffer) {
@@ -220,14 +220,14 @@ absl::StatusOr<Superblock> ReadNewestSuperblock(BlockDevice& device) {
         }
       }
       ++written;
-      // What could not be read may be sound, and so tells most.
+      // Unavailable outweighs DataLoss: a copy that could not be read may be sound.
       const bool tells_more = error.ok() || absl::IsUnavailable(status) ||
                               (absl::IsDataLoss(status) && !absl::IsUnavailable(error));
       if (!status.ok() && tells_more) error = status;
     }
     if (first_error.ok()) first_error = error;
-    // One damaged copy beside one that was never written is the torn first write of a generation
-    // that nothing can depend on.
+    // One damaged copy beside one that was never written: the first write of a generation was torn,
+    // and nothing can depend on that generation.
     if (written == 2 && !valid) damage = error;
   }
   if (newest && absl::IsDataLoss(damage)) {
@@ -236,7 +236,7 @@ absl::StatusOr<Superblock> ReadNewestSuperblock(BlockDevice& device) {
                       "state may be lost: restore a backup",
                       std::string(damage.message()));
   }
-  if (newest && !damage.ok()) return damage;  // the device fails: another time it may be read
+  if (newest && !damage.ok()) return damage;  // the device failed; a later open may read it
   if (newest) return *std::move(newest);
   if (!first_error.ok()) return first_error;
   return MakeStatus(absl::StatusCode::kFailedPrecondition,

@@ -1,5 +1,6 @@
-// The superblock: what the data file is, where its newest checkpoint lies, and whether it was
-// closed cleanly. Two generations take turns, two copies of each lie far apart. See FORMAT.md.
+// The superblock: identity and geometry of the data file, the place of its newest checkpoint, and
+// whether it was closed cleanly. Two generations take turns; the two copies of each lie far apart.
+// See FORMAT.md.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -19,7 +20,7 @@
 namespace latchkey {
 
 inline constexpr uint32_t kFormatVersion = 2;
-/// Read as well: it knew neither journal nor doublewrite areas.
+/// The oldest version that is read; it had neither journal nor doublewrite areas.
 inline constexpr uint32_t kOldestFormatVersion = 1;
 inline constexpr size_t kSuperblockSize = 4096;
 inline constexpr size_t kMaxClientRoot = 2048;
@@ -68,7 +69,7 @@ static_assert(offsetof(SuperblockLayout, client_root) == 2048);
 
 inline constexpr std::array<char, 8> kSuperblockMagic = {'L', 'A', 'T', 'C', 'H', 'K', 'E', 'Y'};
 
-/// The same in memory.
+/// The superblock in memory.
 struct Superblock {
   uint64_t generation = 0;
   uint64_t database_id = 0;
@@ -98,22 +99,22 @@ constexpr uint64_t SuperblockOffset(uint64_t generation, int copy) {
 
 SuperblockLayout EncodeSuperblock(const Superblock& superblock);
 
-/// What one 4 KiB block is. FailedPrecondition: not a superblock, of a newer format, or with
-/// feature bits we do not know; DataLoss: a superblock that fails its checksum or makes no sense.
+/// Decodes one 4 KiB block. FailedPrecondition: not a superblock, a newer format, or unknown
+/// feature bits. DataLoss: a wrong checksum, or values that make no sense.
 absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& block);
 
-/// What is written over a copy that was found torn, before it is written again.
+/// The bytes that overwrite a torn copy before the copy is written again.
 SuperblockLayout BlankSuperblock();
 
-/// Writes both copies of the superblock's generation, one after the other, and syncs after each: a
-/// crash damages one at most. A torn copy is blanked first. The caller has synced before what the
-/// superblock names. `may_go_on` is asked before each write: its error ends the writing.
+/// Writes both copies of the superblock's generation, one after the other, and syncs after each, so
+/// a crash damages at most one. Blanks a torn copy first. Calls `may_go_on` before each write; its
+/// error ends the writing. REQUIRES: everything that the superblock names is synced.
 absl::Status WriteSuperblock(BlockDevice& device, const Superblock& superblock,
                              absl::FunctionRef<absl::Status()> may_go_on = absl::OkStatus);
 
-/// The newest superblock. FailedPrecondition when the device holds something else; DataLoss when
-/// both copies of a generation are damaged, since the newest may be among them; Unavailable when
-/// the device could not read so many that the newest may be among them.
+/// The newest superblock. FailedPrecondition: the device holds something else. If neither copy of a
+/// written generation is valid, the newest state may be in it: DataLoss when both are damaged,
+/// Unavailable when the device could not read one of them.
 absl::StatusOr<Superblock> ReadNewestSuperblock(BlockDevice& device);
 
 }  // namespace latchkey

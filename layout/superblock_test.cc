@@ -107,7 +107,7 @@ TEST_CASE("Every damaged byte of a superblock is found") {
   }
 }
 
-// A checksum does not prove sense: segments of gigabytes made an open take that much memory.
+// A valid checksum does not mean valid fields: a segment size in GiB made an open take that memory.
 TEST_CASE("A superblock whose segments no store can have is damaged, whatever its checksum") {
   Superblock s = Example();
   s.page_size = 65536;
@@ -122,8 +122,8 @@ TEST_CASE("A superblock whose segments no store can have is damaged, whatever it
   }
 }
 
-// What a first crash has left: generations 1 and 2, and of the first copy of generation 3 all but a
-// sector of zeros, which holds garbage.
+// The state after a first crash: generations 1 and 2, and the first copy of generation 3 with
+// garbage in a sector that should hold zeros.
 void WriteTornStore(BlockDevice& device, const Superblock& torn) {
   Superblock s = Example();
   REQUIRE(device.Resize(kHeaderAreaBytes).ok());
@@ -138,8 +138,8 @@ void WriteTornStore(BlockDevice& device, const Superblock& torn) {
   REQUIRE(device.Sync().ok());
 }
 
-// Most sectors of a superblock are the same in all of them. So half of the next write made the torn
-// one whole, and the next open followed it to a checkpoint that had been overwritten meanwhile.
+// Most sectors are equal in all superblocks. So half of the next write completed the torn copy, and
+// the next open followed it to a checkpoint that had been overwritten meanwhile.
 TEST_CASE("No crash while a superblock is written makes a torn one of before come back") {
   Runtime& runtime = ThreadRuntime();
   CrashRecorder disks(runtime, {.record = false});

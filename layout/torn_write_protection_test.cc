@@ -68,7 +68,7 @@ class OnePage {
 };
 
 TEST_CASE("Only layouts that write in place want images, and only where they are asked for") {
-  for (const std::string& layout : LayoutNames()) {
+  for (const std::string& layout : Layouts().Names()) {
     CAPTURE(layout);
     const bool in_place = layout == "overwrite" || layout == "hylog";
     CHECK(OnePage(layout, Protection::kImages).store().wants_images() == in_place);

@@ -1,7 +1,8 @@
-// WOLF (thesis 6.2.1, after Wang and Hu): everything is appended, but pages are sorted by update
-// frequency into two segments filled at the same time, so that segments die more evenly.
-// The thesis leaves "update frequency" open (LAYOUT_REFERENCE A19): here it is the decayed counter
-// of WriteFrequency, and the line between the streams is the running median over the writes.
+// WOLF (thesis 6.2.1, after Wang and Hu): every page is appended, to one of two segments filled at
+// the same time. Pages are divided by update frequency, so that the pages of one segment are
+// superseded at about the same time.
+// The thesis does not define "update frequency" (LAYOUT_REFERENCE A19): here it is the decayed
+// counter of WriteFrequency, and the running median over the writes divides the two streams.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ class WolfSeparator final : public Separator {
 
  private:
   WriteFrequency frequency_;
-  std::atomic<uint32_t> median_{0};  // of the rate over writes; racy updates only blur it
+  std::atomic<uint32_t> median_{0};  // of the rate over writes; a lost update does no harm
 };
 
 }  // namespace latchkey

@@ -9,7 +9,7 @@
 namespace latchkey {
 namespace {
 
-// A hole, or the first slot of a free segment, whose others become holes.
+// Takes a hole, or the first slot of a free segment, whose other slots become holes.
 std::optional<SlotId> TakeAnotherSlot(StoreCore& core, SegmentKind kind, PageId page) {
   if (const std::optional<SlotId> hole = core.segments.TakeHole(kind, page)) return hole;
   const std::optional<SegmentId> segment = core.segments.TakeFree(/*keep=*/0, kind);
@@ -23,7 +23,7 @@ std::optional<SlotId> TakeAnotherSlot(StoreCore& core, SegmentKind kind, PageId 
   return slot;
 }
 
-// Nothing is written to the frame's target any more. False: too much of the device is bad.
+// Marks the frame's target as bad. False: too many slots of the device are bad.
 bool GiveUpTarget(StoreCore& core, const CopyFrame& frame, const absl::Status& error) {
   core.segments.MarkBad(frame.target);
   CatchOutOfMemory([&] {
@@ -43,13 +43,13 @@ bool MoveTarget(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
     slot = TakeAnotherSlot(core, kind, frame.page);
   } catch (const std::bad_alloc&) {
   }
-  if (!slot) return true;  // then the same one again
+  if (!slot) return true;  // no other slot: the caller tries the same one again
   const bool goes_on = GiveUpTarget(core, frame, error);
   frame.target = *slot;
   return goes_on;
 }
 
-// The page has no other durable copy that its write could not harm: it lies where it is written.
+// Whether the write goes over the page's present slot. The page then has no other durable copy.
 bool IsInPlace(const CopyFrame& frame) {
   const PageWord durable(frame.durable_word.load(std::memory_order_relaxed));
   return !frame.moved && durable.on_device() && durable.slot() == frame.target;
@@ -66,7 +66,7 @@ absl::Status WriteToTarget(StoreCore& core, FrameIndex index) {
                            IoClass::kPageWrite);
 }
 
-// REQUIRES: nothing names the frame's target, and nothing needs its copy.
+// REQUIRES: no map entry names the frame's target, and nothing needs the frame's copy.
 absl::Status Abandon(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
   const bool goes_on = GiveUpTarget(core, frame, error);
   core.Forget(frame);

@@ -1,8 +1,8 @@
-// Writes that failed, tried again (RELIABILITY.md 2, "EIO on page write"). A page on its way to a
-// slot that nothing names yet is written to another one, and the slot that failed is bad: nothing
-// is written there until the store is opened again. What has one place only (a page over its
-// present slot, a doublewrite area, a checkpoint, a superblock) is written there again. A sync that
-// failed never is: what it was to make durable may be lost.
+// Retry of failed writes (RELIABILITY.md 2, "EIO on page write"). If no map entry names the slot
+// yet, the page is written to another slot. The failed slot is bad: it stays unused until the store
+// is opened again. Data with only one possible place (a page written in place, a doublewrite area,
+// a checkpoint, a superblock) is written there again. A failed sync is never retried, because the
+// data that it should have made durable may be lost.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -12,21 +12,21 @@
 
 namespace latchkey {
 
-/// How often something is written in all before the store turns read-only.
+/// Number of tries, the first included, before the store becomes read-only.
 inline constexpr int kWriteAttempts = 4;
-/// Segments' worth of slots that may go bad while a store is open; with more the device is given
-/// up. Well within the reserve (SpaceSizing::kMinReserveSegments), so every page keeps its room.
+/// Number of segments' worth of slots that may go bad while a store is open; with more the store
+/// becomes read-only. Below the reserve (SpaceSizing::kMinReserveSegments), so every page still has
+/// a slot.
 inline constexpr uint32_t kMostBadSegments = 4;
 
-/// Calls `write`, which writes something that has one place only, until it is OK, at most
-/// kWriteAttempts times. The last error.
+/// Calls `write`, which always writes to the same place, until it returns OK, at most
+/// kWriteAttempts times. Returns the last status.
 absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write);
 
-/// The copy in `frame` could not be written to the frame's target, which `error` is about: writes
-/// it again and installs it (StoreCore::InstallWritten), or finds that it was overtaken and nothing
-/// needs it. What the segment cleaner moves stays where it was. An error: the store is read-only
-/// now, and the frame serves its page. Waits for I/O. REQUIRES: as InstallWritten, once for a
-/// write.
+/// Called when the write of `frame` to its target failed with `error`. Writes the copy again and
+/// installs it (StoreCore::InstallWritten), or drops it if it was overtaken. A page that the
+/// segment cleaner was moving stays where it was. On an error the store is read-only, and the frame
+/// serves its page. Waits for I/O. REQUIRES: as InstallWritten; once per write.
 absl::Status WriteFrameAgain(StoreCore& core, FrameIndex frame, absl::Status error);
 
 }  // namespace latchkey

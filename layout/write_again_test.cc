@@ -1,4 +1,4 @@
-// One failed write made a whole database read-only. It is tried again: elsewhere, or at its place.
+// One failed write made a whole database read-only. Now it is retried: elsewhere, or in its place.
 #include "layout/write_again.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kPages = 300;
 
-/// A store with pages in it, which remembers the newest version of each.
+/// A store with pages, and the newest version of each.
 struct Store {
   Store(const std::string& layout, bool crash_safe) : options(TestOptions(layout)) {
     if (crash_safe) journal = NewTestDevice();
@@ -109,7 +109,7 @@ TEST_CASE("An appended page whose slot takes no write lies elsewhere, and the sl
   Rng rng(1);
   for (int n = 0; n < 5000 / kShorter; ++n) REQUIRE(s.Write(rng.Below(kPages)).ok());
   REQUIRE(s.store->Flush().ok());
-  CHECK(s.device->failed() == 1);  // later writes go around it, the cleaner's too
+  CHECK(s.device->failed() == 1);  // later writes, the cleaner's too, avoid the bad slot
   CHECK(s.store->stats().writes_again >= 1);
   s.CheckAll();
   s.Close(/*clean=*/!crash_safe);

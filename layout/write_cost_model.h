@@ -1,6 +1,6 @@
-// The write cost model of thesis 6.1: what a page written costs under each layout, in closed form.
-// Pure functions; all formulas with the corrections of the recomputation: (6.7) with the disk's
-// u_d, and hole-plugging with its own relation between u_d and u.
+// The write cost model of thesis 6.1: the cost of a page write under each layout, in closed form.
+// Pure functions. The formulas contain two corrections: (6.7) uses the disk's u_d, and
+// hole-plugging has its own relation between u_d and u.
 //
 // Units: scaled costs C' are in segment writes per segment of user data (C * S / T_seg);
 // utilisations and proportions are in [0, 1].
@@ -26,8 +26,7 @@ double PreferredSegmentKb(const DiskParameters& disk);
 /// The nearest power of two of a positive number.
 double NearestPowerOfTwo(double x);
 
-/// (6.2): the utilisation u_d of the disk at which cleaned segments have utilisation `u` (0 < u <
-/// 1).
+/// (6.2): the utilisation u_d of the disk at which cleaned segments have utilisation `u` in (0, 1).
 double DiskUtilizationFromCleaning(double u);
 /// Its inverse: u of the segments that greedy cleaning finds under uniform updates.
 double CleaningUtilization(double disk_utilization);
@@ -63,8 +62,8 @@ double KnuthWriteShare(double a_percent, double b_percent, double h);
 /// Hill(105, .528, .546), argument and result in percent inside; clamped to 1.
 double HillWriteShare(double h);
 
-/// Device busy time of one page, as measured: what the closed forms above become when reads cost
-/// something else than writes and only live pages are read by the cleaner.
+/// Measured device busy time per page. The functions below are the closed forms above for the case
+/// that reads and writes differ in cost and that the cleaner reads live pages only.
 struct PageCosts {
   double page_write_ns = 0;     ///< T_pg: one page written by itself
   double segment_write_ns = 0;  ///< T_seg / S: one page written as part of a segment

@@ -14,7 +14,7 @@ constexpr uint32_t kMaxHistory = 0xffff;
 void WriteFrequency::OnWrite(PageId id) {
   if (!Has(id)) {
     MutexLock lock(mutex_);
-    if (!words_.EnsureSize(Raw(id) + 1)) return;  // uncounted: a page that looks cold
+    if (!words_.EnsureSize(Raw(id) + 1)) return;  // not counted: the page looks cold
     const uint64_t size = size_.load(std::memory_order_relaxed);
     size_.store(std::max(size, Raw(id) + 1), std::memory_order_release);
   }

@@ -1,11 +1,10 @@
-// How often each page is written: a decayed counter a page, and the distribution of writes over
+// Write frequency of each page: a decayed counter per page, and the distribution of writes over
 // pages that a separator decides by.
 //
-// Time is cut into epochs by the number of writes. A page has the count of the present epoch and a
-// history, an exponentially weighted mean over about the last kMemory epochs. The distribution is
-// measured out of sample (LAYOUT_REFERENCE 6.7, A11): pages are ranked by the history they had when
-// the epoch began, and weighed by the writes they then got, so noise in the counters cannot pass
-// for skew.
+// An epoch is a number of writes. A page has a count for the present epoch and a history, an
+// exponentially weighted mean over about the last kMemory epochs. The distribution is measured out
+// of sample (LAYOUT_REFERENCE 6.7, A11): pages are ranked by their history at the beginning of the
+// epoch, and weighed by their writes during it. So noise in the counters does not look like skew.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -20,14 +19,14 @@
 
 namespace latchkey {
 
-/// Thread-safe, EndEpoch by one actor at a time. 4 bytes a page.
+/// Thread-safe; one actor at a time calls EndEpoch. 4 bytes per page.
 class WriteFrequency {
  public:
   static constexpr uint32_t kMemory = 8;  ///< epochs
   static constexpr uint32_t kUnit = 256;  ///< history of one write an epoch
   static constexpr size_t kBuckets = 1 + 16 * 4;
 
-  /// Pages and writes of the epoch by bucket of history, coldest first.
+  /// Pages, and their writes in the epoch, by bucket of history; coldest first.
   struct Distribution {
     std::array<double, kBuckets> pages{};
     std::array<double, kBuckets> writes{};
@@ -36,13 +35,13 @@ class WriteFrequency {
   explicit WriteFrequency(Runtime& runtime) : mutex_(runtime) {}
 
   void OnWrite(PageId id);
-  /// The history alone, in units of 1/kUnit writes an epoch; what Distribution ranks by.
+  /// The history alone, in units of 1/kUnit writes per epoch. Distribution ranks by it.
   uint32_t History(PageId id) const;
   /// History and present count together.
   uint32_t Rate(PageId id) const;
   void Forget(PageId id);
 
-  /// Ends an epoch of ids below `limit`, of which only those that `is_live` count.
+  /// Ends the epoch and returns its distribution, over those ids below `limit` that `is_live`.
   Distribution EndEpoch(uint64_t limit, absl::FunctionRef<bool(PageId)> is_live);
 
   static size_t BucketOf(uint32_t history);

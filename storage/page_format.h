@@ -1,5 +1,5 @@
-// The header that every page on the device begins with, and the proof it carries:
-// checksum, page id, database id (mixed into the checksum) and write sequence.
+// The header of every page on the device. It contains the page's proof: checksum, page id, database
+// id (mixed into the checksum) and write sequence.
 //
 //   OFFSET SIZE  FIELD
 //        0    8  checksum        XXH3-64 of bytes 8..page_size, seeded with the database id
@@ -9,8 +9,8 @@
 //       28    1  page type       PageType; 0 = never written
 //       29    3  zero
 //
-// All integers are little-endian. The layout fills checksum, page id and write sequence on the copy
-// that it writes; the others belong to the page's owner.
+// All integers are little-endian. The layout sets checksum, page id and write sequence in the copy
+// that it writes. The page's owner sets the other fields.
 #pragma once
 
 #include <absl/status/status.h>
@@ -41,7 +41,7 @@ inline constexpr uint32_t kMinPageSize = 4096;
 inline constexpr uint32_t kMaxPageSize = 65536;
 inline constexpr uint32_t kDefaultPageSize = 4096;
 
-/// Whether `bytes` is a page size we support: a power of two in 4-64 KiB.
+/// Whether `bytes` is a supported page size: a power of two in 4-64 KiB.
 constexpr bool IsValidPageSize(uint64_t bytes) {
   return std::has_single_bit(bytes) && bytes >= kMinPageSize && bytes <= kMaxPageSize;
 }
@@ -54,14 +54,14 @@ enum class PageType : uint8_t {
   kSegmentSummary = 16,
   kPageMap = 17,
   kSuperblock = 18,
-  kLogReach = 19,  ///< in a doublewrite area: how far the log reached when it was written
+  kLogReach = 19,  ///< in a doublewrite area: LSN up to which the log was durable
 };
 
 /// Stamps identity, write sequence and checksum into `page`, which is about to be written.
 void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uint64_t database_id);
 
-/// What was read must be page `id` of database `database_id` at write sequence `expected_sequence`:
-/// otherwise DataLoss, whose message names page, what was expected and what was found.
+/// Checks that `page` is page `id` of database `database_id` at write sequence `expected_sequence`.
+/// Otherwise DataLoss; the message names the page, the expected and the found values.
 absl::Status VerifyPage(std::span<const std::byte> page, PageId id, uint32_t expected_sequence,
                         uint64_t database_id);
 

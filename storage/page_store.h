@@ -1,9 +1,9 @@
-// PageStore: where pages live when they are not in a frame. The buffer pool above and the layouts
-// below meet here and know nothing else of each other.
+// PageStore: holds the pages that are not in a frame. The interface between the buffer pool above
+// and the layouts below, which know nothing else of each other.
 //
-// A write is first *accepted*: copied out of the caller's memory, which may be reused at once;
-// reads are served from the copy until it is on the device. Later it is *durable*. Batches are
-// therefore sized by the layout, independently of who waits.
+// A write is first *accepted*: copied out of the caller's memory, which may be reused at once.
+// Until the copy is on the device, reads are served from it. Later the write is *durable*. So the
+// layout chooses the size of its batches, whether or not a caller waits.
 //
 // Thread-safety: a PageStore may be used by every actor at once; a PageWriter belongs to one actor.
 #pragma once
@@ -38,19 +38,18 @@ struct PageWrite {
   const std::byte* data = nullptr;  ///< page_size bytes, unchanged during the call only
 };
 
-/// Writes of one owner in flight: how many writes a page cleaner keeps outstanding (thesis 4.4) is
-/// counted here. Not thread-safe.
+/// The writes in flight of one owner. It counts the writes that a page cleaner keeps outstanding
+/// (thesis 4.4). Not thread-safe.
 class PageWriter {
  public:
   virtual ~PageWriter() = default;
-  /// Accepts `writes`: on return they are copied and count as outstanding until the layout has
-  /// handed them on (in place: the device completed the write; appended: at once). Blocks while the
-  /// layout has no room for copies. On an error none or some were accepted, and `accepted` of them:
-  /// the first ones.
+  /// Accepts `writes`: on return they are copied. An in-place write is outstanding until the device
+  /// has completed it; an appended one is not outstanding. Blocks while the layout has no room for
+  /// copies. On an error the first `*accepted` of them were accepted.
   virtual absl::Status Submit(std::span<const PageWrite> writes, size_t* accepted) = 0;
   /// Waits until at most `max_outstanding` writes are outstanding. Returns the first error of a
-  /// write that this writer accepted: its page is then still served from the copy, and the store
-  /// has turned read-only.
+  /// write that this writer accepted. The page of that write is still served from its copy, and the
+  /// store is read-only.
   virtual absl::Status Wait(size_t max_outstanding) = 0;
   virtual size_t outstanding() const = 0;
 };
@@ -59,7 +58,7 @@ struct SeparationStats {
   double hot_page_proportion = 0;  ///< of live pages, [0, 1]
 };
 
-/// Counters since open unless said otherwise; a quantity that was not measured is nullopt.
+/// Counters since open unless stated otherwise. A quantity that was not measured is nullopt.
 struct PageStoreStats {
   uint64_t page_reads = 0;
   uint64_t user_page_writes = 0;  ///< pages accepted from above
@@ -71,7 +70,7 @@ struct PageStoreStats {
   uint64_t cleaned_segments = 0;
   uint64_t plugged_segments = 0;    ///< emptied into holes
   uint64_t meta_bytes_written = 0;  ///< page map, segment table, summaries, superblock
-  uint64_t writes_again = 0;        ///< of single pages whose write had failed
+  uint64_t writes_again = 0;        ///< retries of failed page writes
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
   uint64_t file_bytes = 0;          ///< now
@@ -85,8 +84,8 @@ struct PageStoreStats {
   uint64_t capacities_written = 0;  ///< whole multiples of the capacity written since open
 };
 
-/// A clean copy of a page from the pool above, if it can be had without waiting. See
-/// PageStore::SetCopySource.
+/// Copies a clean page from the pool above to `out`. False when that is not possible without
+/// waiting. See PageStore::SetCopySource.
 using CopyIfCleanFunction = std::function<bool(PageId id, std::byte* out)>;
 
 class PageStore {
@@ -95,32 +94,31 @@ class PageStore {
 
   virtual uint32_t page_size() const = 0;
 
-  /// A page id that nothing uses; its content is undefined until it is written.
+  /// Hands out an unused page id. Its content is undefined until it is written.
   virtual absl::StatusOr<PageId> AllocatePage() = 0;
-  /// Gives the id and its space back. The caller guarantees that nobody reads or writes it any
-  /// more.
+  /// Gives the id and its space back. REQUIRES: no thread reads or writes the page any more.
   virtual void FreePage(PageId id) = 0;
-  /// Makes `id` allocated if it is free, whether or not it was ever handed out; its content is then
-  /// undefined until it is written, or, if it was allocated already, what it was. For redo, which
-  /// meets pages whose allocation a crash has undone. ResourceExhausted: the device is full.
+  /// Makes `id` allocated if it is free, even if it was never handed out; its content is then
+  /// undefined until it is written. A page that is already allocated keeps its content. For redo of
+  /// pages whose allocation a crash has undone. ResourceExhausted: the device is full.
   virtual absl::Status AdoptPage(PageId id) = 0;
   /// Whether `id` is allocated now: handed out or adopted, and not freed since.
   virtual bool IsAllocated(PageId id) const = 0;
-  /// Page ids handed out are below this.
+  /// Every page id handed out is below the limit.
   virtual uint64_t page_id_limit() const = 0;
 
-  /// Reads one page and checks its proof; one retry of a device error, then its error.
+  /// Reads one page and checks its proof. Retries a device error once, then returns it.
   virtual absl::Status ReadPage(PageId id, std::byte* out) = 0;
-  /// Reads all of `reads` with as many in flight as the device likes; each has its own status.
+  /// Reads all of `reads`, many of them in flight at once. Each gets its own status.
   virtual void ReadPages(std::span<PageRead> reads) = 0;
 
-  /// A writer for one actor. `depth` is the most it will ever keep outstanding (1..1024).
+  /// A writer for one actor. `depth` is the most writes that it keeps outstanding (1..1024).
   virtual absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) = 0;
 
   /// The newest ticket handed out, and the newest such that it and all before it are durable.
   virtual WriteTicket accepted_ticket() const = 0;
   virtual WriteTicket durable_ticket() const = 0;
-  /// Pushes partly filled batches out and waits until all writes accepted before are durable.
+  /// Writes partly filled batches and waits until all writes accepted before the call are durable.
   virtual absl::Status Flush() = 0;
 
   /// Makes page map, segment table and `client_root` (opaque, at most 2048 bytes: the engine's
@@ -128,37 +126,38 @@ class PageStore {
   /// newer checkpoint. `clean` marks a clean close: nothing may be written afterwards.
   virtual absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) = 0;
 
-  /// OK, or what every write fails with from now on: a write or sync has failed for good, and the
+  /// OK, or the error that every write returns from now on: a write or sync has failed, and the
   /// store is read-only until it is opened again. Pages stay readable. A few instructions when OK.
   virtual absl::Status WriteStatus() const = 0;
 
-  /// Asked before each write of a superblock: an error ends that checkpoint and turns the store
-  /// read-only. For whoever must not be followed by a checkpoint once it has failed (the log
-  /// above). Neither waits nor calls back. Set before the first write, cleared (nullptr) before
-  /// what it asks goes away.
+  /// The store calls `may_go_on` before each write of a superblock. An error ends that checkpoint
+  /// and makes the store read-only: once the write-ahead log has failed, no checkpoint may be
+  /// written. The function must not wait or call the store. Set before the first write; cleared
+  /// (nullptr) before the objects that the function uses are destroyed.
   virtual void SetCheckpointGate(std::function<absl::Status()> may_go_on) = 0;
 
-  /// Tells up to where the log above is durable. The store notes it in whatever it writes that may
-  /// make later versions of pages the newest ones, so that an open after a crash knows how far the
-  /// log has to reach. Neither waits nor calls back. Set before the first write, cleared (nullptr)
-  /// before what it asks goes away.
+  /// `durable` returns the LSN up to which the write-ahead log is durable. The store notes it with
+  /// every write that can make a later version of a page the newest one, so that an open after a
+  /// crash knows how far the log must reach. The function must not wait or call the store. Set
+  /// before the first write; cleared (nullptr) before the objects that it uses are destroyed.
   virtual void SetLogPosition(std::function<Lsn()> durable) = 0;
-  /// How far the log above has reached at least, as far as the store knows; after an open, as far
-  /// as was noted. A log that ends before it has lost its end. Lsn{0}: nothing is known.
+  /// The log reach: LSN up to which the write-ahead log was durable at least, as far as the store
+  /// knows; after an open, the greatest value noted. A log that ends before it has lost its end.
+  /// Lsn{0}: not known.
   virtual Lsn log_reach() const = 0;
 
-  /// Whether the log above is to hold an image of each page before its first change since the
-  /// newest checkpoint began: pages are going to be written over their present places, and a crash
-  /// may tear such a write. Constant while the store is open.
+  /// Whether the engine should log an image of each page before its first change since the newest
+  /// checkpoint began, because the store writes pages in place and a crash may tear such a write.
+  /// Constant while the store is open.
   virtual bool wants_images() const { return false; }
-  /// Whether from now on the log holds the image of every page that is written over its present
-  /// place. While it does not, as at first, a store that wants_images() protects its pages by
-  /// itself. Neither waits nor calls back.
+  /// Tells whether from now on the log holds the image of every page that is written in place. At
+  /// first it does not. While it does not, a store that wants_images() protects its pages by
+  /// itself. Must not wait or call the engine.
   virtual void RelyOnImages(bool rely) { static_cast<void>(rely); }
 
-  /// The segment cleaner may ask for a clean in-memory copy instead of a device read. Try-only: the
-  /// function never waits and never calls back. Set before the first write, cleared (nullptr)
-  /// before the pool goes away.
+  /// The segment cleaner may ask `copy_if_clean` for a clean copy in memory instead of reading the
+  /// device. The function must not wait or call the store. Set before the first write; cleared
+  /// (nullptr) before the pool is destroyed.
   virtual void SetCopySource(CopyIfCleanFunction copy_if_clean) = 0;
 
   /// Memory in use now, bytes: maps, tables and buffers.

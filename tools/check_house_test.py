@@ -89,6 +89,7 @@ class CheckHouseTest(unittest.TestCase):
 
     def test_unfinished_marks_are_found(self):
         self.assert_one({"layout/x.cc": "// TO" + "DO: more\n"}, "unfinished")
+        self.assert_one({"layout/x.cc": "<" * 7 + " HEAD\n"}, "unfinished")
 
     def test_a_switched_off_test_is_found(self):
         self.assert_one({"layout/x_test.cc": "TEST_CASE(\"reads\", \"[.]\") {}\n"}, "switched off")
@@ -102,6 +103,19 @@ class CheckHouseTest(unittest.TestCase):
     def test_a_dead_link_and_a_missing_file_are_found(self):
         self.assert_one({"engine/README.md": "[x](gone.md)\n"}, "gone.md")
         self.assert_one({"README.md": SOUND["README.md"] + "`layout/gone.cc`\n"}, "layout/gone.cc")
+
+    def test_a_file_a_script_or_a_campaign_that_is_named_and_not_there_is_found(self):
+        self.assert_one({"layout/x.cc": "int n;  // see map_journal.cc, or layout/map.h\n"}, "layout/x.cc:1",
+                        "map_journal.cc")
+        self.assert_one({"layout/README.md": "Run `tools/mend`.\n"}, "tools/mend")
+        campaigns = {"tools/README.md": "campaign/\n", "tools/campaign/campaign_list.cc": '      {"kills", "x", Run},\n',
+                     "layout/README.md": "`latchkey_campaign kills --kills=3`\n"}
+        self.assertEqual(self.breaches_of(files=campaigns), [])
+        self.assert_one({**campaigns, "layout/README.md": "`latchkey_campaign crash`\n"}, "campaign crash")
+
+    def test_names_of_others_patterns_and_links_are_no_files_of_ours(self):
+        self.assertEqual(self.breaches_of({"layout/x.cc": "// <lmdb.h>, kv/NAME_backend.cc, *_test.cc, https://a.b/c.md\n"}),
+                         [])
 
     def test_an_example_that_the_readme_does_not_show_is_found(self):
         self.assert_one({"engine/example_main.cc": "int main() { return 1; }\n"}, "example_main.cc")

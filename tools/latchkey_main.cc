@@ -1,4 +1,4 @@
-// The program `latchkey`, and `tpcc-lite`, which is `latchkey tpcc-lite` under a name of its own.
+// The program `latchkey`. Under the name `tpcc-lite` it is `latchkey tpcc-lite`.
 #include <cstring>
 #include <string>
 #include <vector>

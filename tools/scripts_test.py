@@ -5,18 +5,52 @@ Every script runs in a copy of its own, with a PATH that holds nothing but plain
 stand-ins, so that no test builds, downloads or installs anything.
 """
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-UNIX = ["awk", "bash", "cat", "df", "dirname", "env", "find", "grep", "head", "mkdir", "nproc", "realpath",
-        "sed", "sort", "tail", "timeout"]
-ALL_PASS = "100% tests passed, 0 tests failed out of 10"
-ONE_FAILS = "90% tests passed, 1 tests failed out of 10"
+UNIX = ["awk", "bash", "cat", "df", "dirname", "env", "find", "git", "grep", "head", "mkdir", "nproc", "python3",
+        "realpath", "sed", "sort", "tail", "timeout"]
+
+
+def listing(good, bad=0, skipped=0, label="storage"):
+    """What ctest says of so many tests that pass, fail, or skip themselves."""
+    def entry(number, program):
+        told = [{"name": "LABELS", "value": [label]}, {"name": "SKIP_RETURN_CODE", "value": 77}]
+        return {"name": f"{label}: {program} {number}", "command": ["bash", "-c", program], "properties": told}
+    programs = ["true"] * good + ["echo it broke; exit 1"] * bad + ["echo no such machine; exit 77"] * skipped
+    return json.dumps({"tests": [entry(n, p) for n, p in enumerate(programs)]})
+
+
+# Prints the document of a run, or writes it to --json=FILE: one row for every combination of its lists.
+FAKE_LATCHKEY = '''
+import itertools, json, sys
+if "--dry-run" in sys.argv:
+    if any("no-such-flag" in word for word in sys.argv):
+        sys.exit("no such flag")
+    sys.exit(0)
+flags = dict(word[2:].split("=", 1) for word in sys.argv if "=" in word)
+names = ["engine", "layout", "durability", "users", "threads", "space-utilization"]
+lists = [flags.get(name, "none" if name == "durability" else "1").split(",") for name in names]
+rows = []
+for engine, layout, durability, users, threads, used in itertools.product(*lists):
+    value = 70000.0 if engine == "latchkey" else 6000.0
+    rows.append({"engine": engine, "layout": layout, "durability": durability, "users": int(users),
+                 "threads": int(threads), "space_utilization": float(used), "steady": engine == "latchkey",
+                 "cache_bytes": None if engine == "lmdb" else 1 << 30, "torn_write_protection": "none",
+                 "transactions_per_s" if "tpcc-lite" in sys.argv else "operations_per_s": value, "repeat": 2,
+                 "spread": {"transactions_per_s": {"half_range": .05}, "operations_per_s": None}, "error": None,
+                 "reopen": {"dirty_bytes": 5 << 20, "open_s": 1.5, "redo_s": 1.0, "checkpointed_s": 4.0}})
+json.dump({"build": {"revision": "v1-1-gabc1234", "compiler": "GNU 12.2.0", "libraries": ["RocksDB 11.8.1"]},
+           "host": {"cpu": "a CPU", "cores": 2, "memory_bytes": 1 << 34, "kernel": "Linux 6", "file_system": "ext4",
+                    "direct_io": True}, "results": rows}, open(flags["json"], "w"))
+'''
 
 
 class ScriptTest(unittest.TestCase):
@@ -52,51 +86,92 @@ class TestTest(ScriptTest):
     def setUp(self):
         super().setUp()
         self.stand_in("install-packages", where=self.tree / "tools")
+        self.stand_in("check_house", where=self.tree / "tools")
         self.stand_in("setarch", 'shift; exec "$@"')
         self.stand_in("true")
         self.stand_in("cmake")
+        self.ctest(listing(10))
         self.canaries("counts: canaries caught=21 of=21 runs=26")
-        for layer in ("storage", "bufferpool", "layout", "engine"):
+        (self.tree / "CMakePresets.json").write_text(
+            '{"testPresets": [{"name": "asan", "environment": {"OF_THE_PRESET": "here"}}]}', encoding="utf-8")
+        (self.tree / "tools/check_house").write_text("", encoding="utf-8")
+        for layer in ("storage", "bufferpool", "layout", "engine/txn"):
             self.stand_in("x_test.cc", where=self.tree / layer)
+
+    def ctest(self, answer, asan=None):
+        self.stand_in("ctest", f"case $* in *asan*) echo '{asan or answer}' ;; *) echo '{answer}' ;; esac")
 
     def canaries(self, last_line, status=0):
         self.stand_in("latchkey_campaign", f"echo '{last_line}'; exit {status}",
                       where=self.tree / "build/canaries/tools/campaign")
 
+    def program(self, folder, name, body):
+        self.stand_in(name, body, where=self.tree / "build/release" / folder)
+
     def last_line(self, result):
         return result.stdout.splitlines()[-1]
 
     def test_totals_are_summed_over_all_builds(self):
-        self.stand_in("ctest", f"echo '{ALL_PASS}'")
         result = self.run_script("test")
-        self.assertEqual(self.last_line(result), "51 passed, 0 failed")
+        self.assertEqual(self.last_line(result), "51 passed, 0 failed", result.stdout + result.stderr)
         self.assertEqual(result.returncode, 0)
 
-    def test_any_failed_test_fails_the_whole(self):
-        self.stand_in("ctest", f"case $* in *asan*) echo '{ONE_FAILS}'; exit 8 ;; *) echo '{ALL_PASS}' ;; esac")
+    def test_any_failed_test_fails_the_whole_and_its_output_is_shown(self):
+        self.ctest(listing(10), asan=listing(9, bad=1))
         result = self.run_script("test")
         self.assertEqual(self.last_line(result), "50 passed, 1 failed")
+        self.assertIn("it broke", result.stdout)
         self.assertEqual(result.returncode, 1)
+
+    def test_a_test_that_skips_itself_says_why_and_does_not_fail(self):
+        self.ctest(listing(9, skipped=1))
+        result = self.run_script("test", "release")
+        self.assertEqual(self.last_line(result), "10 passed, 0 failed")
+        self.assertIn("no such machine", result.stdout)
+
+    def test_a_test_that_dies_is_a_failure(self):
+        self.ctest(listing(9).replace('"true"', '"kill -SEGV $$"', 1))
+        result = self.run_script("test", "release")
+        self.assertEqual(self.last_line(result), "8 passed, 1 failed")
+        self.assertIn("exit -11", result.stdout)
+
+    def test_a_test_whose_time_is_over_is_a_failure(self):
+        slow = listing(1).replace('"true"', '"sleep 60"').replace('"SKIP_RETURN_CODE", "value": 77',
+                                                                  '"TIMEOUT", "value": 0.5')
+        (self.bin / "sleep").symlink_to(shutil.which("sleep"))
+        self.ctest(slow)
+        result = self.run_script("test", "release")
+        self.assertEqual(self.last_line(result), "0 passed, 1 failed")
+        self.assertIn("its time was over", result.stdout)
 
     def test_a_build_that_fails_is_one_failure_and_the_others_still_run(self):
         self.stand_in("cmake", "case $* in *--build*asan*) exit 1 ;; esac")
-        self.stand_in("ctest", f"echo '{ALL_PASS}'")
         result = self.run_script("test")
         self.assertEqual(self.last_line(result), "41 passed, 1 failed")
         self.assertEqual(result.returncode, 1)
 
-    def test_a_ctest_that_dies_is_a_failure(self):
+    def test_a_ctest_that_lists_nothing_is_a_failure(self):
         self.stand_in("ctest", "exit 1")
         result = self.run_script("test", "--fast")
         self.assertEqual(self.last_line(result), "0 passed, 1 failed")
         self.assertEqual(result.returncode, 1)
 
-    def test_fast_is_release_alone(self):
-        self.stand_in("ctest", f"echo '{ALL_PASS}'")
-        self.run_script("test", "--fast")
+    def test_packages_that_cannot_be_installed_are_a_failure_and_the_tests_still_run(self):
+        self.stand_in("install-packages", "exit 1", where=self.tree / "tools")
+        self.assertEqual(self.last_line(self.run_script("test", "release")), "10 passed, 1 failed")
+
+    def test_fast_is_release_alone_without_what_is_long(self):
+        fuzz = json.loads(listing(3, label="fuzz"))["tests"]
+        self.ctest(json.dumps({"tests": fuzz + json.loads(listing(4))["tests"]}))
+        result = self.run_script("test", "--fast")
+        self.assertEqual(self.last_line(result), "4 passed, 0 failed")
         self.assertIn("--preset release", self.calls())
         self.assertNotIn("asan", self.calls())
         self.assertNotIn("canaries", self.calls())
+
+    def test_the_environment_of_the_preset_reaches_the_tests(self):
+        self.ctest(listing(1).replace('"true"', '"test $OF_THE_PRESET = here"'))
+        self.assertEqual(self.last_line(self.run_script("test", "asan")), "1 passed, 0 failed")
 
     def test_every_canary_counts_as_a_test(self):
         self.canaries("counts: canaries caught=18 of=21 runs=30", status=1)
@@ -119,22 +194,53 @@ class TestTest(ScriptTest):
         self.assertIn("Segmentation fault", result.stdout)
 
     def test_what_the_campaigns_counted_is_printed(self):
-        log = self.tree / "build/release/Testing/Temporary/LastTest.log"
-        log.parent.mkdir(parents=True)
-        log.write_text("x\ncounts: crash states=7\ny counts: not this\n", encoding="utf-8")
-        self.stand_in("ctest", f"echo '{ALL_PASS}'")
-        result = self.run_script("test", "--fast")
-        self.assertIn("\ncounts: crash states=7\n", result.stdout)
-        self.assertNotIn("not this", result.stdout)
+        self.ctest(listing(1).replace('"true"', '"echo counts: crash runs=2 states=7; echo my counts: x"'))
+        result = self.run_script("test", "release")
+        self.assertIn("\ncounts: crash runs=2 states=7\n", result.stdout)
+        self.assertNotIn("\nmy counts", result.stdout)
+
+    def test_a_budget_that_is_exceeded_is_a_warning(self):
+        (self.tree / "tools/test_budgets.txt").write_text("release 0.0 building\n", encoding="utf-8")
+        result = self.run_script("test", "release")
+        self.assertRegex(result.stdout, r"release, building +OVER ITS BUDGET")
+        self.assertEqual(result.returncode, 0)
 
     def test_tsan_builds_and_runs_the_layers_that_share_memory(self):
-        self.stand_in("ctest", f"echo '{ALL_PASS}'")
-        self.run_script("test", "tsan")
+        others = json.loads(listing(3, label="tpcc"))["tests"]
+        self.ctest(json.dumps({"tests": others + json.loads(listing(4, label="layout"))["tests"]}))
+        result = self.run_script("test", "tsan")
+        self.assertEqual(self.last_line(result), "4 passed, 0 failed")
         self.assertIn("--target storage_tests bufferpool_tests layout_tests engine_tests", self.calls())
-        self.assertIn("-L ^(storage|bufferpool|layout|engine)$", self.calls())
+
+    def test_a_layer_runs_its_program_whole(self):
+        self.program("layout", "layout_tests", "echo 'All tests passed (9 assertions in 5 test cases)'")
+        result = self.run_script("test", "layout")
+        self.assertEqual(self.last_line(result), "6 passed, 0 failed")  # with the rules of the house
+        self.assertIn("--target layout_tests", self.calls())
+        self.assertIn("layout_tests \n", self.calls())
+
+    def test_a_folder_within_a_layer_runs_the_tests_of_its_files(self):
+        self.program("engine", "engine_tests", "echo 'test cases: 4 | 3 passed | 1 failed'; exit 1")
+        result = self.run_script("test", "engine/txn")
+        self.assertEqual(self.last_line(result), "4 passed, 1 failed")
+        self.assertIn("engine_tests -# [#x_test]", self.calls())
+
+    def test_what_changed_is_tested_with_the_layers_above(self):
+        for command in (["init", "-q", "-b", "main"], ["add", "-A"],
+                        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "all"]):
+            subprocess.run(["git", *command], cwd=self.tree, check=True)
+        (self.tree / "tpcc-lite").mkdir()
+        (self.tree / "tpcc-lite/new.cc").write_text("", encoding="utf-8")
+        one = "echo 'All tests passed (2 assertions in 1 test case)'"
+        for folder, name in (("tpcc-lite", "tpcc_tests"), ("tools", "tools_tests"), ("tools/campaign", "campaign_tests")):
+            self.program(folder, name, one)
+        result = self.run_script("test", "--changed")
+        self.assertIn("--target tpcc_tests tools_tests campaign_tests", self.calls())
+        self.assertEqual(self.last_line(result), "4 passed, 0 failed", result.stdout)
 
     def test_an_unknown_argument_is_a_usage_error(self):
-        self.assertEqual(self.run_script("test", "--slow").returncode, 2)
+        for argument in ("--slow", "no/such/folder"):
+            self.assertEqual(self.run_script("test", argument).returncode, 2)
         self.assertEqual(self.calls(), "")
 
 
@@ -142,7 +248,7 @@ class InstallPackagesTest(ScriptTest):
     def setUp(self):
         super().setUp()
         for program in ("g++", "cmake", "ninja", "pkg-config", "ld.lld", "ccache", "git", "python3",
-                        "spin"):
+                        "spin", "clang++-14", "clang-format-14", "valgrind"):
             self.stand_in(program)
         self.stand_in("dpkg-query", "case $* in *libaio-dev*) exit 1 ;; esac; printf installed")
         self.stand_in("apt-get")
@@ -202,6 +308,10 @@ class QuickstartTest(ScriptTest):
         self.assertIn("build/quickstart/results.json", result.stdout)
         self.assertIn("--engine=latchkey,rocksdb --layout=overwrite,lfs,hylog", self.calls())
 
+    def test_it_builds_the_program_and_nothing_else(self):
+        self.run_script("quickstart")
+        self.assertIn("cmake --build --preset release --parallel 1 --target latchkey_cli\n", self.calls())
+
     def test_a_build_without_rocksdb_runs_without_the_baseline_and_says_so(self):
         self.program("printf '%s\\n' '--engine LIST latchkey' '' '--page-size LIST (rocksdb: block size)'")
         result = self.run_script("quickstart")
@@ -225,6 +335,67 @@ class QuickstartTest(ScriptTest):
         result = self.run_script("quickstart")
         self.assertEqual(result.returncode, 1)
         self.assertIn("QUICKSTART_DIR", result.stderr)
+
+
+class MeasureReadmeTest(ScriptTest):
+    """Every section but quickstart's, by a program that makes its figures up."""
+    SECTIONS = "memory,disk,disk-log,reads,commits,reopen,layouts"
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in("git", "case $* in *rev-parse*short*) echo abc1234 ;; *rev-parse*shallow*) echo false ;; "
+                      "*rev-parse*) echo abc1234def ;; *merge-base*deadbee*) exit 1 ;; esac")
+        fake = self.tree.parent / "fake.py"
+        fake.write_text(FAKE_LATCHKEY, encoding="utf-8")
+        self.stand_in("latchkey", f'exec python3 "{fake}" "$@"')
+        self.readme = self.tree.parent / "out.md"
+        self.readme.write_text("before\n<!-- results: old -->\nold\n<!-- results: end -->\nafter\n", encoding="utf-8")
+
+    def measure(self, *more):
+        return self.run_script("measure-readme", "--quick", f"--only={self.SECTIONS}", f"--out={self.readme}",
+                               f"--program={self.bin / 'latchkey'}", *more)
+
+    def check(self):
+        return self.run_script("measure-readme", f"--check={self.readme}", f"--program={self.bin / 'latchkey'}")
+
+    def broken(self, old, new):
+        self.assertEqual(self.measure().returncode, 0)
+        text = self.readme.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        self.readme.write_text(text.replace(old, new, 1), encoding="utf-8")
+        result = self.check()
+        self.assertEqual(result.returncode, 1)
+        return result.stdout
+
+    def test_the_block_is_rewritten_and_agrees_with_itself(self):
+        result = self.measure()
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        text = self.readme.read_text(encoding="utf-8")
+        self.assertRegex(text, r"^before\n<!-- results: [^>]*-->\n\nMeasured on 2 cores of a CPU, .*at commit abc1234, ")
+        self.assertIn("70 000/s +-5.0 % | 6 000/s +-5.0 % * | 11.7 |", text)
+        self.assertTrue(text.endswith("<!-- results: end -->\nafter\n"))
+        self.assertEqual(self.check().returncode, 0)
+
+    def test_a_wrong_ratio_is_found(self):
+        self.assertIn("11.7, the quotient", self.broken("| 11.7 |", "| 12.7 |"))
+
+    def test_a_second_commit_is_found(self):
+        self.assertIn("several commits", self.broken("**TPC-C-lite in memory**", "**in memory at commit 1234567**"))
+
+    def test_a_commit_outside_the_history_is_found(self):
+        self.assertIn("not in the history", self.broken("at commit abc1234", "at commit deadbee"))
+
+    def test_a_second_machine_is_found(self):
+        self.assertIn("2 lines say", self.broken(
+            "**TPC-C-lite in memory**", "Measured on another, at commit abc1234, 2026-01-01."))
+
+    def test_a_command_that_the_program_refuses_is_found(self):
+        self.assertIn("no such flag", self.broken("`latchkey bench ", "`latchkey bench --no-such-flag=1 "))
+
+    def test_without_quick_a_changed_tree_and_a_missing_rival_are_refused(self):
+        self.assertIn("--rocksdb=PREFIX", self.run_script("measure-readme").stderr)
+        self.stand_in("git", "case $* in *status*) echo ' M x' ;; *) echo abc1234 ;; esac")
+        self.assertIn("the tree has changes", self.run_script("measure-readme", "--rocksdb=x").stderr)
 
 
 class BuildRocksDbTest(ScriptTest):

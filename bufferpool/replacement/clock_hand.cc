@@ -34,8 +34,8 @@ FrameSlot ClockHand::Advance() {
 
 FrameId ClockHand::Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) {
   if (size_ == 0) return kNoFrame;
-  // `limit_` rounds bring every byte to zero and one more asks every frame. Hits that race with the
-  // hand may keep bytes up for longer: then the last round asks without regard to them.
+  // `limit_` rounds bring every byte to zero, and one more round offers every frame. Hits that race
+  // with the hand may keep bytes above zero: then the last round offers every frame regardless.
   const uint64_t patient_steps = uint64_t{span_} * (limit_ + 1u);
   for (uint64_t step = 0; step < patient_steps + span_; ++step) {
     const FrameSlot slot = Advance();

@@ -1,5 +1,5 @@
-// What CLOCK and GCLOCK share: a hand that goes round the frames and counts each frame's reference
-// byte down until it meets one at zero.
+// The common part of CLOCK and GCLOCK: a hand goes round the frames and counts each frame's
+// reference byte down until it finds one at zero.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace latchkey {
 
-/// `initial` is the byte of a freshly loaded page, `limit` what hits raise it to at most.
+/// `initial` is the byte of a newly loaded page; hits raise it to at most `limit`.
 class ClockHand : public ReplacementAlgorithm {
  public:
   ClockHand(const ReplacementConfig& config, uint8_t initial, uint8_t limit);
@@ -19,8 +19,8 @@ class ClockHand : public ReplacementAlgorithm {
   void OnLoad(FrameId frame, PageId page) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   void OnRemove(FrameId frame) override;
-  /// Looks at a stretch of frames ahead of the hand, those with the lowest bytes first: enough to
-  /// find as many as asked in practice, and bounded, because it runs under the scheme's lock.
+  /// Takes frames from a stretch ahead of the hand, lowest bytes first. The stretch is bounded,
+  /// because this runs under the scheme's lock; in practice it holds as many frames as asked for.
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override;
   size_t size() const override { return size_; }
@@ -38,7 +38,7 @@ class ClockHand : public ReplacementAlgorithm {
   const uint8_t initial_;
   const uint8_t limit_;
   FrameSlot hand_ = 0;
-  FrameSlot span_ = 0;  ///< the hand goes round slots [0, span_): all loaded ones are below it
+  FrameSlot span_ = 0;  ///< the hand goes round slots [0, span_), which hold all loaded frames
   size_t size_ = 0;
   std::vector<bool> loaded_;
 };

@@ -1,5 +1,5 @@
-// Doubly linked lists of frames, threaded through one array: no allocation per element, eight bytes
-// a frame. Several lists may share one FrameLinks as long as a frame is on at most one of them.
+// Doubly linked lists of frames, threaded through one array: no allocation per element, 8 bytes per
+// frame. Several lists may share one FrameLinks if each frame is on at most one of them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr FrameSlot kNoSlot = UINT32_MAX;
 class FrameLinks {
  public:
   explicit FrameLinks(size_t slots) : links_(slots) {}
-  /// Makes room for `slots` slots; never gives room back, since frames above may still be linked.
+  /// Makes room for `slots` slots. Never shrinks, because frames above may still be linked.
   void Grow(size_t slots) {
     if (slots > links_.size()) links_.resize(slots);
   }
@@ -31,7 +31,7 @@ class FrameLinks {
   std::vector<Link> links_;
 };
 
-/// From newest() to oldest(). The caller passes the same FrameLinks to every call.
+/// A list from newest() to oldest(). The caller passes the same FrameLinks to every call.
 class FrameList {
  public:
   void PushNewest(FrameLinks& links, FrameSlot slot) {

@@ -8,7 +8,7 @@
 namespace latchkey {
 
 void GhostQueue::SetCapacity(size_t capacity) {
-  // All memory before any change.
+  // Take all memory before any change.
   std::vector<PageId> kept;  // oldest first
   kept.reserve(size_);
   std::vector<Entry> entries(capacity);
@@ -96,7 +96,7 @@ void GhostQueue::IndexErase(uint32_t entry) {
   const size_t mask = index_.size() - 1;
   size_t hole = HomeOf(entries_[entry].page);
   while (index_[hole] != entry) hole = (hole + 1) & mask;
-  // Whatever follows in the run moves into the hole unless that would put it before its home.
+  // A later entry of the run moves into the hole, unless that would put it before its home.
   for (size_t i = (hole + 1) & mask; index_[i] != kNone; i = (i + 1) & mask) {
     const size_t distance_from_home = (i - HomeOf(entries_[index_[i]].page)) & mask;
     if (distance_from_home >= ((i - hole) & mask)) {

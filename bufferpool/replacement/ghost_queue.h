@@ -1,7 +1,7 @@
-// Ghosts: pages that have left the cache but are remembered for a while (2Q's A1out and its kin).
-// A first-in first-out queue with lookup by page: an array of entries linked in order of arrival,
-// and an open-addressing index over it (linear probing, deletion by shifting back, load at most one
-// half). 24 to 32 bytes a ghost, no allocation after SetCapacity.
+// Ghosts: ids of evicted pages that are remembered for a while (as in 2Q's A1out). A FIFO queue
+// with lookup by page: an array of entries linked in order of arrival, and an open-addressing index
+// over it (linear probing, deletion by shifting back, load at most one half). 24 to 32 bytes per
+// ghost, no allocation after SetCapacity.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace latchkey {
 
-/// Not thread-safe. The capacity bounds what the arrays hold; trimming is the owner's rule.
+/// Not thread-safe. The capacity bounds the arrays; the owner trims the queue by its own rule.
 class GhostQueue {
  public:
   explicit GhostQueue(size_t capacity) { SetCapacity(capacity); }
 
-  /// Forgets the oldest beyond `capacity` and makes room for exactly that many.
+  /// Forgets the oldest ghosts beyond `capacity` and makes room for exactly that many.
   void SetCapacity(size_t capacity);
 
   bool Contains(PageId page) const { return Find(page) != kNone; }
-  /// Remembers `page` as the newest; one that is here already becomes the newest. At capacity the
-  /// oldest is forgotten for it; with capacity 0 nothing happens.
+  /// Makes `page` the newest ghost, whether or not it is in the queue already. At capacity the
+  /// oldest ghost is forgotten; with capacity 0 nothing happens.
   void PushNewest(PageId page);
-  /// Forgets `page`; false if it was not here.
+  /// Forgets `page`; false if it is not in the queue.
   bool Remove(PageId page);
-  /// Forgets the oldest until at most `size` are left.
+  /// Forgets the oldest ghosts until at most `size` are left.
   void TrimTo(size_t size);
 
   size_t size() const { return size_; }

@@ -2,9 +2,9 @@
 // so they need the scheme's lock.
 #pragma once
 
-#include "bufferpool/policy_spec.h"
 #include "bufferpool/replacement/frame_list.h"
 #include "bufferpool/replacement_algorithm.h"
+#include "storage/base/choice_grammar.h"
 
 namespace latchkey {
 
@@ -12,7 +12,7 @@ class LruReplacement final : public ReplacementAlgorithm {
  public:
   static constexpr std::string_view kName = "lru";
   static constexpr std::string_view kSummary = "least recently used";
-  static constexpr std::span<const PolicyParameter> kParameters = {};
+  static constexpr std::span<const ChoiceParameter> kParameters = {};
 
   LruReplacement(const ReplacementConfig& config, std::span<const double> /*parameters*/)
       : first_frame_(config.first_frame), links_(config.frame_capacity) {}

@@ -1,14 +1,14 @@
-// Random: the victim is a loaded frame drawn uniformly (the yardstick of thesis 5.4.3). No
-// bookkeeping on hits at all.
+// Random: the victim is a loaded frame drawn uniformly (the baseline of thesis 5.4.3). A hit costs
+// nothing.
 #pragma once
 
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
 
-#include "bufferpool/policy_spec.h"
 #include "bufferpool/replacement/frame_list.h"
 #include "bufferpool/replacement_algorithm.h"
+#include "storage/base/choice_grammar.h"
 #include "storage/base/rng.h"
 
 namespace latchkey {
@@ -17,7 +17,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
  public:
   static constexpr std::string_view kName = "random";
   static constexpr std::string_view kSummary = "a loaded frame drawn uniformly";
-  static constexpr std::span<const PolicyParameter> kParameters = {};
+  static constexpr std::span<const ChoiceParameter> kParameters = {};
 
   RandomReplacement(const ReplacementConfig& config, std::span<const double> /*parameters*/)
       : first_frame_(config.first_frame),
@@ -43,7 +43,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
       const FrameId frame = loaded_[rng_.Below(loaded_.size())];
       if (evictable(frame)) return Forget(frame);
     }
-    // Nearly everything is pinned: look at each frame once rather than draw for ever.
+    // Nearly all frames are pinned: offer each frame once instead of drawing on.
     const size_t start = rng_.Below(loaded_.size());
     for (size_t i = 0; i < loaded_.size(); ++i) {
       const FrameId frame = loaded_[(start + i) % loaded_.size()];
@@ -54,7 +54,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
 
   void OnRemove(FrameId frame) override { Forget(frame); }
 
-  /// The frames that the next draws will hit, provided that little changes before them.
+  /// The frames that the next draws will yield if little changes before them.
   size_t PeekColdest(std::span<FrameId> out) const override {
     const size_t wanted = std::min(out.size(), loaded_.size());
     Rng future = rng_;
@@ -77,7 +77,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
   }
   size_t size() const override { return loaded_.size(); }
 
-  /// Limit 0: a hit writes nothing, and takes no lock either.
+  /// Limit 0: a hit writes nothing and takes no lock.
   ReferenceBytes reference_bytes() override { return {.bytes = reference_bytes_, .limit = 0}; }
 
  private:

@@ -1,4 +1,5 @@
-// The invariants of replacement_algorithm.h, for every algorithm of the list and some parameters.
+// Conformance suite: the invariants of replacement_algorithm.h, for every algorithm of the list and
+// several parameters.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -25,17 +26,16 @@ std::vector<std::string> AllItems() {
 constexpr uint32_t kFirstFrame = 101;
 constexpr uint32_t kMostFrames = 300;
 
-// One instance over a range of frames, with a record of what it was told.
+// One instance over a range of frames, with a record of the calls that it got.
 class Bench {
  public:
   Bench(std::string_view item, uint32_t frames, uint64_t seed = 42) : bytes_(1000) {
     for (auto& byte : bytes_) byte.store(kUntouched);
-    const auto choice = ReplacementChoice::Parse(item);
-    REQUIRE(choice.ok());
-    algorithm_ = choice->Make({.first_frame = kFirstFrame,
-                               .frame_capacity = frames,
-                               .reference_bytes = bytes_.data(),
-                               .seed = seed});
+    algorithm_ =
+        ReplacementAlgorithms().Named(item).Make(ReplacementConfig{.first_frame = kFirstFrame,
+                                                                   .frame_capacity = frames,
+                                                                   .reference_bytes = bytes_.data(),
+                                                                   .seed = seed});
   }
 
   void Load(FrameId frame, PageId page) {
@@ -221,7 +221,7 @@ TEST_CASE("Every replacement algorithm grows and shrinks while pages are loaded"
       for (uint64_t step = 0; step < 1200; ++step) {
         if (step % 100 == 99) {
           frames = static_cast<uint32_t>(1 + rng.Below(kMostFrames));
-          bench.algorithm().Resize(frames);  // loaded frames above stay and leave as they like
+          bench.algorithm().Resize(frames);  // loaded frames above stay until they are evicted
         }
         RandomStep(bench, rng, frames, step);
         REQUIRE(bench.algorithm().size() == bench.loaded().size());
@@ -250,7 +250,7 @@ TEST_CASE("Published reference bytes are the configured ones and a hit adds one 
 
 TEST_CASE("Unknown replacement algorithms and parameters are refused with the known ones") {
   const auto error = [](std::string_view item) {
-    const auto choice = ReplacementChoice::Parse(item);
+    const auto choice = ReplacementAlgorithms().Parse(item);
     REQUIRE(absl::IsInvalidArgument(choice.status()));
     return std::string(choice.status().message());
   };
@@ -262,11 +262,11 @@ TEST_CASE("Unknown replacement algorithms and parameters are refused with the kn
 }
 
 TEST_CASE("A replacement choice prints in full and reads back") {
-  CHECK(ReplacementChoice::Parse("2q")->ToString() == "2q:kin=0.25:kout=0.5");
-  CHECK(ReplacementChoice::Parse("gclock:limit=7")->ToString() == "gclock:limit=7:initial=1");
+  CHECK(ReplacementAlgorithms().Named("2q").ToString() == "2q:kin=0.25:kout=0.5");
+  CHECK(ReplacementAlgorithms().Named("gclock:limit=7").ToString() == "gclock:limit=7:initial=1");
   for (const std::string& item : AllItems()) {
-    const std::string full = ReplacementChoice::Parse(item)->ToString();
-    CHECK(ReplacementChoice::Parse(full)->ToString() == full);
+    const std::string full = ReplacementAlgorithms().Named(item).ToString();
+    CHECK(ReplacementAlgorithms().Named(full).ToString() == full);
   }
 }
 

@@ -5,7 +5,6 @@
 #include "bufferpool/replacement/lru.h"
 #include "bufferpool/replacement/random.h"
 #include "bufferpool/replacement/two_q.h"
-#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
@@ -29,13 +28,9 @@ constexpr ReplacementInfo kAlgorithms[] = {
 
 }  // namespace
 
-std::span<const ReplacementInfo> ReplacementAlgorithms() { return kAlgorithms; }
-
-absl::StatusOr<ReplacementChoice> ReplacementChoice::Parse(std::string_view item) {
-  std::vector<PolicyDescription> known;
-  for (const ReplacementInfo& info : kAlgorithms) known.push_back(info.description);
-  LATCHKEY_ASSIGN_OR_RETURN(PolicyChoice choice, ParsePolicy(item, "replacement algorithm", known));
-  return ReplacementChoice(&kAlgorithms[choice.index], std::move(choice.values));
+const Registry<ReplacementInfo>& ReplacementAlgorithms() {
+  static constexpr Registry<ReplacementInfo> registry("replacement algorithm", kAlgorithms);
+  return registry;
 }
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// LRU, 2Q and the clocks against the plainest possible statements of the same algorithms.
+// LRU, 2Q and the clocks compared with the simplest implementations of the same algorithms.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
@@ -60,7 +60,7 @@ class TwoQModel {
     Erase(am_, page);
     Erase(a1in_, page);
   }
-  // As the paper has it: the incoming page leaves A1out before room is made for it.
+  // As in the paper: the incoming page leaves A1out before a victim is chosen.
   std::optional<uint64_t> Victim(uint64_t incoming, const std::set<uint64_t>& pinned) {
     const Pages ghosts_before = a1out_;
     promoted_ = Erase(a1out_, incoming) ? std::optional(incoming) : std::nullopt;
@@ -73,7 +73,7 @@ class TwoQModel {
     }
     if (victim) {
       Erase(am_, *victim);
-    } else {  // the request is given up: nothing has happened
+    } else {  // the request is given up: the model is unchanged
       promoted_.reset();
       a1out_ = ghosts_before;
     }
@@ -91,8 +91,8 @@ template <typename Model>
 void CompareWithModel(std::string_view item, uint32_t frames, uint64_t seed) {
   CAPTURE(item, frames, seed);
   std::vector<std::atomic<uint8_t>> bytes(frames + 1);
-  const auto algorithm = ReplacementChoice::Parse(item)->Make(
-      {.first_frame = 1, .frame_capacity = frames, .reference_bytes = bytes.data()});
+  const auto algorithm = ReplacementAlgorithms().Named(item).Make(ReplacementConfig{
+      .first_frame = 1, .frame_capacity = frames, .reference_bytes = bytes.data()});
   Model model(frames);
   Rng rng(seed);
   std::vector<uint64_t> page_in(frames + 1, UINT64_MAX);
@@ -148,8 +148,8 @@ TEST_CASE("2Q chooses what the plainest 2Q chooses") {
 class SmallClock {
  public:
   explicit SmallClock(std::string_view item) : bytes_(5) {
-    algorithm_ = ReplacementChoice::Parse(item)->Make(
-        {.first_frame = 1, .frame_capacity = 4, .reference_bytes = bytes_.data()});
+    algorithm_ = ReplacementAlgorithms().Named(item).Make(
+        ReplacementConfig{.first_frame = 1, .frame_capacity = 4, .reference_bytes = bytes_.data()});
     for (uint32_t f = 1; f <= 4; ++f) algorithm_->OnLoad(FrameId{f}, PageId{f});
   }
   void Hit(uint32_t frame, int times = 1) {

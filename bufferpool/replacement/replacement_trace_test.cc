@@ -1,6 +1,6 @@
-// Miss counts on real traces against those of an independent program (libCacheSim): to the last
-// miss, but for Random. The traces are not part of the project: $LATCHKEY_TRACES, or a folder
-// `shared/traces` beside it.
+// Miss counts on real traces compared with those of an independent program (libCacheSim). They must
+// be equal, except for Random. The traces are not part of the project: they are read from
+// $LATCHKEY_TRACES, or from a folder `shared/traces` beside the project.
 #include <absl/container/flat_hash_map.h>
 
 #include <catch2/catch.hpp>
@@ -108,8 +108,9 @@ TEST_CASE("The replacement algorithms miss as often as the reference programs on
     for (const Reference& row : rows) {
       if (!Runs(name, row.frames)) continue;
       CAPTURE(name, row.item, row.frames);
-      const uint64_t misses = CountMisses(*ReplacementChoice::Parse(row.item), row.frames, trace);
-      if (row.item == "random") {  // draws of its own: alike in the mean only
+      const uint64_t misses =
+          CountMisses(ReplacementAlgorithms().Named(row.item), row.frames, trace);
+      if (row.item == "random") {  // other random draws, so only the mean is equal
         CHECK(static_cast<double>(misses) == Approx(static_cast<double>(row.misses)).epsilon(0.03));
       } else {
         CHECK(misses == row.misses);
@@ -129,7 +130,7 @@ TEST_CASE("The replacement algorithms miss as often as the reference programs on
 TEST_CASE("A trace that fits the cache misses once per page") {
   const std::vector<uint32_t> trace = {0, 1, 2, 1, 0, 2, 2, 3, 0};
   for (const ReplacementInfo& info : ReplacementAlgorithms()) {
-    CHECK(CountMisses(*ReplacementChoice::Parse(info.description.name), 4, trace) == 4);
+    CHECK(CountMisses(ReplacementAlgorithms().Named(info.description.name), 4, trace) == 4);
   }
 }
 

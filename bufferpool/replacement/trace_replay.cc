@@ -12,10 +12,11 @@ uint64_t CountMisses(const ReplacementChoice& replacement, uint32_t frames,
   LATCHKEY_CHECK(frames >= 1);
   if (requests.empty()) return 0;
   std::vector<std::atomic<uint8_t>> reference_bytes(frames + 1);
-  const auto algorithm = replacement.Make({.first_frame = 1,
-                                           .frame_capacity = frames,
-                                           .reference_bytes = reference_bytes.data(),
-                                           .seed = seed});
+  const auto algorithm =
+      replacement.Make(ReplacementConfig{.first_frame = 1,
+                                         .frame_capacity = frames,
+                                         .reference_bytes = reference_bytes.data(),
+                                         .seed = seed});
   std::vector<FrameId> frame_of(*std::max_element(requests.begin(), requests.end()) + size_t{1},
                                 kNoFrame);
   std::vector<uint32_t> page_in(frames + 1);

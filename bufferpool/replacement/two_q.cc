@@ -47,9 +47,8 @@ FrameSlot TwoQReplacement::FindEvictable(const FrameList& list,
   return kNoSlot;
 }
 
-// The paper takes `incoming` out of A1out before it makes room. OnLoad takes it out, which may be
-// much later and under other victims: until then it is kept as the newest, beyond the limit of the
-// others.
+// The paper removes `incoming` from A1out before it chooses a victim. Here OnLoad removes it, maybe
+// after further victims. Until then `incoming` stays as the newest ghost, beyond the limit Kout.
 void TwoQReplacement::Remember(PageId page, PageId incoming) {
   if (kout_ == 0) return;
   a1out_.PushNewest(page);
@@ -93,7 +92,8 @@ void TwoQReplacement::Resize(size_t frames) {
   links_.Grow(frames);
   if (frames > page_of_.size()) page_of_.resize(frames, kInvalidPageId);
   if (frames > queue_of_.size()) queue_of_.resize(frames, Queue::kA1in);
-  // One more for the incoming page and one more because a ghost enters before the oldest leaves.
+  // One more for the incoming page, and one more because a ghost enters before the oldest is
+  // forgotten.
   a1out_.SetCapacity(kout == 0 ? 0 : kout + 2);
   kin_ = static_cast<size_t>(kin_fraction_ * static_cast<double>(frames));
   kout_ = kout;

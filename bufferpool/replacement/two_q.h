@@ -1,18 +1,18 @@
 // 2Q, full version (Johnson and Shasha, VLDB 1994; thesis 2.4.2). New pages pass through A1in, a
-// FIFO whose hits change nothing; when they leave it they are remembered in A1out; a page that is
-// loaded again while remembered has proved itself and enters Am, an LRU list.
+// FIFO in which hits change nothing. A page evicted from A1in is remembered as a ghost in A1out. If
+// it is loaded again while it is a ghost, it enters Am, an LRU list.
 //
-// Kin and Kout are fractions of the cache, by default 1/4 and 1/2. When room is needed, A1in gives
-// the victim while it is longer than Kin, else Am does; if all of one are pinned, the other is
-// asked.
+// Kin and Kout are fractions of the cache, by default 1/4 and 1/2. The victim comes from A1in while
+// A1in is longer than Kin, else from Am. If all pages of that list are pinned, it comes from the
+// other.
 #pragma once
 
 #include <vector>
 
-#include "bufferpool/policy_spec.h"
 #include "bufferpool/replacement/frame_list.h"
 #include "bufferpool/replacement/ghost_queue.h"
 #include "bufferpool/replacement_algorithm.h"
+#include "storage/base/choice_grammar.h"
 
 namespace latchkey {
 
@@ -20,9 +20,9 @@ class TwoQReplacement final : public ReplacementAlgorithm {
  public:
   static constexpr std::string_view kName = "2q";
   static constexpr std::string_view kSummary = "a FIFO for new pages, LRU for those that return";
-  static constexpr PolicyParameter kParameters[] = {
-      {"kin", 0.25, 0, 1, false, "length of A1in as a fraction of the cache"},
-      {"kout", 0.5, 0, 4, false, "ghosts as a fraction of the cache"}};
+  static constexpr ChoiceParameter kParameters[] = {
+      {"kin", 0.25, 0, 1, ParameterKind::kNumber, "length of A1in as a fraction of the cache"},
+      {"kout", 0.5, 0, 4, ParameterKind::kNumber, "ghosts as a fraction of the cache"}};
 
   TwoQReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
@@ -30,8 +30,8 @@ class TwoQReplacement final : public ReplacementAlgorithm {
   void OnLoad(FrameId frame, PageId page) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   void OnRemove(FrameId frame) override;
-  /// What brings A1in to Kin first; from there on new pages push out A1in's oldest and returning
-  /// ones Am's, so both are shown in turn.
+  /// First the victims that bring A1in to length Kin. After that the next victim depends on whether
+  /// new or returning pages are loaded, so the oldest of A1in and of Am alternate.
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override;
   size_t size() const override { return a1in_.size() + am_.size(); }

@@ -1,4 +1,5 @@
-// What fix_policy.h promises, for every synchronisation scheme with every replacement algorithm.
+// Conformance suite: the contract of fix_policy.h, for every synchronisation scheme with every
+// replacement algorithm.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -18,12 +19,12 @@ struct Combination {
   std::string synchronization;
 };
 
-// Every scheme at least once, those with a size at sizes that leave regions of one, few and many
+// Every scheme at least once; schemes with a size, at sizes that give regions of one, few and many
 // frames.
 std::vector<Combination> AllCombinations() {
   std::vector<std::string> schemes;
   for (const SynchronizationInfo& info : SynchronizationSchemes()) {
-    if (info.description.name != "regions") schemes.emplace_back(info.description.name);
+    schemes.emplace_back(info.small_item);
   }
   for (const char* item : {"regions:1", "regions:3", "regions:16"}) schemes.emplace_back(item);
   std::vector<Combination> combinations;
@@ -36,15 +37,16 @@ std::vector<Combination> AllCombinations() {
 }
 
 std::unique_ptr<FixPolicy> Make(const Combination& combination, size_t frames, size_t max_frames) {
-  auto policy = MakeFixPolicy(ThreadRuntime(), combination.replacement, combination.synchronization,
-                              frames, max_frames, 42);
+  auto policy = MakeFixPolicy(
+      ThreadRuntime(), ReplacementAlgorithms().Named(combination.replacement),
+      SynchronizationSchemes().Named(combination.synchronization), frames, max_frames, 42);
   REQUIRE(policy.ok());
   return *std::move(policy);
 }
 
 constexpr auto kClaimAll = [](FrameId) { return true; };
 
-// A pool of one actor: which page is in which frame, and which frames it holds empty.
+// A pool of one actor: the page in each frame, and the empty frames that the actor owns.
 class SmallPool {
  public:
   SmallPool(FixPolicy& policy, size_t frames) : policy_(policy), frames_(frames) {}
@@ -84,7 +86,7 @@ class SmallPool {
     page_in_.erase(Raw(frame));
     policy_.ReturnFreeFrame(frame);
   }
-  // As a pool does it: empties the frames above, then tells the policy.
+  // As the pool does: empties the frames above, then resizes the policy.
   void Resize(size_t frames) {
     while (!page_in_.empty() && page_in_.rbegin()->first > frames) {
       Free(FrameId{page_in_.rbegin()->first});
@@ -161,7 +163,7 @@ TEST_CASE("Every fix policy evicts whatever is left when nearly everything is pi
     pool.pinned.erase(17);
     const bool was_free = pool.page_in().count(17) == 0;
     if (was_free) continue;
-    // Whatever the region of the page is, the one frame that is left is found.
+    // For a page of any region, the one remaining frame is found.
     for (uint64_t page = 3000; page < 3010; ++page) {
       const FrameId frame = pool.EvictFor(page);
       CHECK(frame == FrameId{17});
@@ -176,7 +178,7 @@ TEST_CASE("A page whose region is exhausted gets a free frame of another region"
     const auto policy = Make(c, 32, 32);
     SmallPool pool(*policy, 32);
     for (uint32_t f = 1; f <= 32; ++f) pool.pinned.insert(f);
-    // Everything that is loaded is pinned: the pool must be able to fill to the last frame.
+    // All loaded pages are pinned: the pool must be able to fill to the last frame.
     uint64_t page = 0;
     for (int tries = 0; tries < 200 && policy->free_frames() > 0; ++tries) {
       if (pool.Fix(page) != kNoFrame) ++page;
@@ -240,23 +242,28 @@ TEST_CASE("Every fix policy grows and shrinks with its pages in place") {
 }
 
 TEST_CASE("Impossible fix policies are refused with the remedy") {
-  const auto error = [](std::string_view replacement, std::string_view synchronization,
-                        size_t frames, size_t max_frames) {
+  const auto error = [](std::string_view synchronization, size_t frames, size_t max_frames) {
     const auto policy =
-        MakeFixPolicy(ThreadRuntime(), replacement, synchronization, frames, max_frames, 1);
+        MakeFixPolicy(ThreadRuntime(), ReplacementAlgorithms().Named("lru"),
+                      SynchronizationSchemes().Named(synchronization), frames, max_frames, 1);
     REQUIRE(absl::IsInvalidArgument(policy.status()));
     return std::string(policy.status().message());
   };
-  CHECK_THAT(error("lru", "regions:17", 16, 16),
+  CHECK_THAT(error("regions:17", 16, 16),
              Catch::Contains("17 regions") && Catch::Contains("at most 16"));
-  CHECK_THAT(error("lru", "regions:0", 16, 16), Catch::Contains("from 1 to"));
-  CHECK_THAT(error("lru", "striped", 16, 16), Catch::Contains("known: global, regions"));
-  CHECK_THAT(error("mru", "global", 16, 16), Catch::Contains("known: random"));
-  CHECK_THAT(error("lru", "global", 0, 16), Catch::Contains("0 frames"));
-  CHECK_THAT(error("lru", "global", 17, 16), Catch::Contains("17 frames"));
-  CHECK_THAT(error("lru", "global", 16, size_t{1} << 32), Catch::Contains("at most"));
-  CHECK(*CanonicalSynchronization("regions:8") == "regions:n=8");
-  CHECK(*CanonicalSynchronization("global") == "global");
+  CHECK_THAT(error("global", 0, 16), Catch::Contains("0 frames"));
+  CHECK_THAT(error("global", 17, 16), Catch::Contains("17 frames"));
+  CHECK_THAT(error("global", 16, size_t{1} << 32), Catch::Contains("at most"));
+}
+
+TEST_CASE("Unknown synchronisation schemes are refused with the known ones") {
+  const auto error = [](std::string_view item) {
+    return std::string(SynchronizationSchemes().Parse(item).status().message());
+  };
+  CHECK_THAT(error("regions:0"), Catch::Contains("from 1 to"));
+  CHECK_THAT(error("striped"), Catch::Contains("known: global, regions"));
+  CHECK(SynchronizationSchemes().Named("regions:8").ToString() == "regions:n=8");
+  CHECK(SynchronizationSchemes().Named("global").ToString() == "global");
 }
 
 TEST_CASE("A hit takes no lock where the algorithm publishes reference bytes, one elsewhere") {
@@ -275,8 +282,8 @@ TEST_CASE("A hit takes no lock where the algorithm publishes reference bytes, on
 
 // ---- Many actors --------------------------------------------------------------------------------
 
-// A pool of many actors, reduced to what the policy sees: each frame is with nobody (free), with
-// one actor, or loaded and claimable.
+// A pool of many actors, reduced to the policy's view: each frame is free, owned by one actor, or
+// loaded and claimable.
 class SharedPool {
  public:
   SharedPool(FixPolicy& policy, size_t frames)
@@ -288,7 +295,7 @@ class SharedPool {
       const uint64_t action = rng.Below(100);
       const FrameId frame{1 + static_cast<uint32_t>(rng.Below(state_.size() - 1))};
       if (action < 50) {
-        // As an optimistic visit does: the page may have left since it was read.
+        // As in an optimistic visit: the page may have been evicted since it was read.
         policy_.OnHit(frame, PageId{page_[Raw(frame)].load(std::memory_order_relaxed)}, actor);
       } else if (action < 90) {
         Miss(PageId{rng.Below(1'000'000)}, actor, rng);
@@ -376,7 +383,7 @@ TEST_CASE("No frame is lost or handed out twice among many actors") {
   }
 }
 
-// Holds three frames at a time, as an actor does that pins a path of a tree.
+// Holds three frames at a time, like an actor that pins a path of a tree.
 void HoldThreeAtATime(FixPolicy& policy, std::vector<std::atomic<bool>>& claimable, uint32_t actor,
                       std::atomic<uint32_t>& given_up) {
   constexpr uint32_t kMostAttempts = 100'000;
@@ -424,9 +431,11 @@ TEST_CASE("Hits may be reported while a fix policy is resized") {
       while (!stop.load()) {
         policy->OnHit(FrameId{1 + static_cast<uint32_t>(rng.Below(64))}, PageId{rng.Below(500)}, 1);
         hits.fetch_add(1);
+        // On one core under SCHED_FIFO nothing else gives the resizing actor its turn.
+        ThreadRuntime().BackOff(6);
       }
     });
-    while (hits.load() == 0) ThreadRuntime().BackOff(6);
+    for (Backoff backoff(ThreadRuntime()); hits.load() == 0;) backoff.Pause();
     for (const size_t frames : {256, 64, 100, 65, 256, 200, 80, 64}) {
       pool.Resize(frames);
       pool.CheckNothingLost();

@@ -1,12 +1,11 @@
-// Free frames of one region: a lock-free stack (Treiber 1986), so that a miss that finds a free
-// frame takes no lock to get it.
+// Free frames of one region: a lock-free stack (Treiber 1986), so that a miss takes no lock to get
+// a free frame.
 //
 // Invariants:
-//  1. links[f] is 0 exactly when frame f is in no stack; else the frame below it, or kBottom.
-//  2. Every change of the top also changes the tag beside it, so that a pop which slept while its
-//  top
-//     was popped and pushed again fails instead of installing a stale link (the ABA problem). The
-//     tag has 32 bits: it would take 2^32 changes during one pop to be fooled.
+//  1. links[f] is 0 exactly when frame f is in no stack; else it is the frame below f, or kBottom.
+//  2. Every change of the top also changes the tag beside it. If the top is popped and pushed again
+//     during a pop, that pop fails instead of installing a stale link (the ABA problem). The tag
+//     has 32 bits: the protection fails only after exactly a multiple of 2^32 changes in one pop.
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,7 @@ class FreeFrameStack {
   /// REQUIRES: `frame` is in no stack and the caller owns it.
   void Push(FrameId frame) {
     std::atomic<uint32_t>& link = links_[Raw(frame)];
-    LATCHKEY_CHECK(link.load(std::memory_order_relaxed) == 0);  // else it was given back twice
+    LATCHKEY_CHECK(link.load(std::memory_order_relaxed) == 0);  // else it was returned twice
     uint64_t top = top_.load(std::memory_order_relaxed);
     do {
       link.store(FrameOf(top) == 0 ? kBottom : FrameOf(top), std::memory_order_relaxed);
@@ -35,7 +34,7 @@ class FreeFrameStack {
     size_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// The frame pushed last, or kNoFrame.
+  /// Pops the frame pushed last; kNoFrame when the stack is empty.
   FrameId Pop() {
     uint64_t top = top_.load(std::memory_order_acquire);
     while (FrameOf(top) != 0) {
@@ -50,7 +49,7 @@ class FreeFrameStack {
     return kNoFrame;
   }
 
-  /// Exact when nobody else is at work.
+  /// Exact when no other thread pushes or pops.
   size_t size() const {
     const int32_t size = size_.load(std::memory_order_relaxed);
     return size < 0 ? 0 : static_cast<size_t>(size);  // a pop may be counted before its push

@@ -9,8 +9,8 @@
 namespace latchkey {
 namespace {
 
-// A batch of victims takes at most this part of a region, so that evicting ahead does not cost
-// small regions their hit ratio.
+// A batch of victims takes at most this part of a region, so that evicting ahead does not lower the
+// hit ratio of small regions.
 constexpr size_t kLargestBatchDivisor = 8;
 
 constexpr uint64_t kNoPage = 0;
@@ -18,19 +18,19 @@ uint64_t PagePlusOne(PageId page) { return Raw(page) + 1; }
 
 }  // namespace
 
-class [[nodiscard]] RegionPolicy::RegionLock {
+class [[nodiscard]] LATCHKEY_SCOPED_CAPABILITY RegionPolicy::RegionLock {
  public:
-  explicit RegionLock(Region& region) : region_(region) {
+  explicit RegionLock(Region& region) LATCHKEY_ACQUIRE(region.mutex) : region_(region) {
     const bool slept = region.mutex.Lock();
     Increment(region.lock_acquisitions);
     if (slept) Increment(region.contentions);
   }
-  ~RegionLock() { region_.mutex.Unlock(); }
+  ~RegionLock() LATCHKEY_RELEASE() { region_.mutex.Unlock(); }
   RegionLock(const RegionLock&) = delete;
   RegionLock& operator=(const RegionLock&) = delete;
 
  private:
-  // The lock is held: only readers of the statistics run beside this.
+  // The lock is held, so only readers of the statistics run at the same time.
   static void Increment(std::atomic<uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -116,7 +116,8 @@ void RegionPolicy::OnHitSlow(FrameId frame, PageId page, uint32_t /*actor*/) {
   const uint32_t number = record.region.load(std::memory_order_relaxed);
   Region& region = *regions_[number];
   RegionLock lock(region);
-  // Resize may have moved the frame to another region before the lock was ours: one lost hit.
+  // Resize may have moved the frame to another region before this thread got the lock. The hit is
+  // then lost.
   if (record.region.load(std::memory_order_relaxed) != number) return;
   if (record.page_plus_one == PagePlusOne(page)) region.algorithm->OnHit(frame);
 }
@@ -212,11 +213,11 @@ void RegionPolicy::Resize(size_t frames) {
   LATCHKEY_CHECK(1 <= frames && frames <= max_frames_);
   std::vector<FrameId> free;
   free.reserve(std::max(frames, frames_));
-  const AllRegionsLock lock(regions_);  // against hits: nothing else runs now
+  const AllRegionsLock lock(regions_);  // keeps hits out; nothing else runs now
   for (size_t frame = frames + 1; frame <= frames_; ++frame) {
     LATCHKEY_CHECK(records_[frame].page_plus_one == kNoPage);
   }
-  // What takes memory comes before what changes anything.
+  // Take all memory before any change.
   if (regions_.size() == 1) {
     regions_[0]->algorithm->Resize(frames);
     DrainFreeFrames(frames, free);
@@ -231,7 +232,7 @@ void RegionPolicy::Resize(size_t frames) {
   for (const FrameId frame : free) ReturnFreeFrame(frame);
 }
 
-// The free frames that the pool will have: those left now, and the ones that a growth adds.
+// The free frames after the resize: the remaining ones, and those that a growth adds.
 void RegionPolicy::DrainFreeFrames(size_t frames, std::vector<FrameId>& free) {
   for (size_t frame = frames; frame > frames_; --frame) {
     free.push_back(FrameId{static_cast<uint32_t>(frame)});
@@ -257,7 +258,8 @@ std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(
   std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms;
   for (size_t r = 0; r < regions_.size(); ++r) {
     const Range range = RangeOf(r, frames);
-    algorithms.push_back(replacement_.Make({.first_frame = range.first,
+    algorithms.push_back(
+        replacement_.Make(ReplacementConfig{.first_frame = range.first,
                                             .frame_capacity = range.frames,
                                             .reference_bytes = reference_bytes_.data(),
                                             .seed = MixHash(seed_ + r)}));

@@ -1,23 +1,23 @@
-// The multi-region cache (thesis 5.5): pages are hashed to n regions of fixed size; each has its
-// own instance of the replacement algorithm, its own lock and its own free frames. With one region
-// it is the plain scheme with a global lock.
+// The multi-region cache (thesis 5.5): pages are hashed to n regions of fixed size. Each region has
+// its own instance of the replacement algorithm, its own lock and its own free frames. With one
+// region this is the scheme with a global lock.
 //
 // Invariants:
 //  1. Frames 1..frames are divided into n contiguous ranges whose sizes differ by at most one. A
-//     frame belongs to the region of its range, and so does the page in it: on a hit the frame
-//     tells the region; the hash is computed on a miss only, to choose where to look for a frame.
+//     frame belongs to the region of its range, and so does the page in it. On a hit the frame
+//     determines the region. The hash is computed on a miss only, to choose the region in which to
+//     look for a frame.
 //  2. A frame is in exactly one of three places: the free frames of its region, the region's
-//     algorithm (then record.page is its page), or with a caller who got it from TakeFreeFrame or
-//     Evict or has removed its page.
-//  3. The algorithm and the pages of a region's frames are touched only under its lock. A hit may
-//  be
-//     reported after its page has left (visits need no pin): under the lock it is dropped unless
-//     the frame still holds that page.
+//     algorithm (then record.page is its page), or with one caller, which got it from TakeFreeFrame
+//     or Evict or has removed its page.
+//  3. The algorithm and the page records of a region's frames are accessed only under its lock. A
+//     hit may be reported after its page was evicted, because optimistic visits do not pin. Under
+//     the lock the hit is dropped unless the frame still holds that page.
 //
-// Deviation from the thesis: when all frames of a region are pinned or in use by their callers, its
-// pages borrow frames of the next regions. By invariant 1 such a page simply belongs to the other
-// region while it stays; without this, a few pins in a small region could stop a pool with plenty
-// of room.
+// Deviation from the thesis: when all frames of a region are pinned or owned by callers, its pages
+// borrow frames of the next regions. By invariant 1 such a page belongs to the other region while
+// it is resident. Without this, a few pins in a small region could block a pool with many free
+// frames.
 #pragma once
 
 #include <memory>
@@ -43,14 +43,14 @@ class RegionPolicy final : public FixPolicy {
   size_t Evict(PageId incoming, std::span<FrameId> victims, absl::FunctionRef<bool(FrameId)> claim,
                uint32_t actor) override;
   void OnRemove(FrameId frame, PageId page, uint32_t actor) override;
-  /// Takes its share from every region in turn, beginning where the last call ended.
+  /// Takes an equal share from every region, beginning where the last call ended.
   size_t PeekColdest(std::span<FrameId> out) override;
-  /// Costs a load per region.
+  /// Costs one atomic load per region.
   size_t free_frames() const override;
-  /// One region: the algorithm keeps all it knows. Several: the ranges are drawn anew and every
-  /// region starts again from the old order of eviction, without ghosts. Below `regions` frames,
-  /// that many regions are in use.
-  void Resize(size_t frames) override;
+  /// With one region the algorithm keeps its state. With several, the frames are divided anew, and
+  /// every region starts from the old order of eviction, without ghosts. With fewer frames than
+  /// regions, only as many regions as frames are in use.
+  void Resize(size_t frames) override LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // locks all regions
   FixPolicyStats stats() const override;
 
  protected:
@@ -61,17 +61,18 @@ class RegionPolicy final : public FixPolicy {
     uint64_t page_plus_one;        // 0 = no page; guarded by the lock of the frame's region
     std::atomic<uint32_t> region;  // changes only in Resize
   };
-  // On cache lines of its own: neighbours are locked by others.
+  // On its own cache lines, because other threads lock the neighbouring regions.
   struct alignas(128) Region {
     Region(Runtime& runtime, std::atomic<uint32_t>* links) : mutex(runtime), free_frames(links) {}
 
     Mutex mutex;
-    std::unique_ptr<ReplacementAlgorithm> algorithm;
+    std::unique_ptr<ReplacementAlgorithm> algorithm LATCHKEY_GUARDED_BY(mutex)
+        LATCHKEY_PT_GUARDED_BY(mutex);
     size_t frames = 0;
     std::atomic<uint64_t> lock_acquisitions{0};
     std::atomic<uint64_t> contentions{0};
     alignas(128) FreeFrameStack free_frames;
-    // Set when an eviction found nothing here: misses then also try the free frames of others.
+    // Set when an eviction found no victim here: misses then also try free frames of other regions.
     std::atomic<bool> exhausted{false};
   };
   class RegionLock;
@@ -93,9 +94,11 @@ class RegionPolicy final : public FixPolicy {
 
   Range RangeOf(size_t region, size_t frames) const;
   std::vector<std::unique_ptr<ReplacementAlgorithm>> MakeAlgorithms(size_t frames);
-  void DrawRanges(size_t frames, std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms);
-  std::vector<Resident> CollectResidents();
-  void Reinsert(const std::vector<Resident>& residents);
+  // REQUIRE: an AllRegionsLock, which clang cannot follow.
+  void DrawRanges(size_t frames, std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms)
+      LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  std::vector<Resident> CollectResidents() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  void Reinsert(const std::vector<Resident>& residents) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   void DrainFreeFrames(size_t frames, std::vector<FrameId>& free);
 
   Runtime& runtime_;

@@ -13,7 +13,7 @@ namespace {
 constexpr auto kClaimAll = [](FrameId) { return true; };
 
 RegionPolicy Make(const char* replacement, size_t regions, size_t frames, size_t max_frames) {
-  return RegionPolicy(ThreadRuntime(), *ReplacementChoice::Parse(replacement), regions, frames,
+  return RegionPolicy(ThreadRuntime(), ReplacementAlgorithms().Named(replacement), regions, frames,
                       max_frames, 42);
 }
 

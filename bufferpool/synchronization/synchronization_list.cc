@@ -1,8 +1,7 @@
 #include "bufferpool/synchronization/synchronization_list.h"
 
-#include <vector>
-
 #include "bufferpool/synchronization/region_policy.h"
+#include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -10,7 +9,8 @@ namespace {
 
 using FixPolicyOr = absl::StatusOr<std::unique_ptr<FixPolicy>>;
 
-constexpr PolicyParameter kRegionsParameters[] = {{"n", 64, 1, 1 << 20, true, "number of regions"}};
+constexpr ChoiceParameter kRegionsParameters[] = {
+    {"n", 64, 1, 1 << 20, ParameterKind::kWhole, "number of regions"}};
 
 FixPolicyOr MakeRegions(const SynchronizationConfig& config, size_t regions) {
   if (regions > config.frames) {
@@ -27,21 +27,17 @@ constexpr SynchronizationInfo kSchemes[] = {
     {{"global", "one lock around one instance", {}},
      [](const SynchronizationConfig& config, std::span<const double>) -> FixPolicyOr {
        return MakeRegions(config, 1);
-     }},
+     },
+     "global"},
     {{"regions", "pages hashed to n regions, each with its instance and lock", kRegionsParameters},
      [](const SynchronizationConfig& config, std::span<const double> parameters) -> FixPolicyOr {
        return MakeRegions(config, static_cast<size_t>(parameters[0]));
-     }},
+     },
+     "regions:4"},
 };
 
-absl::StatusOr<PolicyChoice> ParseSynchronization(std::string_view item) {
-  std::vector<PolicyDescription> known;
-  for (const SynchronizationInfo& info : kSchemes) known.push_back(info.description);
-  return ParsePolicy(item, "synchronization scheme", known);
-}
-
 absl::Status CheckFrames(size_t frames, size_t max_frames) {
-  constexpr size_t kMostFrames = UINT32_MAX - 2;  // frame ids are 32 bits, two values are taken
+  constexpr size_t kMostFrames = UINT32_MAX - 2;  // frame ids have 32 bits, two values are reserved
   if (frames < 1 || frames > max_frames || max_frames > kMostFrames) {
     return InvalidArgument(
         "a cache of {} frames that may grow to {}: frames must be 1 to the "
@@ -53,26 +49,29 @@ absl::Status CheckFrames(size_t frames, size_t max_frames) {
 
 }  // namespace
 
-std::span<const SynchronizationInfo> SynchronizationSchemes() { return kSchemes; }
-
-FixPolicyOr MakeFixPolicy(Runtime& runtime, std::string_view replacement,
-                          std::string_view synchronization, size_t frames, size_t max_frames,
-                          uint64_t seed) {
-  LATCHKEY_ASSIGN_OR_RETURN(const ReplacementChoice algorithm,
-                            ReplacementChoice::Parse(replacement));
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyChoice scheme, ParseSynchronization(synchronization));
-  LATCHKEY_RETURN_IF_ERROR(CheckFrames(frames, max_frames));
-  return kSchemes[scheme.index].make({.runtime = runtime,
-                                      .replacement = algorithm,
-                                      .frames = frames,
-                                      .max_frames = max_frames,
-                                      .seed = seed},
-                                     scheme.values);
+const Registry<SynchronizationInfo>& SynchronizationSchemes() {
+  static constexpr Registry<SynchronizationInfo> registry("synchronization scheme", kSchemes);
+  return registry;
 }
 
-absl::StatusOr<std::string> CanonicalSynchronization(std::string_view item) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyChoice scheme, ParseSynchronization(item));
-  return FormatPolicy(kSchemes[scheme.index].description, scheme.values);
+FixPolicyOr MakeFixPolicy(Runtime& runtime, const ReplacementChoice& replacement,
+                          const SynchronizationChoice& synchronization, size_t frames,
+                          size_t max_frames, uint64_t seed) {
+  LATCHKEY_RETURN_IF_ERROR(CheckFrames(frames, max_frames));
+  return synchronization.Make(SynchronizationConfig{.runtime = runtime,
+                                                    .replacement = replacement,
+                                                    .frames = frames,
+                                                    .max_frames = max_frames,
+                                                    .seed = seed});
+}
+
+std::unique_ptr<FixPolicy> MakePlainFixPolicy(Runtime& runtime, size_t frames) {
+  constexpr uint64_t kSeed = 42;
+  FixPolicyOr policy =
+      MakeFixPolicy(runtime, ReplacementAlgorithms().Named("clock"),
+                    SynchronizationSchemes().Named("global"), frames, frames, kSeed);
+  LATCHKEY_CHECK(policy.ok());
+  return *std::move(policy);
 }
 
 }  // namespace latchkey

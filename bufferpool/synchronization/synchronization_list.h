@@ -1,4 +1,4 @@
-// The list of synchronisation schemes: what `--synchronization=` accepts. To add one: its file
+// The list of synchronisation schemes, the values of `--synchronization=`. To add one: its file
 // beside this one and one line in synchronization_list.cc.
 #pragma once
 
@@ -8,45 +8,46 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "bufferpool/fix_policy.h"
-#include "bufferpool/policy_spec.h"
 #include "bufferpool/replacement/replacement_list.h"
+#include "storage/base/registry.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
-/// What a scheme is made from. 1 <= frames <= max_frames, checked by MakeFixPolicy.
+/// The arguments for making a scheme. 1 <= frames <= max_frames, checked by MakeFixPolicy.
 struct SynchronizationConfig {
   Runtime& runtime;
   const ReplacementChoice& replacement;
   size_t frames;
-  size_t max_frames;  ///< what Resize may grow to
+  size_t max_frames;  ///< the most frames that Resize allows
   uint64_t seed;
 };
 
 /// One scheme of the list.
 struct SynchronizationInfo {
-  PolicyDescription description;
+  ChoiceDescription description;
   absl::StatusOr<std::unique_ptr<FixPolicy>> (*make)(const SynchronizationConfig& config,
                                                      std::span<const double> parameters);
+  /// The item for a pool of 16 frames, for campaigns and tests of small pools.
+  std::string_view small_item;
 };
 
-/// All of them, in the order in which help texts and error messages name them.
-std::span<const SynchronizationInfo> SynchronizationSchemes();
+/// All of them; `Parse` returns a choice such as `regions:64`.
+const Registry<SynchronizationInfo>& SynchronizationSchemes();
+using SynchronizationChoice = Choice<SynchronizationInfo>;
 
-/// The fix policy of a pool with frames 1..`frames`, all free: `replacement` such as `2q:kin=0.25`
-/// under `synchronization` such as `regions:64`. InvalidArgument for unknown names, parameters or
-/// values, and for what does not fit together (more regions than frames, frames above max_frames).
-absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(Runtime& runtime,
-                                                         std::string_view replacement,
-                                                         std::string_view synchronization,
-                                                         size_t frames, size_t max_frames,
-                                                         uint64_t seed);
+/// The fix policy of a pool with frames 1..`frames`, all free: `replacement` under
+/// `synchronization`. InvalidArgument for contradictions (more regions than frames, frames above
+/// max_frames).
+absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(
+    Runtime& runtime, const ReplacementChoice& replacement,
+    const SynchronizationChoice& synchronization, size_t frames, size_t max_frames, uint64_t seed);
 
-/// The item with every parameter spelled out: what results echo. InvalidArgument as above.
-absl::StatusOr<std::string> CanonicalSynchronization(std::string_view item);
+/// CLOCK under one lock, for pools of `frames` frames without a choice of policy: those of salvage
+/// and of tests. REQUIRES: 1 <= frames < 2^32 - 2.
+std::unique_ptr<FixPolicy> MakePlainFixPolicy(Runtime& runtime, size_t frames);
 
 }  // namespace latchkey

@@ -1,7 +1,6 @@
-// A large array that starts as zeros and takes memory only where it is touched: for tables with an
-// entry per frame of the largest size a pool may grow to. Straight from the system: calloc clears
-// what it has used before, all of it, which is most of the time that opening a small database
-// takes.
+// A large array of zeros that takes memory only where it is touched: for tables with an entry for
+// each frame of the largest pool. The memory comes directly from the system, because calloc clears
+// reused memory; that took most of the time of opening a small database.
 #pragma once
 
 #include <cstddef>

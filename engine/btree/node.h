@@ -1,14 +1,14 @@
-// One page of a B+tree: search, reading and every change that concerns one page or two siblings.
-// Pure functions over a page buffer: no latches, no page ids resolved, no allocation when reading.
-// The bytes are described in node_format.h.
+// One page of a B+tree: search, reading, and every change that concerns one page or two siblings.
+// Pure functions over a page buffer: they take no latches, resolve no page ids, and allocate
+// nothing when reading. node_format.h describes the bytes.
 //
 // Three classes, by what the caller holds:
 //   NodeView         nothing, or an optimistic guard: every answer may be garbage until the page's
 //                    version has been validated, but reading is always memory-safe and bounded
 //   LatchedNodeView  at least a shared latch: adds views into the page
 //   NodeEditor       the exclusive latch: adds every change
-// All are two words, made on the spot and passed by value. Readers may run beside one NodeEditor;
-// all accesses go through storage/base/racy_memory.h.
+// All three are two words, made where they are used and passed by value. Readers may run beside one
+// NodeEditor. All accesses go through storage/base/racy_memory.h.
 //
 // Invariants of a valid page (Check proves them):
 //   1. keys ascend strictly; every key lies in the page's fences [lower, upper);
@@ -17,8 +17,8 @@
 //   3. slots, free space, records, fragments and prefix add up to the page; no two overlap
 //   4. child i covers keys < separator i, and the rightmost child keys >= the last separator
 //
-// Fences are not stored: the descent knows them (the separators to the left and right of the path)
-// and passes them to the operations that make a page. A key handed to a page lies in its fences.
+// Fences are not stored. The descent knows them (the separators to the left and right of its path)
+// and passes them to the operations that make a page. A key passed to a page lies in its fences.
 #pragma once
 
 #include <absl/status/status.h>
@@ -43,35 +43,35 @@ struct Fences {
   std::optional<std::string_view> upper = {};  ///< nullopt = no upper bound
 };
 
-/// Where a key is, or belongs.
+/// The place of a key in a page, or the place where it belongs.
 struct SlotPosition {
   uint32_t slot;  ///< 0..count()
-  bool exact;     ///< the key is in the page, at `slot` (as a ghost, perhaps)
+  bool exact;     ///< the page has the key at `slot` (perhaps as a ghost)
 };
 
-/// Reads a page that may change underneath. After a failed validation discard every answer.
-/// Functions that return bool return false when what they read cannot be a record: in mid-change if
-/// optimistic, corruption if latched. Slot arguments of any value are safe.
+/// Reads a page that may change meanwhile. If validation fails, the caller discards every answer.
+/// Functions that return bool return false if what they read cannot be a record: the page is
+/// changing (optimistic) or corrupt (latched). Slot arguments of any value are safe.
 class NodeView {
  public:
-  /// `page_size` is a supported page size (IsValidPageSize); `page` is aligned to 8 bytes at least.
+  /// `page_size` is a supported page size (IsValidPageSize). `page` is aligned to at least 8 bytes.
   NodeView(const std::byte* page, uint32_t page_size) : page_(page), page_size_(page_size) {}
 
-  /// Asks the processor for the lines that a search touches first. Worth calling as soon as the
-  /// page's address is known, before its version is read.
+  /// Prefetches the cache lines that a search reads first. Call it as soon as the page's address is
+  /// known, before its version is read.
   static void Prefetch(const std::byte* page);
 
   const std::byte* page() const { return page_; }
   uint32_t page_size() const { return page_size_; }
 
   PageType type() const;
-  /// Records (leaf) or separators (inner); never more than a page can hold.
+  /// Number of records (leaf) or separators (inner). Never more than a page can hold.
   uint32_t count() const;
   /// 0 = leaf.
   uint32_t level() const;
   bool is_leaf() const { return level() == 0; }
   TxnId last_writer() const;
-  /// Eight bits for the owner of the page; splits copy them, merges unite them.
+  /// Eight bits for the owner of the page. Splits copy them, merges unite them.
   uint8_t page_flags() const;
 
   /// The first slot whose key is not less than `key`.
@@ -92,10 +92,11 @@ class NodeView {
   bool CopyValue(uint32_t slot, std::string* value) const;
   /// Leaves: copies the value to `to` when it is exactly `size` bytes long; false otherwise.
   bool CopyValueExactly(uint32_t slot, void* to, size_t size) const;
-  /// < 0, 0, > 0 as the key at `slot` is less than, equal to or greater than `key`.
+  /// < 0, 0 or > 0 if the key at `slot` is less than, equal to or greater than `key`.
   int CompareKey(uint32_t slot, std::string_view key) const;
   /// Inner pages: whether the separators on both sides of the child at `slot` are in this page and
-  /// show that it covers `key`, which may be any key, also one that this page does not cover.
+  /// show that the child covers `key`. `key` may be any key, even one that this page does not
+  /// cover.
   bool ProvesChild(uint32_t slot, std::string_view key) const;
   /// Appends the whole key (or separator) to *key, at most kMaxNodeKeySize bytes.
   bool AppendKey(uint32_t slot, std::string* key) const;
@@ -103,9 +104,9 @@ class NodeView {
   bool CopyKey(uint32_t slot, char* to, size_t* size) const;
   /// Appends the bytes that all keys of the page share.
   void AppendPrefix(std::string* prefix) const;
-  /// Asks the processor for the record of `slot`.
+  /// Prefetches the record of `slot`.
   void PrefetchRecord(uint32_t slot) const;
-  /// Leaves: asks for the rest of the record, once its beginning is there.
+  /// Leaves: prefetches the rest of the record, once its beginning is in the cache.
   void PrefetchValue(uint32_t slot) const;
 
   /// Bytes that records, slots and prefix occupy, of node_format::Capacity(page_size()).
@@ -114,6 +115,13 @@ class NodeView {
   uint32_t FreeBytes() const;
   /// Whether NodeEditor::Insert of such a record (leaf) would succeed. `key` is not in the page.
   bool HasRoomFor(std::string_view key, size_t value_size) const;
+  /// Leaves: whether `key`, whose place is `position`, can get a value of `value_size` bytes: by
+  /// NodeEditor::Insert, or by ReplaceValue if the page has the key. If not, the writer asks for a
+  /// split, which makes the same check again.
+  bool HasRoomFor(SlotPosition position, std::string_view key, size_t value_size) const {
+    if (!position.exact) return HasRoomFor(key, value_size);
+    return this->value_size(position.slot) + FreeBytes() >= value_size;
+  }
   /// Inner pages: whether InsertSeparator of any separator that lies in the fences would succeed.
   bool HasRoomForAnySeparator() const;
 
@@ -153,7 +161,7 @@ class NodeView {
   uint32_t heap_size() const { return Field<uint16_t>(node_format::kHeapSize); }
   uint32_t fragmented() const { return Field<uint16_t>(node_format::kFragmented); }
   uint32_t HeadAt(size_t slot) const;
-  /// A slot number no page can have reads as a record that lies outside of the page.
+  /// A slot number that no page can have reads as a record outside of the page.
   Slot SlotAt(uint32_t slot) const;
   /// As SlotAt. REQUIRES: a slot number that a page can have.
   Slot LoadSlot(size_t slot) const;
@@ -247,8 +255,8 @@ class LatchedNodeView : public NodeView {
   /// Leaves: the value, valid until the latch is released or the page changed; empty if corrupt.
   std::string_view Value(uint32_t slot) const;
   std::string_view Prefix() const;
-  /// Leaves: all of a record with one look at its slot, for walks. *key begins with the page's
-  /// prefix already (see AppendPrefix); the rest of it is replaced. False if corrupt.
+  /// Leaves: reads a whole record with one look at its slot, for walks. *key already begins with
+  /// the page's prefix (see AppendPrefix); the rest of it is replaced. False if corrupt.
   bool ReadRecord(uint32_t slot, std::string* key, std::string_view* value,
                   RecordFlags* flags) const;
 
@@ -257,8 +265,9 @@ class LatchedNodeView : public NodeView {
 
   /// Proves the invariants above, on any bytes: DataLoss names the first violation. O(n log n).
   absl::Status Check(const Fences& fences) const;
-  /// The part of it that needs no fences, and that every change of a page relies on: what lies
-  /// where, and the order of the keys. O(n): once for each page that comes from the device.
+  /// The part of Check that needs no fences and that every change of a page relies on: the places
+  /// of the page's parts and the order of the keys. O(n); runs once for each page that comes from
+  /// the device.
   absl::Status CheckShape() const;
 
  private:
@@ -277,17 +286,17 @@ class LatchedNodeView : public NodeView {
   bool UnionFits(const LatchedNodeView& right, std::string_view separator, size_t prefix) const;
 };
 
-/// Changes a page. Keys are at most kMaxNodeKeySize bytes, values at most MaxInlineValue(): the
-/// caller sees to both. No function changes anything when it returns false.
+/// Changes a page. The caller ensures that keys are at most kMaxNodeKeySize bytes and values at
+/// most MaxInlineValue(). A function that returns false has changed nothing.
 class NodeEditor : public LatchedNodeView {
  public:
-  /// `scratch`: page_size bytes aligned as uint64_t, for rebuilding the page. With them nothing but
-  /// SplitInto and MergeFrom takes memory, and those take it before they change anything.
+  /// `scratch`: page_size bytes aligned as uint64_t, for rebuilding the page. With it only
+  /// SplitInto and MergeFrom take memory, and they take it before they change anything.
   NodeEditor(std::byte* page, uint32_t page_size, uint64_t* scratch = nullptr)
       : LatchedNodeView(page, page_size), bytes_(page), scratch_(scratch) {}
 
   /// Makes an empty page: a leaf for level 0, else an inner page without separators, whose
-  /// rightmost child is to be set. Of the PageHeader only the type is written.
+  /// rightmost child the caller sets. Of the PageHeader it writes only the type.
   void Init(uint32_t level, const Fences& fences);
 
   void set_last_writer(TxnId txn);
@@ -296,10 +305,11 @@ class NodeEditor : public LatchedNodeView {
   // Leaves.
 
   /// Inserts a record at `slot`, which is LowerBound(key).slot with exact = false. Compacts the
-  /// page if it has to; false = no room even so: SplitInto.
+  /// page if needed. False: there is no room even so; use SplitInto.
   bool Insert(uint32_t slot, std::string_view key, std::string_view value, RecordFlags flags);
-  /// Gives the record another value and flags, in place when the new value is not longer; false =
-  /// no room even after compaction: SplitInto, then ReplaceValue in the half that has the key.
+  /// Gives the record another value and flags, in place if the new value is not longer. False:
+  /// there is no room even after compaction; use SplitInto, then ReplaceValue in the half that has
+  /// the key.
   bool ReplaceValue(uint32_t slot, std::string_view value, RecordFlags flags);
   void SetFlags(uint32_t slot, RecordFlags flags);
   void Remove(uint32_t slot);
@@ -308,10 +318,10 @@ class NodeEditor : public LatchedNodeView {
 
   void SetChild(uint32_t child_slot, PageId child);
   void SetRightmost(PageId child) { SetChild(count(), child); }
-  /// The child at `child_slot` was split at `separator`: it keeps its slot as `left`, and `right`
-  /// comes to stand behind it. false = no room: SplitInto first.
+  /// The child at `child_slot` was split at `separator`: `left` takes its slot, and `right` the
+  /// next one. False: there is no room; use SplitInto first.
   bool InsertSeparator(uint32_t child_slot, std::string_view separator, PageId left, PageId right);
-  /// The child behind `child_slot` was merged into it: drops the separator between the two.
+  /// The child behind `child_slot` was merged into it: removes the separator between the two.
   void RemoveSeparator(uint32_t child_slot);
 
   // Two pages.
@@ -322,20 +332,23 @@ class NodeEditor : public LatchedNodeView {
     size_t value_size;
   };
   /// Moves the upper part of this page into `right` (whose old contents are dropped) and sets
-  /// *separator: this page then covers [fences.lower, *separator), `right` [*separator,
-  /// fences.upper). For a leaf it is the shortest key that separates the halves; an inner page's
-  /// separator moves up. `incoming` is not inserted, but whichever half covers it has room for it;
-  /// it may be a key of this page whose value is to grow. Where inserts run up or down (ascending
-  /// keys, also within a range of the page), the split is made at the run, which leaves full pages
-  /// behind; else in the middle. A leaf half may be left empty for `incoming`; an inner half may
-  /// have no separator. REQUIRES: count() > 0.
+  /// *separator: this page then covers [fences.lower, *separator), `right` covers [*separator,
+  /// fences.upper). In a leaf the separator is the shortest key that separates the halves; an inner
+  /// page's separator moves up.
+  ///
+  /// `incoming` is not inserted, but the half that covers it has room for it. It may be a key of
+  /// this page whose value grows. If inserts run up or down (ascending keys, also within a range of
+  /// the page), the page is split at the run, which leaves full pages behind; otherwise in the
+  /// middle. A leaf half may be left empty for `incoming`; an inner half may have no separator.
+  /// REQUIRES: count() > 0.
   void SplitInto(NodeEditor right, const Fences& fences, const Incoming& incoming,
                  std::string* separator);
-  /// Takes over all of `right`, the next page to the right, which stays as it is. `separator` stood
-  /// between the two in the parent, `fences` are those of the united page. false = does not fit.
+  /// Takes over all records of `right`, the next page to the right, which stays as it is.
+  /// `separator`: the parent's separator between the two. `fences`: those of the united page.
+  /// False: the records do not fit.
   bool MergeFrom(LatchedNodeView right, std::string_view separator, const Fences& fences);
 
-  /// Moves all free space together.
+  /// Moves all free space into one piece.
   void Compact();
 
  private:

@@ -43,8 +43,8 @@ uint32_t ShiftedHead(uint32_t head, std::string_view tail, uint32_t dropped) {
 
 }  // namespace
 
-// The prefix has come to take over the first bytes of every suffix: what is left of a record's tail
-// lies beside its value still, and both are copied as one.
+// The new prefix has taken over the first bytes of every suffix. The rest of a record's tail still
+// lies beside its value, so both are copied as one.
 void NodeEditor::Builder::AddShortened(const LatchedNodeView& page, uint32_t begin, uint32_t end,
                                        uint32_t old_prefix) {
   const uint32_t dropped = prefix_length_ - old_prefix;

@@ -1,4 +1,4 @@
-// Proving a page's structure, on any bytes: what a scrub, the tests and a suspicious reader call.
+// Proves a page's structure, on any bytes: for scrubs, tests and readers that suspect damage.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -118,8 +118,8 @@ absl::Status LatchedNodeView::CheckRecords() const {
   return absl::OkStatus();
 }
 
-// Whether the key of `slot` is above that of the slot before it. The heads decide most of the time;
-// else the whole keys do.
+// Whether the key of `slot` is above that of the slot before it. Usually the heads decide;
+// otherwise the whole keys do.
 bool LatchedNodeView::IsAscending(uint32_t slot, std::string* previous, std::string* key) const {
   const uint32_t before = HeadAt(slot - 1), here = HeadAt(slot);
   if (before != here) return before < here;

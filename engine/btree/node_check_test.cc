@@ -109,7 +109,7 @@ TEST_CASE("reading and checking damaged pages is safe") {
       ReadEverything(buffer.editor(), rng);
       const NodeEditor node = buffer.editor();
       if (!node.Check(kFences).ok()) continue;
-      // What Check accepts is a page: it can be searched, compacted and found to be the same.
+      // A page that Check accepts can be searched and compacted, and has the same records.
       if (node.is_leaf()) RequireSame(node, Contents(node), kFences);
       buffer.editor().Compact();
       RequireValid(node, kFences);

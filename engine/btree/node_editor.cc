@@ -29,7 +29,7 @@ std::string LatchedNodeView::KeyAt(uint32_t slot) const {
 
 namespace {
 
-/// Empty views may have no address, which memcpy must not be given.
+/// An empty view may have a null address, which memcpy does not allow.
 void CopyIn(std::byte* to_page, std::string_view bytes) {
   if (!bytes.empty()) RacyCopyIn(to_page, bytes.data(), bytes.size());
 }
@@ -63,7 +63,8 @@ void NodeEditor::set_last_writer(TxnId txn) { SetField<uint64_t>(kLastWriter, Ra
 
 void NodeEditor::set_page_flags(uint8_t flags) { SetField<uint8_t>(kPageFlags, flags); }
 
-// Slots and heap. These do not ask whether there is room: LATCHKEY_CHECK says so if there is not.
+// Slots and heap. These functions do not ask whether there is room; a LATCHKEY_CHECK fails if there
+// is not.
 
 void NodeEditor::SetSlot(uint32_t slot, const Slot& value) {
   const uint64_t size_and_flags =
@@ -153,9 +154,9 @@ bool NodeEditor::MakeRoom(uint32_t bytes) {
   return true;
 }
 
-// An inner page's prefix may be longer than its fences imply: it is what its separators happen to
-// share, which keeps the heads telling in the root and along the tree's edges, whose fences imply
-// nothing. A separator that does not share it shortens it.
+// An inner page's prefix may be longer than its fences imply: it is the prefix that its separators
+// share. This keeps the heads distinctive in the root and along the tree's edges, where fences
+// imply nothing. A separator that does not share the prefix shortens it.
 bool NodeEditor::AdaptPrefix(std::string_view separator) {
   if (!HasRoomFor(separator, 0)) return false;
   const uint32_t shared = SharedPrefix(separator);

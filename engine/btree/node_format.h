@@ -13,9 +13,8 @@
 //       58    2  last insert slot         of the newest insert; 65535 = none
 //       60    1  level                    0 = leaf, else distance to the leaves
 //       61    1  page flags               opaque here
-//       62    1  insert run               signed: consecutive inserts each right after (> 0) or
-//       each
-//                                         right before (< 0) the one before it; saturates
+//       62    1  insert run               signed: consecutive inserts, each right after (> 0)
+//                                         or right before (< 0) the previous one; saturates
 //       63    1  zero
 //       64  8*n  slots                    in key order
 //        .    .  free                     between the slots and the heap
@@ -29,9 +28,9 @@
 //
 //   LEAF RECORD: value size (2), tail, value.    INNER RECORD: child page id (8), tail.
 //
-// A key is prefix + suffix; the suffix's first four bytes live in the head alone, and the *tail* is
-// what follows them. So a short separator costs 16 bytes and is compared without touching the heap.
-// All integers are little-endian. Records are not aligned.
+// A key is prefix + suffix. The suffix's first four bytes are stored only in the head; the *tail*
+// is the rest of the suffix. So a short separator costs 16 bytes and is compared without touching
+// the heap. All integers are little-endian. Records are not aligned.
 #pragma once
 
 #include <cstddef>
@@ -86,10 +85,10 @@ constexpr uint32_t Capacity(uint32_t page_size) { return page_size - kSlots; }
 
 }  // namespace node_format
 
-/// The largest value that a caller stores in the page beside a key of `key_size` bytes; a larger
-/// one goes to overflow pages. Slot, key and value together then take at most a quarter of a page,
-/// or are a long key with kOverflowReferenceSize bytes, about 1050 bytes. Either way any two
-/// records fill less than a page, which is what NodeEditor::SplitInto needs.
+/// The largest value that a caller stores in the page beside a key of `key_size` bytes. A larger
+/// value goes to overflow pages. Slot, key and value together then take at most a quarter of a
+/// page, or are a long key with kOverflowReferenceSize bytes, about 1050 bytes. In both cases any
+/// two records fill less than a page, which NodeEditor::SplitInto relies on.
 constexpr size_t MaxInlineValue(uint32_t page_size, size_t key_size) {
   const size_t quarter = node_format::Capacity(page_size) / 4;
   const size_t rest = node_format::kSlotSize + node_format::kValueSizeSize + key_size;

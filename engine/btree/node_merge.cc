@@ -11,7 +11,8 @@ namespace latchkey {
 
 using namespace node_format;  // NOLINT(build/namespaces): the field names of this page
 
-/// As PrefixOfRange, for all records of this page and `right` and, inner, the separator between.
+/// As PrefixOfRange, for all records of this page and `right` and, in inner pages, the separator
+/// between.
 std::string LatchedNodeView::PrefixOfUnion(const LatchedNodeView& right, std::string_view separator,
                                            const Fences& fences) const {
   if (is_leaf()) return PrefixOfRange(0, 0, fences);

@@ -1,6 +1,6 @@
 // Search within a page: a binary search without branches over the slots' heads, then over the tails
-// of equal heads alone. Every loop is bounded by the number of slots a page can hold, whatever it
-// reads.
+// of equal heads only. The number of slots that a page can hold bounds every loop, whatever the
+// loop reads.
 #include <algorithm>
 #include <bit>
 
@@ -18,9 +18,9 @@ constexpr uint32_t kPrefetchedLines = 5;
 
 constexpr int Sign(size_t a, size_t b) { return a < b ? -1 : static_cast<int>(a > b); }
 
-/// Of [begin, end), which is not empty and of which a first part is `below`: the first that is not,
-/// or end - 1 if all are. The first step leaves a power of two to search, so that the others need
-/// no more than halve it. The stated probability makes the compiler select instead of branch: a
+/// In [begin, end), which is not empty and of which a first part is `below`: the first that is not
+/// below, or end - 1 if all are. The first step leaves a power of two to search, so that the other
+/// steps only halve it. The stated probability makes the compiler select instead of branch; a
 /// branch would be mispredicted every other time.
 template <typename Below>
 inline uint32_t Bisect(uint32_t begin, uint32_t end, Below below) {
@@ -42,11 +42,11 @@ void NodeView::Prefetch(const std::byte* page) {
   }
 }
 
-/// The lines a search may touch, all on their way at once instead of one after the other: in a page
-/// that is not in the processor's caches this saves a third of the search. NodeView::Prefetch took
-/// the first lines; of very many slots every n-th line is taken. Else four at a time, since
-/// counting costs more than asking: up to three lines behind the slots are asked for in vain. (Were
-/// it not always inlined, GCC would take it for a function without effect.)
+/// Prefetches all lines that a search may read at once instead of one after the other. In a page
+/// outside the processor's caches this saves a third of the search. NodeView::Prefetch has fetched
+/// the first lines. With very many slots every n-th line is fetched. Otherwise four at a time,
+/// since counting costs more than prefetching: up to three lines behind the slots are fetched in
+/// vain. (Unless always inlined, GCC takes it for a function without effect.)
 [[gnu::always_inline]] inline void NodeView::PrefetchSlots(const std::byte* page, uint32_t count) {
   constexpr uint32_t kMostLines = 32;
   constexpr uint32_t kSlotsPerLine = kCacheLine / kSlotSize;
@@ -66,7 +66,7 @@ void NodeView::Prefetch(const std::byte* page) {
 }
 
 /// A key in a page with whose prefix it begins. Made on the stack and inlined as a whole, with a
-/// copy of the view: so all of it lies in registers, and nothing is read again after a racy load.
+/// copy of the view. So all of it lies in registers, and nothing is read again after a racy load.
 class NodeView::Search {
  public:
   Search(const NodeView& node, std::string_view key, uint32_t prefix)
@@ -76,7 +76,7 @@ class NodeView::Search {
         head_(LoadHead(key, suffix_length_)) {}
 
   SlotPosition LowerBound(uint32_t count);
-  /// < 0, 0, > 0 as the key of `slot` is less than, equal to or greater than the key.
+  /// < 0, 0 or > 0 if the key of `slot` is less than, equal to or greater than the key.
   int Compare(Slot slot);
 
  private:
@@ -91,7 +91,7 @@ class NodeView::Search {
   const std::string_view key_;
   const uint32_t suffix_length_;
   const uint32_t head_;
-  // Since LoadTail: what follows the head of the suffix; its first 8 bytes also as a number.
+  // Set by LoadTail: the part behind the suffix's head; its first 8 bytes also as a number.
   uint32_t tail_length_ = 0;
   uint64_t tail_number_ = 0;
   uint32_t header_size_ = 0;
@@ -101,7 +101,7 @@ inline uint32_t NodeView::Search::BisectHeads(uint32_t begin, uint32_t end, uint
   return Bisect(begin, end, [&](size_t slot) { return node_.HeadAt(slot) < head; });
 }
 
-// Needed where heads are equal alone.
+// Needed only where heads are equal.
 inline void NodeView::Search::LoadTail() {
   header_size_ = node_.RecordHeaderSize();
   if (suffix_length_ <= kHeadSize) return;
@@ -110,11 +110,11 @@ inline void NodeView::Search::LoadTail() {
 }
 
 // The tail's first 8 bytes, zero padded; 0 if it does not lie within the page. They are loaded from
-// their end, so that a short tail at the end of the page is not overrun; before it is the header.
+// their end, so that a short tail at the end of the page is not overrun; the header lies before it.
 // REQUIRES: a tail.
 inline uint64_t NodeView::Search::TailNumber(Slot slot) const {
   const uint32_t length = std::min<uint32_t>(slot.tail_length(), sizeof(uint64_t));
-  // Garbage may give a number below zero, which is a huge one.
+  // Garbage may lead to a number below zero, which reads as a huge one.
   const uint32_t begin = slot.offset + header_size_ + length - sizeof(uint64_t);
   if (begin > node_.page_size_ - sizeof(uint64_t)) return 0;
   uint64_t bytes;
@@ -122,9 +122,9 @@ inline uint64_t NodeView::Search::TailNumber(Slot slot) const {
   return __builtin_bswap64(bytes) << (8 * (sizeof(bytes) - length));
 }
 
-// Heads are known to be equal. If either suffix ends within its head, the zero padding hides only
-// zero bytes, so that the shorter one is a prefix of the other; the same goes for the next 8 bytes,
-// which are compared as one number.
+// REQUIRES: equal heads. If either suffix ends within its head, the zero padding hides only zero
+// bytes, so the shorter suffix is a prefix of the other. The same holds for the next 8 bytes, which
+// are compared as one number.
 inline int NodeView::Search::CompareTail(Slot slot) const {
   const uint32_t common = std::min(slot.tail_length(), tail_length_);
   if (common > 0) {
@@ -132,7 +132,7 @@ inline int NodeView::Search::CompareTail(Slot slot) const {
     if (number != tail_number_) return number < tail_number_ ? -1 : 1;
     if (common > sizeof(number)) {
       const uint32_t offset = slot.offset + header_size_;
-      // "Equal" leads the caller to the record, where the same bound tells it of the garbage.
+      // "Equal" leads the caller to the record, where the same bound reveals the garbage.
       if (offset + common > node_.page_size_) return 0;
       const char* tail = key_.data() + key_.size() - tail_length_;
       const int order = RacyCompare(node_.page_ + offset + sizeof(number), tail + sizeof(number),
@@ -152,7 +152,7 @@ inline bool NodeView::Search::IsTailBelow(Slot slot) const {
   return CompareTail(slot) < 0;
 }
 
-// The slot at `begin` has the key's head.
+// REQUIRES: the slot at `begin` has the key's head.
 [[gnu::always_inline]] inline SlotPosition NodeView::Search::LowerBoundInRun(uint32_t begin,
                                                                              uint32_t count) const {
   uint32_t end = count;
@@ -187,8 +187,8 @@ inline int NodeView::Search::Compare(Slot slot) {
   return CompareTail(slot);
 }
 
-// Whether the two ranges of `size` bytes, at least sizeof(Word) and at most twice that, are equal:
-// two words that may overlap, in place of a loop.
+// Whether two ranges of `size` bytes are equal, for sizes from sizeof(Word) to twice that. Compares
+// two words that may overlap instead of looping.
 template <typename Word>
 inline bool EqualByWords(const std::byte* page_bytes, const char* bytes, size_t size) {
   Word words[4];
@@ -200,7 +200,7 @@ inline bool EqualByWords(const std::byte* page_bytes, const char* bytes, size_t 
   return ((words[0] ^ words[2]) | (words[1] ^ words[3])) == 0;
 }
 
-// Whether `key` can quickly be told to begin with the page's prefix.
+// Whether a quick comparison shows that `key` begins with the page's prefix.
 inline bool NodeView::ClearlyHasPrefix(std::string_view key, uint32_t prefix) const {
   if (key.size() < prefix || prefix > 2 * sizeof(uint64_t)) return false;
   const std::byte* begin = page_ + page_size_ - prefix;
@@ -210,8 +210,8 @@ inline bool NodeView::ClearlyHasPrefix(std::string_view key, uint32_t prefix) co
   return RacyLoad<uint8_t>(begin) == static_cast<uint8_t>(key[0]);
 }
 
-// The page's prefix, beyond what the fences imply, against the same bytes of the key: < 0, 0, > 0
-// as the key is below, among or above all keys with the prefix.
+// Compares the page's prefix, beyond what the fences imply, with the same bytes of the key: < 0, 0
+// or > 0 if the key is below, among or above all keys with the prefix.
 int NodeView::CompareWithPrefix(std::string_view key, uint32_t length,
                                 uint32_t fence_length) const {
   if (length <= fence_length) return 0;
@@ -219,7 +219,7 @@ int NodeView::CompareWithPrefix(std::string_view key, uint32_t length,
   const uint32_t begin = fence_length;
   const uint32_t end = std::min<uint32_t>(length, static_cast<uint32_t>(key.size()));
   const std::byte* prefix = page_ + page_size_ - length;
-  // An empty key may have no address, which memcmp must not be given.
+  // An empty key may have a null address, which memcmp does not allow.
   const int order = begin == end ? 0 : RacyCompare(prefix + begin, key.data() + begin, end - begin);
   if (order != 0) return -order;
   return key.size() < length ? -1 : 0;
@@ -255,7 +255,7 @@ int NodeView::CompareKey(uint32_t slot, std::string_view key) const {
   return Search(*this, key, lengths.prefix).Compare(SlotAt(slot));
 }
 
-// Unlike a search it takes nothing about the key for granted, so it compares the whole prefix.
+// Unlike a search it assumes nothing about the key, so it compares the whole prefix.
 bool NodeView::ProvesChild(uint32_t slot, std::string_view key) const {
   const Lengths lengths = LoadLengths();
   if (slot == 0 || slot >= lengths.count) return false;

@@ -1,5 +1,5 @@
-// What is proved of every tree page that comes from the device, before anything is changed in it:
-// pages that pass their checksum and make no sense ended the process in the fuzz targets.
+// The shape that is proved of every tree page from the device before the page is changed. In the
+// fuzz targets, pages that passed their checksum and made no sense ended the process.
 #include <catch2/catch.hpp>
 #include <cstring>
 

@@ -14,26 +14,27 @@ using namespace node_format;  // NOLINT(build/namespaces): the field names of th
 
 namespace {
 
-/// What a longer prefix can cost a page at most: it is stored whole, while a suffix no longer than
-/// a head saves nothing.
+/// The most bytes that a longer prefix can cost a page: it is stored whole, while a suffix no
+/// longer than a head saves nothing.
 constexpr uint32_t kPrefixSlack = kHeadSize;
 
-/// A half in which a run of inserts goes on must have room for more than the next few: a tenth.
+/// A half in which a run of inserts continues needs room for more than the next few records: a
+/// tenth.
 constexpr uint32_t RunLimit(uint32_t page_size) { return Capacity(page_size) / 10 * 9; }
 
 }  // namespace
 
-/// The halves keep records [0, left_end) and [right_begin, count). In a leaf the two are equal; in
-/// an inner page the separator between moves up. `incoming_left`: the left half covers the incoming
-/// key.
+/// The halves keep records [0, left_end) and [right_begin, count). In a leaf the two numbers are
+/// equal; in an inner page the separator between them moves up. `incoming_left`: the left half
+/// covers the incoming key.
 struct NodeEditor::SplitPoint {
   uint32_t left_end;
   uint32_t right_begin;
   bool incoming_left;
 };
 
-/// Decides where to split. A middle always exists in which both halves fit: no record takes more
-/// than MaxInlineValue promises, so that the larger half of the best split exceeds half of page and
+/// Decides where to split. A middle at which both halves fit always exists: no record takes more
+/// than MaxInlineValue promises, so the larger half of the best split exceeds half of page and
 /// incoming record by less than two records.
 class NodeEditor::SplitSearch {
  public:
@@ -54,7 +55,7 @@ class NodeEditor::SplitSearch {
   uint32_t count_;
   SlotPosition position_;       ///< of the incoming key
   bool shares_prefix_;          ///< the incoming key has the page's prefix
-  uint32_t incoming_bytes_;     ///< 0 when it replaces a record: then that record counts as grown
+  uint32_t incoming_bytes_;     ///< 0 if it replaces a record: that record then counts as grown
   std::vector<uint32_t> sums_;  ///< sums_[i] = bytes of records [0, i), slots included
 };
 
@@ -92,15 +93,15 @@ NodeEditor::SplitPoint NodeEditor::SplitSearch::Choose() const {
   return Middle();
 }
 
-/// A separator without the page's prefix lies below or above all others. Apart from them it cannot
-/// cost them their prefix.
+/// A separator without the page's prefix lies below or above all others. In a half of its own it
+/// does not cost the others their prefix.
 NodeEditor::SplitPoint NodeEditor::SplitSearch::Isolate() const {
   LATCHKEY_CHECK(!page_.is_leaf() && (position_.slot == 0 || position_.slot == count_));
   return AtIncoming(position_.slot == 0);
 }
 
-/// Where inserts run through the page, what lies ahead of them is better off in a page of its own:
-/// the run then fills what is behind it. If there is no room behind it, it starts the other half.
+/// If inserts run through the page, the records ahead of the run get a page of their own, and the
+/// run fills the page behind it. If there is no room behind it, the run starts the other half.
 NodeEditor::SplitPoint NodeEditor::SplitSearch::AtRun(bool upwards) const {
   const SplitPoint behind = AtIncoming(upwards);
   const bool something_ahead = upwards ? position_.slot < count_ : position_.slot > 0;
@@ -109,7 +110,7 @@ NodeEditor::SplitPoint NodeEditor::SplitSearch::AtRun(bool upwards) const {
   return AtIncoming(!upwards);
 }
 
-/// The split right beside the incoming key, which goes to the half told.
+/// Splits right beside the incoming key, which goes to the given half.
 NodeEditor::SplitPoint NodeEditor::SplitSearch::AtIncoming(bool incoming_left) const {
   const uint32_t slot = position_.slot;
   if (page_.is_leaf()) return {slot, slot, incoming_left};
@@ -163,8 +164,8 @@ NodeEditor::SplitPoint NodeEditor::SplitSearch::Middle() const {
   return best;
 }
 
-/// The prefix for a page of the records [begin, end): a leaf's is what its fences imply, an inner
-/// page's what its separators share.
+/// The prefix for a page of the records [begin, end): in a leaf the one that its fences imply, in
+/// an inner page the one that its separators share.
 std::string LatchedNodeView::PrefixOfRange(uint32_t begin, uint32_t end,
                                            const Fences& fences) const {
   if (is_leaf() || begin == end) {
@@ -177,7 +178,7 @@ std::string LatchedNodeView::PrefixOfRange(uint32_t begin, uint32_t end,
 
 NodeEditor::Builder NodeEditor::MakeHalf(uint32_t begin, uint32_t end, const Fences& fences) const {
   std::string prefix = PrefixOfRange(begin, end, fences);
-  // In a page full to the last byte even the slack matters: then the old prefix stays.
+  // In a page that is full to the last byte even the slack matters: the old prefix then stays.
   const auto length = static_cast<uint32_t>(prefix.size());
   if (begin < end && RangeBytesWithPrefix(begin, end, length) > Capacity(page_size_)) {
     prefix.resize(prefix_length());

@@ -193,6 +193,40 @@ TEST_CASE("a value that grows in a full leaf finds room after a split") {
   CHECK(level.Contents() == model);
 }
 
+TEST_CASE("a leaf in which a value has no room to grow can be split, whatever its records are") {
+  Rng rng(17);
+  int splits = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const uint32_t page_size = round % 4 == 0 ? 4 * kMinPageSize : kMinPageSize;
+    PageBuffer buffer(page_size), other(page_size);
+    NodeEditor leaf = buffer.editor();
+    leaf.Init(0, {});
+    const uint64_t longest = rng.Below(2) == 0 ? 12 : kMaxNodeKeySize;
+    for (int i = 0; i < 60; ++i) {
+      std::string key = BigEndian(rng.Next()).substr(0, rng.Below(9));
+      key.resize(rng.Below(longest + 1), 'k');
+      const std::string value(rng.Below(MaxInlineValue(page_size, key.size()) + 1), 'v');
+      const SlotPosition position = leaf.LowerBound(key);
+      if (!position.exact) leaf.Insert(position.slot, key, value, 0);
+    }
+    const auto slot = static_cast<uint32_t>(rng.Below(leaf.count()));
+    std::string key;
+    REQUIRE(leaf.AppendKey(slot, &key));
+    const size_t size = MaxInlineValue(page_size, key.size());
+    if (leaf.HasRoomFor(leaf.LowerBound(key), key, size)) continue;
+    std::string separator;
+    leaf.SplitInto(other.editor(), {}, {.key = key, .value_size = size}, &separator);
+    NodeEditor half = key < separator ? leaf : other.editor();
+    const SlotPosition position = half.LowerBound(key);
+    REQUIRE(position.exact);
+    REQUIRE(half.ReplaceValue(position.slot, std::string(size, 'w'), 0));
+    RequireValid(leaf, {.upper = separator});
+    RequireValid(other.editor(), {.lower = separator});
+    ++splits;
+  }
+  CHECK(splits > 1000);
+}
+
 TEST_CASE("a split copies writer and flags to both halves and a merge unites them") {
   PageBuffer left(kMinPageSize);
   PageBuffer right(kMinPageSize);

@@ -1,4 +1,4 @@
-// What the tests of the B+tree page share: an aligned page, keys of hostile shapes, and the
+// Shared by the tests of the B+tree page: an aligned page, hostile shapes of keys, and the
 // comparison of a page with an ordered map.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace latchkey::node_testing {
 
-/// What a leaf holds: key -> value and flags.
+/// The content of a leaf: key -> value and flags.
 struct Record {
   std::string value;
   RecordFlags flags = 0;
@@ -37,7 +37,7 @@ class PageBuffer {
   std::vector<uint64_t> words_;
 };
 
-/// Ways to make keys; every one finds other weak spots.
+/// Ways to make keys; each finds other weak spots.
 enum class KeyShape { kAscending, kDescending, kUniform, kAnyLength, kEqualHeads, kZeros, kLong };
 
 inline const std::vector<KeyShape>& AllKeyShapes() {
@@ -112,7 +112,7 @@ inline void RequireValid(const LatchedNodeView& node, const Fences& fences) {
   REQUIRE(status.ok());
 }
 
-/// Every reading function agrees with the map.
+/// Requires that every reading function agrees with the map.
 inline void RequireSame(const NodeEditor& node, const Leaf& expected, const Fences& fences) {
   RequireValid(node, fences);
   REQUIRE(node.count() == expected.size());

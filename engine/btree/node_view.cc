@@ -51,7 +51,7 @@ bool NodeView::CopyValueExactly(uint32_t slot, void* to, size_t size) const {
   return true;
 }
 
-// `room_for(size)` says where the key goes.
+// `room_for(size)` returns the place for the key.
 template <typename RoomFor>
 bool NodeView::ReadKey(uint32_t slot_number, RoomFor room_for) const {
   const Slot slot = SlotAt(slot_number);

@@ -10,7 +10,7 @@
 namespace latchkey {
 namespace {
 
-// Deeper than any sound tree of 2^32 pages: only a damaged one reaches it.
+// Deeper than any sound tree of 2^32 pages: only a damaged tree is that deep.
 constexpr uint32_t kMaxHeight = 40;
 
 absl::Status TooDeep(PageId root) {
@@ -42,7 +42,7 @@ uint32_t ChildSlot(const NodeView& node, const LeafTarget& target) {
   return node.count();
 }
 
-// Narrows `fences` to child `slot` of `node`. Garbage when `node` changes: validate afterwards.
+// Narrows `fences` to child `slot` of `node`. Garbage if `node` changes: validate afterwards.
 void Narrow(const NodeView& node, uint32_t slot, OwnedFences* fences) {
   if (slot > 0) {
     fences->lower.clear();
@@ -64,7 +64,7 @@ void ResetFences(OwnedFences* fences) {
 
 }  // namespace
 
-// Where a descent for a structure change ended: a page and its parent, both still optimistic.
+// The end of a descent for a structure change: a page and its parent, both still optimistic.
 struct BTree::Path {
   OptimisticGuard node;
   OptimisticGuard parent;
@@ -110,7 +110,7 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
       if (Raw(child) >= kMaxPageIds || ++height > kMaxHeight) return TooDeep(root_);
       const absl::Status fixed = pool_.FixOptimistic(actor, child, &next);
       NodeView::Prefetch(next.data());
-      if ((restart = !node.Validate())) break;  // the child may have been another one's by then
+      if ((restart = !node.Validate())) break;  // the child may have been another's by then
       if (!fixed.ok()) return fixed;
       *hint = {.parent = node, .child_slot = slot, .leaf = child};
       node = next;
@@ -131,8 +131,8 @@ absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticG
   return Descend(actor, key, leaf, &unused);
 }
 
-// The separators around the leaf prove that it covers the key, as long as the parent that holds
-// them has not changed: who splits or merges a leaf changes its parent first.
+// The separators around the leaf prove that it covers the key, as long as their parent has not
+// changed. A split or merge of a leaf changes the parent first.
 bool BTree::TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
                          ExclusiveGuard* leaf) const {
   if (!hint.parent || !pool_.TryRefix(actor, hint.parent)) return false;
@@ -251,7 +251,8 @@ absl::Status BTree::SplitAt(PoolActor& actor, const NodeEditor::Incoming& incomi
       if (step == Step::kDone) return absl::OkStatus();
     }
     if (parent_full) {
-      LATCHKEY_RETURN_IF_ERROR(SplitAt(actor, incoming, level + 1, must_not_fail));
+      LATCHKEY_RETURN_IF_ERROR(
+          SplitAt(actor, {.key = incoming.key, .value_size = 0}, level + 1, must_not_fail));
     }
   }
 }
@@ -268,10 +269,10 @@ absl::StatusOr<BTree::Step> BTree::TrySplitAt(PoolActor& actor,
 
   const LatchedNodeView view(node.data(), page_size_);
   if (view.level() != level) return Step::kDone;  // the root lost levels meanwhile: nothing is full
-  const bool fits = level == 0 ? !view.LowerBound(incoming.key).exact &&
-                                     view.HasRoomFor(incoming.key, incoming.value_size)
+  const bool fits = level == 0 ? view.HasRoomFor(view.LowerBound(incoming.key), incoming.key,
+                                                 incoming.value_size)
                                : view.HasRoomForAnySeparator();
-  if (fits || view.count() == 0) return Step::kDone;  // somebody else was here first
+  if (fits || view.count() == 0) return Step::kDone;  // another actor has made room meanwhile
   if (!path.has_parent) {
     LATCHKEY_RETURN_IF_ERROR(SplitRoot(actor, node, incoming, space));
     return Step::kDone;

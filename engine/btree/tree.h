@@ -1,12 +1,12 @@
-// The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, scans'
-// and batches' read-ahead. It orders keys and knows nothing of transactions: engine/transaction.cc
-// puts versions and ghosts into the leaves that this class finds.
+// The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, and
+// read-ahead for scans and batches. It orders keys and knows nothing of transactions:
+// engine/transaction_impl.cc puts versions and ghosts into the leaves that this class finds.
 //
 // Optimistic lock coupling (Leis et al., DaMoN 2016): a descent fixes every page optimistically and
-// validates the parent after it has fixed the child; nothing is latched on the way, so readers
-// write nothing shared but what the fix policy asks. Writers latch the leaf alone; splits and
-// merges latch parent and child (and sibling), parent first, by upgrading optimistic guards: they
-// never wait while they hold a latch, so they cannot deadlock with each other.
+// validates the parent after it has fixed the child. It latches nothing, so readers write nothing
+// shared except what the fix policy asks. Writers latch only the leaf. Splits and merges latch
+// parent and child (and sibling), parent first, by upgrading optimistic guards. They never wait
+// while they hold a latch, so they cannot deadlock with each other.
 //
 // Pages hold no fences and no sibling links: the separators to the left and right of the descent's
 // path are the fences (docs/decisions/0001-fences-from-the-descent.md).
@@ -16,7 +16,7 @@
 //  2. A key is in the one leaf whose fences [lower, upper) contain it, or nowhere.
 //  3. An inner page with n separators has n + 1 children, all of one level less.
 //
-// Thread-safety: everything may be called from every actor at once, except Create and Check.
+// Thread-safety: every actor may call every member at once, except Create and Check.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -35,7 +35,7 @@
 
 namespace latchkey {
 
-/// Which leaf a scan wants.
+/// The leaf that a scan wants.
 struct LeafTarget {
   enum class Kind {
     kCovering,  ///< the leaf whose fences contain `key`
@@ -46,10 +46,10 @@ struct LeafTarget {
   std::string_view key;
 };
 
-/// Where a descent has ended: the next one, for a key nearby, can begin there. It need not stay
-/// true: whoever uses it finds out.
+/// The end of a descent: the next descent, for a key nearby, can begin there. It may be outdated;
+/// its user finds out.
 struct DescentHint {
-  OptimisticGuard parent;  ///< of the leaf; empty: nothing is known
+  OptimisticGuard parent;  ///< of the leaf; empty = nothing is known
   uint32_t child_slot = 0;
   PageId leaf = kInvalidPageId;
 };
@@ -67,12 +67,12 @@ struct OwnedFences {
   }
 };
 
-/// Whether a page that has proved itself may be used: the shape of tree pages, as
-/// LatchedNodeView::CheckShape has it; pages of other types are their readers' business. DataLoss
-/// names the page.
+/// Whether a page that has proved itself may be used: checks the shape of tree pages by
+/// LatchedNodeView::CheckShape. Readers of other page types check those themselves. DataLoss names
+/// the page.
 absl::Status CheckPageShape(PageId id, std::span<const std::byte> page);
 
-/// What BTree::Check has looked at.
+/// Counts of what BTree::Check has checked.
 struct TreeCounts {
   uint64_t inner = 0, leaves = 0;  ///< pages
   uint64_t records = 0;            ///< without ghosts
@@ -80,63 +80,65 @@ struct TreeCounts {
 
 class BTree {
  public:
-  /// The tree whose root is page `root`. Structure changes are logged to `log`; nullptr: nowhere.
+  /// The tree whose root is page `root`. `log` records structure changes; nullptr = nothing is
+  /// logged.
   BTree(BufferPool& pool, PageId root, TreeLog* log = nullptr)
       : pool_(pool), page_size_(pool.page_size()), root_(root), log_(log) {}
 
   /// Makes an empty tree and returns its root.
   static absl::StatusOr<PageId> Create(BufferPool& pool, TreeLog* log = nullptr);
-  /// As Create, but leaves the root latched and logs nothing: for who makes a tree and enters it
-  /// somewhere in one atomic change.
+  /// As Create, but leaves the root latched and logs nothing: for a caller that makes a tree and
+  /// enters it elsewhere in one atomic change.
   static absl::Status CreateRoot(BufferPool& pool, ExclusiveGuard* root);
 
   PageId root() const { return root_; }
   uint32_t page_size() const { return page_size_; }
   BufferPool& pool() const { return pool_; }
 
-  /// The leaf that covers `key`, optimistically: what is read from it counts once it validates.
+  /// The leaf that covers `key`, optimistically: what is read from it is valid only once it
+  /// validates.
   absl::Status FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const;
-  /// The leaf that covers `key`, latched exclusively. `hint`, if not null, is of this tree: it is
-  /// tried first, and tells afterwards where the leaf was found.
+  /// The leaf that covers `key`, latched exclusively. `hint`, unless nullptr, is of this tree: the
+  /// descent tries it first, and updates it to the place of the leaf.
   absl::Status FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf,
                        DescentHint* hint = nullptr) const;
 
   /// Copies the leaf of `target` to `page` (page_size bytes) as one consistent version, with its
-  /// fences; `leaf` is the guard under which it was copied. With `read_ahead` > 0 the next that
-  /// many leaves in the direction of the scan (`kCovering`: upwards) are brought in, if on the same
-  /// parent.
+  /// fences. `leaf`: the guard under which it was copied. With `read_ahead` > 0 it also brings in
+  /// the next `read_ahead` leaves in the direction of the scan (`kCovering`: upwards), as far as
+  /// they are below the same parent.
   absl::Status CopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
                         std::byte* page, OwnedFences* fences, OptimisticGuard* leaf) const;
 
-  /// Makes room: splits the leaf that covers `incoming.key` unless the record fits by now. The
-  /// caller looks the leaf up again afterwards. `must_not_fail`: as of TreeLog::Reserve.
+  /// Makes room: splits the leaf that covers `incoming.key`, unless the record fits by now.
+  /// Afterwards the caller finds the leaf again. `must_not_fail`: as for TreeLog::Reserve.
   absl::Status Split(PoolActor& actor, const NodeEditor::Incoming& incoming,
                      bool must_not_fail = false);
-  /// Merges the leaf that covers `key` with a sibling if the two fit well into one page, and
-  /// upwards. Best effort: gives up when anybody interferes.
+  /// Merges the leaf that covers `key` with a sibling if both fit well into one page, and then the
+  /// levels above. Best effort: gives up if another actor interferes.
   void TryMerge(PoolActor& actor, std::string_view key);
-  /// Whether a page is a leaf at all: a page of a damaged tree may be anything.
+  /// Whether a page is a leaf. In a damaged tree a page may be anything.
   static bool IsLeafPage(const NodeView& page) {
     return page.is_leaf() && page.type() == PageType::kTreeLeaf;
   }
   /// Whether a leaf is empty enough for TryMerge to be worth calling.
   static bool IsUnderfull(const NodeView& leaf);
 
-  /// Brings the leaves of `keys` in, with the reads of each level of all keys in flight together.
-  /// Returns how many pages were missing.
+  /// Brings in the leaves of `keys`. On each level the reads for all keys are in flight together.
+  /// Returns the number of missing pages.
   size_t Prefetch(PoolActor& actor, std::span<const std::string_view> keys) const;
-  /// One round of the above: descends for `key` through resident pages and appends the first page
-  /// that is missing, if any, to *missing.
+  /// One round of Prefetch: descends for `key` through resident pages and appends the first missing
+  /// page, if any, to *missing.
   void FindMissing(PoolActor& actor, std::string_view key, std::vector<PageId>* missing) const;
 
-  /// Finds which leaf covers `key` without touching it, for a batch of keys whose leaves are to be
-  /// on their way at once: while `hint->parent` validates it is `hint->leaf`. False, and an empty
-  /// hint: the way there is not resident or in motion, or the tree is a single page.
+  /// Finds the leaf that covers `key` without touching it, so that the leaves of a batch of keys
+  /// can be fetched together. While `hint->parent` validates, the leaf is `hint->leaf`. False, with
+  /// an empty hint: a page on the way is not resident or is changing, or the tree is a single page.
   bool PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const;
 
-  /// Walks the whole tree: order, fences, levels. `visit(page)` is told every page of the tree,
-  /// `visit_overflow(reference)` every overflow chain. REQUIRES: no writers.
-  /// `counts`, if not null: what was looked at, also up to a fault.
+  /// Walks the whole tree and checks order, fences and levels. Calls `visit(page)` for every page
+  /// of the tree and `visit_overflow(reference)` for every overflow chain. `counts`, unless
+  /// nullptr: what was checked, also if a fault ends the walk. REQUIRES: no writers.
   absl::Status Check(absl::FunctionRef<absl::Status(PageId)> visit,
                      absl::FunctionRef<absl::Status(std::string_view)> visit_overflow,
                      TreeCounts* counts = nullptr) const;
@@ -152,7 +154,7 @@ class BTree {
 
   absl::Status Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                        DescentHint* hint) const;
-  /// Latches the leaf of `hint` if that surely covers `key`.
+  /// Latches the leaf of `hint` if the leaf is proved to cover `key`.
   bool TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
                     ExclusiveGuard* leaf) const;
   /// One attempt at a descent to the page at `level` that covers `key`, with its parent and fences.
@@ -171,7 +173,7 @@ class BTree {
     return log_ == nullptr ? absl::OkStatus() : log_->Reserve(pages, must_not_fail, space);
   }
   Step TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, bool* merged);
-  /// Merges `node`, the child at left_slot or behind it, with its sibling there. All or nothing.
+  /// Merges `node`, the child at left_slot or the next one, with its sibling there. All or nothing.
   bool TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
                 uint32_t left_slot, ExclusiveGuard& node, bool node_is_left, LogSpace& space);
   void CollapseRoot(PoolActor& actor);

@@ -1,4 +1,4 @@
-// Check: a walk over a whole tree that proves it.
+// Check: a walk over the whole tree that proves it sound.
 #include "engine/btree/tree.h"
 #include "storage/base/status_macros.h"
 

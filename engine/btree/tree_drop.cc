@@ -10,14 +10,14 @@
 
 namespace latchkey {
 
-// What a page names: a child, or a chain; or nothing more.
+// What a page names next: a child, a chain, or nothing more.
 struct TreeDrop::Part {
   std::optional<PageId> child;
   std::array<char, kOverflowReferenceSize> chain;
   bool has_chain = false;
 };
 
-// The first part of the page from `level.next` on, which it moves there.
+// The first part of the page from `level.next` on. Moves `level.next` there.
 absl::Status TreeDrop::NextPart(Level& level, Part* part) const {
   SharedGuard guard;
   LATCHKEY_RETURN_IF_ERROR(pool_->FixShared(pool_->Here(), level.page, &guard));

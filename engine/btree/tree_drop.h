@@ -1,6 +1,6 @@
-// TreeDrop: a tree that nobody uses any more goes, children before parents, overflow chains before
-// their leaf. It remembers how far it has come, so that a drop that failed in between goes on
-// there: the pages that it has freed may belong to others by then.
+// TreeDrop: frees a tree that is not used any more, children before parents, overflow chains before
+// their leaf. It remembers its position, so that a drop that failed continues there: the pages that
+// it has freed may belong to other trees by then.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -20,10 +20,11 @@ class TreeDrop {
   /// Takes no memory.
   TreeDrop(BufferPool& pool, PageId root) : pool_(&pool), root_(root) {}
 
-  /// Gives every page that is left of the tree to `free_page`, which frees it, and overflow chains
-  /// to `free_overflow(reference)`. Both free wholly or, with an error or std::bad_alloc, not at
-  /// all: then another call goes on with what they were given. Pages of which `is_free` says so,
-  /// and all below them, are gone already. DataLoss: a page names one that does not exist.
+  /// Calls `free_page` for every remaining page of the tree, and `free_overflow(reference)` for its
+  /// overflow chains. Each call frees all of it, or nothing and returns an error or throws
+  /// std::bad_alloc; another Run then continues with the same page or chain. Pages for which
+  /// `is_free` returns true, and all below them, are gone already. DataLoss: a page names one that
+  /// does not exist.
   absl::Status Run(absl::FunctionRef<absl::Status(std::string_view)> free_overflow,
                    absl::FunctionRef<absl::Status(PageId)> free_page,
                    absl::FunctionRef<bool(PageId)> is_free);
@@ -31,15 +32,15 @@ class TreeDrop {
  private:
   struct Level {
     PageId page;
-    uint32_t next = 0;  // slot: what those before it name is gone
+    uint32_t next = 0;  // slot; all that earlier slots name is gone
   };
   struct Part;
 
   absl::Status NextPart(Level& level, Part* part) const;
 
   BufferPool* pool_;
-  PageId root_;                // kInvalidPageId: all is gone
-  std::vector<Level> levels_;  // from the root to the page whose parts go; empty: not begun
+  PageId root_;                // kInvalidPageId = all is gone
+  std::vector<Level> levels_;  // path from the root; empty = not begun
 };
 
 }  // namespace latchkey

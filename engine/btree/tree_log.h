@@ -1,7 +1,7 @@
-// What a structure change of a tree, and anything else that allocates, rewrites and frees whole
-// pages, tells the write-ahead log. A tree without one logs nothing.
+// What a structure change of a tree tells the write-ahead log, and likewise every other change that
+// allocates, rewrites and frees whole pages. A tree without a TreeLog logs nothing.
 //
-// A change runs like this:
+// A change runs as follows:
 //   LogSpace space;
 //   if (log) RETURN_IF_ERROR(log->Reserve(pages, &space));   before anything is latched
 //   latch all pages, change them
@@ -9,7 +9,7 @@
 //   give the freed pages to BufferPool::FreePage
 //   destroy `space`                                          only now the change is over
 //
-// Thread-safety: everything may be called from every actor at once, each LogSpace by its own actor.
+// Thread-safety: every actor may call every member at once, each LogSpace from its own actor.
 #pragma once
 
 #include <absl/status/status.h>
@@ -25,8 +25,8 @@ namespace latchkey {
 
 class TreeLog;
 
-/// Log space promised to one change; what is left goes back with the object. From the record until
-/// then the pages that it frees count as on their way to the store (see CheckpointSnapshot).
+/// Log space promised to one change. The destruction gives the rest back. From the record until
+/// then the pages that the change frees count as in flight to the store (see CheckpointSnapshot).
 class LogSpace {
  public:
   LogSpace() = default;
@@ -39,7 +39,7 @@ class LogSpace {
 
   TreeLog* log_ = nullptr;
   uint64_t bytes_ = 0;
-  Lsn first_{0};  // of the change's first record; 0: nothing was logged
+  Lsn first_{0};  // of the change's first record; 0 = nothing was logged
   LogSpace* newer_ = nullptr;
   LogSpace* older_ = nullptr;
 };
@@ -48,13 +48,15 @@ class TreeLog {
  public:
   virtual ~TreeLog() = default;
 
-  /// Reserves for one record of `pages` whole images and as many freed ids, in an empty `space`.
-  /// `must_not_fail`: a rollback asks, which may use what is kept back for it. ResourceExhausted:
-  /// the log is full. Unavailable: it is poisoned. REQUIRES: no latches held.
+  /// Reserves room in an empty `space` for one record of `pages` whole images and as many freed
+  /// ids. `must_not_fail`: for rollbacks, which may use the part that is kept back for them.
+  /// ResourceExhausted: the log is full. Unavailable: the log is poisoned. REQUIRES: no latches
+  /// held.
   virtual absl::Status Reserve(size_t pages, bool must_not_fail, LogSpace* space) = 0;
 
-  /// One atomic change: the pages as they stand now, and `freed`. Sets the pages' LSNs. REQUIRES:
-  /// the pages stay latched from their first modification until this returns; the reservation.
+  /// Logs one atomic change: the pages as they are now, and `freed`. Sets the pages' LSNs.
+  /// REQUIRES: the space is reserved; the pages stay latched from their first modification until
+  /// this returns.
   virtual void LogImages(LogSpace& space, std::span<ExclusiveGuard* const> changed,
                          std::span<const PageId> freed) = 0;
 

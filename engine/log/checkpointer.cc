@@ -12,8 +12,8 @@
 namespace latchkey {
 namespace {
 
-// Between a checkpoint that failed and the next try. Some reasons pass quickly (memory, a slot that
-// comes free), others not (a full disk).
+// Pauses between a failed checkpoint and the next try. Some causes pass quickly (lack of memory, a
+// slot that is freed), others do not (a full disk).
 constexpr Nanos kFirstPause = 10 * kNanosPerMilli, kLongestPause = kNanosPerSecond;
 
 }  // namespace
@@ -35,7 +35,7 @@ absl::Status Checkpointer::Run(bool clean) {
   } else {
     LATCHKEY_RETURN_IF_ERROR(pool_.WriteAllDirty());
     ClientRoot root = describe_();
-    // A log that exists is left as it is: a later open with it goes on behind its end.
+    // Keeps an existing log as it is: a later open with a log continues behind its end.
     root.has_log = last_.has_log;
     root.redo = last_.redo;
     root.first_needed = last_.first_needed;
@@ -53,13 +53,13 @@ absl::Status Checkpointer::RunLogged(bool clean) {
   LATCHKEY_ASSIGN_OR_RETURN(const CheckpointSnapshot snapshot,
                             log_->LogCheckpoint([this] { return describe_().next_txn_id; }));
   if (!LATCHKEY_CANARY("page-before-its-log")) {
-    LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());  // in one go for all pages below
+    LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());  // one flush for all pages below
   }
   if (!LATCHKEY_CANARY("log-reclaimed-before-data-flush")) {
     LATCHKEY_RETURN_IF_ERROR(clean ? pool_.WriteAllDirty()
                                    : pool_.WriteDirtyBefore(snapshot.as_of, log_->logs_images()));
   }
-  // Frees before the instant have reached the store's queue by now: their pages were latched.
+  // Frees before the instant are queued for the store by now, because their pages were latched.
   LATCHKEY_RETURN_IF_ERROR(log_->FlushAll());
   ClientRoot root = describe_();
   root.has_log = true;
@@ -104,11 +104,10 @@ void Checkpointer::Stop() {
 void Checkpointer::Watch(uint64_t log_bytes) {
   SpaceWatch& watch = log_->log().space_watch();
   Nanos pause = kFirstPause;
-  uint64_t owed_behind =
-      UINT64_MAX;  // the number of checkpoints when one failed that is owed still
+  uint64_t owed_behind = UINT64_MAX;  // value of checkpoints() at a failure that has no retry yet
   while (stop_.load(std::memory_order_acquire) == 0) {
     const uint64_t due = redo_lsn_.load(std::memory_order_relaxed) + log_bytes;
-    // Another checkpoint may have been taken meanwhile: then there is nothing to do yet.
+    // If another checkpoint was taken meanwhile, there is nothing to do yet.
     const bool is_owed = owed_behind == checkpoints();
     if (!is_owed && !watch.asked() && Raw(log_->log().durable()) < due) {
       watch.Await(Lsn{due});
@@ -125,7 +124,7 @@ void Checkpointer::Watch(uint64_t log_bytes) {
   }
 }
 
-// False: nothing is written any more until the next open.
+// False: nothing can be written until the next open.
 bool Checkpointer::MaySucceed() const {
   return log_->CheckWritable().ok() && pool_.store().WriteStatus().ok();
 }

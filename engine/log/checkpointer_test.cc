@@ -26,9 +26,7 @@ struct Fixture {
       --refused;
       return absl::ResourceExhaustedError("no room for a checkpoint, on purpose");
     };
-    auto policy = MakeFixPolicy(runtime, "clock", "global", 64, 64, 42);
-    REQUIRE(policy.ok());
-    auto made = BufferPool::Create(runtime, store, *std::move(policy), 64, 64);
+    auto made = BufferPool::Create(runtime, store, MakePlainFixPolicy(runtime, 64), 64, 64);
     REQUIRE(made.ok());
     pool = *std::move(made);
     engine_log = EngineLog::Start(runtime, log,

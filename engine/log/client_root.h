@@ -1,6 +1,6 @@
-// The client root: what the engine has the layout keep with each of its checkpoints (at most 2048
-// bytes, replaced atomically). Here an open begins: where the catalogue is, and from where on the
-// log is needed.
+// The client root: the engine's bytes that the layout keeps with each of its checkpoints (at most
+// 2048 bytes, replaced atomically). An open begins here: it says where the catalogue is, and from
+// which LSN on the log is needed.
 //
 //   OFFSET SIZE  FIELD
 //        0    4  format version (2)
@@ -32,7 +32,7 @@ struct ClientRoot {
   uint32_t next_tree_id = 1;
   PageId catalog_root = kInvalidPageId;
   TxnId next_txn_id{1};
-  bool has_log = false;  ///< an open needs it, unless it writes none and the close was clean
+  bool has_log = false;  ///< the open needs the log, unless it logs nothing and the close was clean
   bool clean = false;
   Lsn redo{0};
   Lsn first_needed{0};
@@ -42,7 +42,8 @@ struct ClientRoot {
 
 std::vector<std::byte> EncodeClientRoot(const ClientRoot& root);
 
-/// Reads versions 1 (no log) and 2. DataLoss: it cannot be one. FailedPrecondition: a newer format.
+/// Reads versions 1 (no log) and 2. DataLoss: not a client root. FailedPrecondition: a newer
+/// format.
 absl::StatusOr<ClientRoot> DecodeClientRoot(std::span<const std::byte> bytes);
 
 }  // namespace latchkey

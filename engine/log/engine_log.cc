@@ -13,17 +13,18 @@
 namespace latchkey {
 namespace {
 
-// Of the log as it is at first, what one transaction reserves at once; and at most.
+// One transaction reserves a kReserveShare-th of the log's initial size at once, at most
+// kMaxReserveStep bytes.
 constexpr uint64_t kReserveShare = 128, kMaxReserveStep = 64u << 10;
 
-// A rollback that makes values longer again may have to split the leaves that others have filled
-// meanwhile: one split makes room for half a page, and its record holds what two pages hold.
+// A rollback that makes values longer may have to split leaves that other transactions have filled
+// meanwhile. One split makes room for half a page, and its record holds two pages.
 constexpr uint64_t kSplitBytesPerByte = 4;
 
-// Of a record: those of most changes are shorter.
+// Longest record that is encoded early. Records of most changes are shorter.
 constexpr size_t kMaxEarlyEncoding = 512;
 
-// Of a transaction that is undone after a crash: more than any log has room for.
+// For a transaction that is undone after a crash: more than any log has room for.
 constexpr uint64_t kUnknownSplits = uint64_t{1} << 62;
 
 uint64_t ChangeSpace(const Log& log, uint32_t page_size) {
@@ -33,7 +34,7 @@ uint64_t ChangeSpace(const Log& log, uint32_t page_size) {
          kSplitBytesPerByte * value;
 }
 
-// An image of a whole page with its entry and a freed id, each.
+// Size of images of `pages` whole pages, each with its entry and a freed id.
 size_t ImagesSize(size_t pages, uint32_t page_size) {
   return kLogRecordHeaderSize + 8 + pages * (size_t{page_size} + 20);
 }
@@ -60,7 +61,7 @@ EngineLog::EngineLog(Runtime& runtime, Log& log, std::function<void(PageId)> ret
       change_space_(ChangeSpace(log, options.page_size) + image_space_ +
                     log.RecordSpace(kEndRecordSize) + log.PaidGroupSpace()),
       end_space_(log.RecordSpace(kEndRecordSize) + log.PaidGroupSpace()),
-      // Two ids: a page that lists others is written once more when they go.
+      // Two ids: if the page lists others, it is written once more when they are freed.
       free_share_(log.RecordSpace(FreeRecordSize(2))),
       page_space_(log.RecordSpace(AllocationRecordSize(1)) +
                   log.RecordSpace(ImagesSize(1, options.page_size)) + free_share_ + end_space_),
@@ -102,7 +103,7 @@ absl::Status EngineLog::Poisoned(absl::Status why) {
 absl::Status EngineLog::CheckWritable() const {
   if (options_.page_status != nullptr) {
     if (absl::Status pages = options_.page_status(); !pages.ok()) {
-      // Nothing of what goes on in memory is logged from here on: the log ends with the pages.
+      // Changes in memory are not logged from here on: the log ends together with the pages.
       if (!log_.poisoned()) log_.Fail(pages);
       failed_.store(true, std::memory_order_relaxed);
       return pages;
@@ -116,7 +117,7 @@ absl::Status EngineLog::CheckWritable() const {
 
 absl::Status EngineLog::ReserveBytes(uint64_t bytes, bool must_not_fail, uint64_t* account) {
   if (!is_writable()) {
-    return must_not_fail ? absl::OkStatus() : CheckWritable();  // a rollback in memory goes on
+    return must_not_fail ? absl::OkStatus() : CheckWritable();  // a rollback in memory continues
   }
   absl::Status reserved = must_not_fail ? log_.ReserveUrgent(bytes) : log_.Reserve(bytes);
   if (reserved.ok()) *account += bytes;
@@ -155,8 +156,8 @@ absl::Status EngineLog::ReserveSystemChange(LogSpace* space) {
   return ReserveBytes(change_space_, /*must_not_fail=*/false, &space->bytes_);
 }
 
-// Takes from an account what the log takes from its reservations. False: the log has failed and
-// nothing was reserved, so nothing is to be appended.
+// Takes bytes from an account as the log takes them from its reservations. False: the log has
+// failed and nothing was reserved, so the caller appends nothing.
 bool EngineLog::Spend(uint64_t& account, uint64_t bytes) const {
   if (__builtin_expect(account >= bytes, 1)) {
     account -= bytes;
@@ -172,8 +173,8 @@ bool EngineLog::SpendFree(LogTxn* txn, LogSpace& space, size_t record_size) cons
   return Spend(txn->undo_, bytes);
 }
 
-// A change of `page` is not logged any more: its LSN becomes one that is never durable, so that the
-// page is never written.
+// A change of `page` is not logged any more: its LSN becomes one that is never durable, so the page
+// is never written.
 Lsn EngineLog::KeepOffDevice(std::byte* page) const {
   const Lsn next = log_.next();
   SetPageLsn(page, next);
@@ -225,8 +226,8 @@ void EngineLog::Leave(LogTxn& txn) {
 
 // ---- Changes of records
 
-// Encoded before the log is latched, for others wait: what is in it is known, since nobody else
-// changes the transaction or the page.
+// Encoded before the log is latched, because others wait for the latch. This is safe: no other
+// actor changes the transaction or the page.
 Lsn EngineLog::AppendEncoded(LogTxn* txn, LogRecordType type, const ChangeEncoding& change,
                              std::byte* page) {
   std::array<std::byte, kMaxEarlyEncoding> early;
@@ -277,8 +278,8 @@ Lsn EngineLog::LogChange(LogTxn& txn, const RecordChange& change, std::byte* pag
   return lsn;
 }
 
-// No space is kept for images of rollbacks, which are due only for pages that a checkpoint began
-// after the last change of: a page for each change would make logs of long transactions huge.
+// Reserves no space for images of rollbacks. They are due only for pages whose last change came
+// before a checkpoint began, and a page per change would make the log of a long transaction huge.
 Lsn EngineLog::LogCompensation(LogTxn& txn, const RecordChange& change, std::byte* page) {
   const ChangeEncoding encoding(LogRecordType::kCompensation, change);
   if (!Spend(txn.undo_, log_.RecordSpace(encoding.size()))) return KeepOffDevice(page);
@@ -390,7 +391,7 @@ absl::Status EngineLog::LogDropTree(LogTxn& drop, TreeId tree, PageId root, std:
 
 // ---- Ends
 
-// The log has failed.
+// For a log that has failed.
 void EngineLog::LeaveUnlogged(LogTxn& txn) {
   log_.Frozen([&](Lsn) { Leave(txn); });
 }
@@ -399,7 +400,7 @@ bool EngineLog::TryLogCommit(LogTxn& txn, Lsn* lsn) {
   if (!txn.active()) return true;
   if (!Spend(txn.budget_, end_space_)) {
     LeaveUnlogged(txn);
-    *lsn = log_.next();  // never durable: whoever waits for it hears of the failure
+    *lsn = log_.next();  // never durable: a wait for it reports the failure
     return true;
   }
   const std::optional<Lsn> logged = log_.TryAppendPaid(kEndRecordSize, [&](Lsn at, std::byte* to) {
@@ -439,7 +440,7 @@ void EngineLog::Abandon(LogTxn& txn) {
     SpinLatchGuard guard(abandoned_latch_, runtime_);
     abandoned_.push_back(std::move(made));
   } catch (const std::bad_alloc&) {
-    // No checkpoint may forget the transaction: with none taken any more, the next open finds it.
+    // No checkpoint may forget the transaction. With no further checkpoint, the next open finds it.
     failed_.store(true, std::memory_order_relaxed);
     return LeaveUnlogged(txn);
   }
@@ -485,12 +486,12 @@ absl::Status EngineLog::EnsureDurable(Lsn lsn) {
   return flushed.ok() ? flushed : FlushFailed(std::move(flushed));
 }
 
-// A log without room for one more group has lost nothing: later flushes may succeed.
+// A log without room for one more group has lost nothing. Later flushes may succeed.
 absl::Status EngineLog::FlushFailed(absl::Status why) {
   return log_.poisoned() ? Poisoned(std::move(why)) : why;
 }
 
-// ---- Frees on their way to the store
+// ---- Frees in flight to the store
 
 bool EngineLog::Defer(PageId page) {
   const Lsn next = log_.next();
@@ -502,14 +503,15 @@ bool EngineLog::Defer(PageId page) {
   } catch (const std::bad_alloc&) {
     const absl::Status durable = CatchOutOfMemory([&] { return log_.Flush(next); });
     if (durable.ok()) return false;
-    // The page stays where it is; without further checkpoints the next open finds the free in the
+    // The page stays where it is. Without further checkpoints the next open finds the free in the
     // log.
     failed_.store(true, std::memory_order_relaxed);
     return true;
   }
 }
 
-// REQUIRES: hand_over_mutex_ held: who waits for it knows that the frees found before have arrived.
+// REQUIRES: hand_over_mutex_ held. An actor that waits for it knows that earlier frees have
+// arrived.
 void EngineLog::HandOver() {
   constexpr size_t kBatch = 64;
   std::array<PageId, kBatch> pages;
@@ -525,7 +527,7 @@ void EngineLog::HandOver() {
     }
     if (count == 0) return;
     size_t returned = 0;
-    // Those that there was no memory for are the first next time.
+    // The next call begins with the pages for which there was no memory.
     const auto forget_returned = [&] {
       SpinLatchGuard guard(free_latch_, runtime_);
       for (; returned > 0; --returned) deferred_.pop_front();

@@ -165,7 +165,7 @@ TEST_CASE("A large value logs each page's allocation before its image") {
   Db db;
   CHECK(TypesOf(db, [&] { db.PutAlone("a", kLarge); }) ==
         Types{kAllocation, kImages, kChange, kCommit});
-  // Its successor supersedes it; nobody reads it, so that it goes at once.
+  // The next value supersedes the chain. No snapshot reads it, so it is freed at once.
   CHECK(TypesOf(db, [&] { db.PutAlone("a", "small"); }) == Types{kChange, kCommit, kFree});
   CHECK(db.engine_log->Snapshot().chains.empty());
 }
@@ -295,8 +295,8 @@ TEST_CASE("A commit waits for its record, or has it made durable in time") {
   for (Backoff backoff(ThreadRuntime()); Raw(group.log.durable()) <= Raw(last);) backoff.Pause();
 }
 
-// The order of commits is fixed under a latch that all of them spin on: nobody waits for the device
-// there.
+// The order of commits is fixed under a latch on which all committers spin: no committer may wait
+// for the device there.
 TEST_CASE("A commit that finds the log's buffer full waits where nobody waits for it") {
   for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kSerializable}) {
     Db db;

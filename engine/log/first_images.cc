@@ -1,5 +1,5 @@
-// Images of pages before their first change since a checkpoint began: what a page that a crash has
-// torn is made of again, where the store writes pages in place without a copy elsewhere.
+// Images of pages before their first change since a checkpoint began. If the store writes pages in
+// place without a copy elsewhere, redo restores a torn page from its image.
 #include "engine/log/engine_log.h"
 #include "engine/log/page_lsn.h"
 #include "storage/base/canary.h"
@@ -22,7 +22,7 @@ void EngineLog::EncodeFirstImage(const PageImage& image, std::byte* page, Lsn ls
   SetPageLsn(page, lsn);
 }
 
-// A checkpoint may begin at any moment before the latch is taken: then the image is due after all.
+// A checkpoint may begin at any moment before the latch is taken. The image is then due after all.
 Lsn EngineLog::AppendBehindImage(PageId id, std::byte* page, const Log::NewRecord& record,
                                  uint64_t* space) {
   const PageImage image = ImageOf(id, {page, options_.page_size});
@@ -46,9 +46,9 @@ Lsn EngineLog::AppendBehindImage(PageId id, std::byte* page, const Log::NewRecor
       {size, fill_image}, {record.size, fill});
 }
 
-// Asked under the log's latch: should a checkpoint begin before the mark is made, it finds the page
+// Asked under the log's latch. If a checkpoint begins before the mark is changed, it finds the page
 // latched, waits for it and writes it (BufferPool::WriteDirtyBefore). So no later write of the page
-// takes it for one with an image.
+// relies on an image that it does not have.
 void EngineLog::LogMark(ExclusiveGuard& page) {
   if (!logs_images()) return;
   bool due = false;
@@ -66,13 +66,14 @@ void EngineLog::LogMark(ExclusiveGuard& page) {
   if (const uint64_t left = space - log_.RecordSpace(size); left != 0) log_.Release(left);
 }
 
-// Nobody can write the page before its latch is free, and so before the store protects it.
+// The page cannot be written before its latch is released, so the store protects it in time.
 void EngineLog::GoOnWithoutImage() {
   went_without_image_ = images_from_.load(std::memory_order_relaxed);
   options_.rely_on_images(false);
 }
 
-// Pages that went without before it began have been written, and are due one again.
+// The checkpoint has written the pages that lacked an image before it began. They are due one
+// again.
 void EngineLog::EndCheckpoint(Lsn as_of) {
   if (!logs_images()) return;
   log_.Frozen([&](Lsn) {

@@ -1,5 +1,6 @@
-// The flusher of group commit: what was acknowledged becomes durable within the stated delay.
+// The flusher of group commit: acknowledged commits become durable within the stated delay.
 #include "engine/log/engine_log.h"
+#include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 
 namespace latchkey {
@@ -14,11 +15,11 @@ void EngineLog::PromiseDurable() {
   RequestFlush();
 }
 
-// Sequentially consistent with the flusher: either it sees what its caller has noted before, or the
-// caller sees it idle.
+// Sequentially consistent with the flusher: either the flusher sees what the caller has noted
+// before, or the caller sees the flusher idle.
 void EngineLog::RequestFlush() {
   if (flush_wanted_.load(std::memory_order_seq_cst) != kFlusherIdle) return;
-  // Before it is wanted, so the flusher never finds a time that is later than the request's.
+  // Taken before the request, so the flusher never finds a time later than the request's.
   const Nanos now = runtime_.Now();
   if (flush_wanted_.load(std::memory_order_acquire) != kFlusherIdle) return;
   wanted_since_.store(now, std::memory_order_relaxed);
@@ -34,7 +35,7 @@ void EngineLog::RunFlusher() {
            return absl::OkStatus();
          }).ok() == false) {
     RequestFlush();
-    runtime_.SleepFor(kNanosPerMilli);  // a flusher never gives up for lack of memory
+    runtime_.SleepFor(kNanosPerMilli);  // lack of memory does not end the flusher
   }
 }
 
@@ -46,18 +47,23 @@ void EngineLog::FlushWhenWanted() {
       runtime_.WaitOnWord(flush_wanted_, kFlusherIdle, kForever);
       continue;
     }
-    // Half of the promised delay gathers commits, the other half is for the device. It began with
-    // the request, not when the flush before it was done.
+    // Half of the promised delay gathers commits, the other half is for the device. The delay began
+    // with the request, not at the end of the previous flush.
     const Nanos since = wanted_since_.load(std::memory_order_relaxed);
     const Nanos flush_at = since + options_.group_delay / 2;
     for (Nanos now = runtime_.Now(); now < flush_at; now = runtime_.Now()) {
       if (flush_wanted_.load(std::memory_order_acquire) == kFlusherStop) return;
       runtime_.WaitOnWord(flush_wanted_, kFlusherWanted, flush_at - now);
     }
-    uint32_t expected = kFlusherWanted;
-    flush_wanted_.compare_exchange_strong(expected, kFlusherIdle, std::memory_order_seq_cst);
-    // Up to the newest commit, whose group is paid for; what is behind it goes with it. What was
-    // promised besides is not paid for: at a full log it waits for the next flush.
+    const auto become_idle = [this] {
+      uint32_t expected = kFlusherWanted;
+      flush_wanted_.compare_exchange_strong(expected, kFlusherIdle, std::memory_order_seq_cst);
+    };
+    const bool late = LATCHKEY_CANARY("wake-up-cleared-after-the-flush");
+    if (!late) become_idle();
+    // Flushes up to the newest commit, whose group has its space; records behind it go with it.
+    // Other promised records have no space of their own: at a full log they wait for the next
+    // flush.
     const Lsn upto{last_commit_.load(std::memory_order_seq_cst) + 1};
     absl::Status flushed = log_.Flush(upto);
     const Lsn promised{promised_.load(std::memory_order_seq_cst)};
@@ -69,6 +75,7 @@ void EngineLog::FlushWhenWanted() {
       Poisoned(flushed).IgnoreError();
       return;
     }
+    if (late) become_idle();
     DrainFrees();
   }
 }

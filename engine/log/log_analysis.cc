@@ -71,7 +71,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     case LogRecordType::kCheckpoint:
       next_txn_ = std::max(next_txn_, Raw(record.checkpoint.next_txn));
       for (const OverflowChain& chain : record.chains) {
-        // Of before `as_of`: the record that begins there may be the one that frees it.
+        // LSN of before `as_of`: the record that begins there may be the one that frees the chain.
         replaced_.push_back({chain, Lsn{Raw(record.checkpoint.as_of) - 1}});
       }
       break;

@@ -1,7 +1,8 @@
-// What one pass over the log tells recovery: which transactions lost, which pages and overflow
-// chains are nobody's, which drops were cut short.
+// The result of recovery's one pass over the log: the losers (transactions without an end), the
+// pages and overflow chains without an owner, and the drops that were cut short.
 //
-// Thread-safety: none; const members from every actor once everything has been added.
+// Thread-safety: none while records are added. Afterwards every actor may call const members at
+// once.
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,7 +19,7 @@ namespace latchkey {
 
 class LogAnalysis {
  public:
-  /// `redo`: where redo begins.
+  /// `redo`: the LSN at which redo begins.
   explicit LogAnalysis(Lsn redo = Lsn{0}) : redo_(redo) {}
 
   /// A transaction without an end, and its newest record.
@@ -26,7 +27,7 @@ class LogAnalysis {
     TxnId id{0};
     Lsn first{0}, last{0};
   };
-  /// The drop of a tree that was begun and has no end: pages freed after `first` are gone already.
+  /// A drop of a tree without an end. Pages freed after `first` are already gone.
   struct Drop {
     TxnId id{0};
     Lsn first{0}, last{0};  ///< its records
@@ -34,31 +35,31 @@ class LogAnalysis {
     PageId root = kInvalidPageId;
   };
 
-  /// Takes the next record of the log, in order from the oldest that recovery needs.
+  /// Adds the next record of the log, in order from the oldest one that recovery needs.
   void Add(Lsn lsn, const LogRecord& record);
 
-  /// The newest first.
+  /// Newest first.
   std::vector<Loser> Losers() const;
   std::vector<Drop> UnfinishedDrops() const;
-  /// Chains that committed transactions replaced and nobody has freed: their readers are gone.
+  /// Chains that committed transactions replaced and no record has freed. Their readers are gone.
   std::vector<OverflowChain> UnneededChains() const;
-  /// Freed and not used again since, ascending: the store may still hold them.
+  /// Pages freed and not used again, ascending. The store may still hold them.
   std::vector<PageId> FreePages() const;
-  /// Records that left a ghost: its purge was lost with the version store.
+  /// Records that left a ghost. Its purge was lost with the version store.
   const std::vector<Lsn>& ghosts() const { return ghosts_; }
-  /// Above every id seen.
+  /// Above every transaction id in the log.
   TxnId next_txn() const { return TxnId{next_txn_}; }
   uint32_t next_tree() const { return next_tree_; }
   uint64_t records() const { return records_; }
-  /// At least as many as the pages that came into use.
+  /// At least the number of pages that came into use.
   uint64_t page_images() const { return page_images_; }
 
-  /// Whether from where redo begins on an image of every page comes before its changes: so any of
-  /// them may be torn on the device.
+  /// Whether, from the beginning of redo on, an image of every page precedes its changes. If so,
+  /// any of these pages may be torn on the device.
   bool all_have_images() const { return all_have_images_; }
 
-  /// Whether a record behind `lsn` frees `page`: a change at `lsn` is not redone, an allocation not
-  /// undone.
+  /// Whether a record behind `lsn` frees `page`. If so, a change at `lsn` is not redone and an
+  /// allocation is not undone.
   bool IsFreedAfter(PageId page, Lsn lsn) const {
     const auto it = freed_.find(Raw(page));
     return it != freed_.end() && Raw(it->second.lsn) > Raw(lsn);
@@ -66,7 +67,7 @@ class LogAnalysis {
 
  private:
   struct Freed {
-    Lsn lsn{0};  // the newest free
+    Lsn lsn{0};  // LSN of the newest free
     bool used_since = false;
   };
   struct Replaced {
@@ -86,7 +87,7 @@ class LogAnalysis {
   void NoteChanged(PageId page);
 
   const Lsn redo_;
-  // Of the standard library, which keeps its shape when an insertion finds no memory.
+  // From the standard library: it stays intact if an insertion finds no memory.
   std::unordered_map<uint64_t, Active> active_;
   std::unordered_map<uint64_t, Freed> freed_;
   std::vector<Replaced> replaced_;

@@ -22,7 +22,7 @@ struct HeaderBytes {
   uint8_t type;
   uint8_t states;
   uint16_t key_size;
-  uint32_t number;  // tree id, or how many of what the body lists
+  uint32_t number;  // tree id, or number of ids that the body lists
   uint64_t txn;
   uint64_t previous;
 };
@@ -336,7 +336,7 @@ PageImage ImageOf(PageId id, std::span<const std::byte> page) {
     image.hole_end = heap_begin;
     return image;
   }
-  // Another kind of page is filled from the front: zeros at its end need no mention.
+  // Pages of other types are filled from the front. Zeros at their end are left out.
   while (image.hole_begin > kPageHeaderSize && page[image.hole_begin - 1] == std::byte{0}) {
     --image.hole_begin;
   }

@@ -1,9 +1,10 @@
 // The records of the write-ahead log, after ARIES: physiological redo by page LSN, logical undo
 // with compensation records, structure changes as one multi-page redo-only record.
 //
-// Redo applies a record to a page if the page's LSN is smaller, and sets it to the record's LSN. A
-// page that the layout does not know has LSN 0: its first record is an image. A page that a later
-// record frees is not redone at all. README.md says what each record means for analysis and undo.
+// Redo applies a record to a page if the page's LSN is smaller, and then sets it to the record's
+// LSN. A page that the layout does not know has LSN 0: its first record is an image. Redo leaves
+// alone a page that a later record frees. README.md says what each record means for analysis and
+// undo.
 //
 //   OFFSET SIZE  FIELD
 //        0    1  type                     LogRecordType
@@ -29,10 +30,10 @@
 //                            transactions * {id (8), first (8), last (8)}, chain references * 16
 //   kDropTree                root page id (8), name
 //
-// Types 1 and 2 were changes and compensations of an earlier format, with the old value whole: a
-// log that holds any is refused.
+// Types 1 and 2 were changes and compensations of an earlier format, with the whole old value. A
+// log that holds any of them is refused.
 //
-// All integers are little-endian; nothing is aligned. Page ids are below kMaxPageIds, and so fit
+// All integers are little-endian. Nothing is aligned. Page ids are below kMaxPageIds, so they fit
 // into 4 bytes.
 //
 // Thread-safety: pure functions and values.
@@ -55,31 +56,31 @@
 namespace latchkey {
 
 enum class LogRecordType : uint8_t {
-  kImages = 3,      ///< redo-only: full images of pages, and pages freed, as one atomic change
-  kAllocation = 4,  ///< pages that the transaction uses for a value: undo frees them
-  kFree = 5,        ///< redo-only: pages given back
+  kImages = 3,      ///< redo-only: images of whole pages, and freed pages, as one atomic change
+  kAllocation = 4,  ///< pages that the transaction uses for a value; undo frees them
+  kFree = 5,        ///< redo-only: freed pages
   kCommit = 6,
-  kEnd = 7,            ///< rolled back, or dropped: nothing is left to undo or to do
-  kCheckpoint = 8,     ///< transactions that run, overflow chains that wait for their readers
-  kDropTree = 9,       ///< intent: recovery finishes a drop that has no kEnd
+  kEnd = 7,            ///< end of a rollback or a drop: nothing is left to undo or to do
+  kCheckpoint = 8,     ///< running transactions, and overflow chains that wait for their readers
+  kDropTree = 9,       ///< intent: recovery finishes a drop without a kEnd
   kChange = 10,        ///< one record of one leaf, with its undo: RecordChange
-  kCompensation = 11,  ///< a record of a leaf as it was earlier in the transaction: redo-only
+  kCompensation = 11,  ///< redo-only: an earlier state of a leaf's record
 };
 
 struct LogRecordHeader {
   LogRecordType type = LogRecordType::kChange;
-  TxnId txn{0};     ///< 0: outside any transaction, redo-only
+  TxnId txn{0};     ///< 0 = outside any transaction, redo-only
   Lsn previous{0};  ///< of the same transaction
 };
 
-/// What a record of a leaf is: as OldState of the version store.
+/// The state of a leaf's record, as OldState of the version store.
 enum class RecordState : uint8_t { kAbsent = 0, kGhost = 1, kValue = 2, kOverflow = 3 };
 
-/// kChange, kCompensation: the record of `key` in `page` becomes `now`; the undo of kChange makes
-/// it `before` again, through the tree. The overflow chain of a `before` is superseded once the
-/// transaction has committed, unless a later record of the transaction has it as `now` again
-/// (rolled back to a savepoint); so kCompensation tells `before` as well when it is a chain that
-/// the transaction wrote.
+/// kChange, kCompensation: the record of `key` in `page` becomes `now`. The undo of a kChange makes
+/// it `before` again, through the tree. Once the transaction has committed, the overflow chain of a
+/// `before` is superseded, unless a later record of the transaction has it as `now` again (rollback
+/// to a savepoint). Therefore a kCompensation also has a `before` if that is a chain that the
+/// transaction wrote.
 struct RecordChange {
   TreeId tree{0};  ///< kCatalogTree: the catalogue itself
   PageId page = kInvalidPageId;
@@ -89,29 +90,29 @@ struct RecordChange {
   RecordState before = RecordState::kAbsent;  ///< kCompensation: kOverflow or kAbsent
   std::string_view before_bytes;
   /// kCompensation: the record is as it was before the transaction's changes of it at or above this
-  /// LSN, which undo therefore passes over.
+  /// LSN. Undo skips those changes.
   Lsn undone_from{0};
-  /// The low half of the LSN that the page had before: a page with another one lacks changes.
+  /// The low half of the LSN that the page had before. A page with another one lacks changes.
   uint32_t page_lsn = 0;
-  /// Decoded: a value became another value, and only how they differ was logged. Both `bytes` are
+  /// Decoded: a value became another value, and only their difference was logged. Both `bytes` are
   /// empty; see BytesNow and BytesBefore.
   bool is_difference = false;
   DifferenceView difference{};
 };
 inline constexpr TreeId kCatalogTree{UINT32_MAX};
 
-/// kImages: the content of a page after the change; the free middle of a page is left out and comes
-/// back as zeros, and of the PageHeader only type and LSN are kept.
+/// kImages: the content of a page after the change. The free middle of a page is left out and is
+/// restored as zeros. Of the PageHeader only type and LSN are kept.
 struct PageImage {
   PageId page = kInvalidPageId;
-  /// Encoding: the page. Decoded: the bytes of the record from `hole_begin` on are those behind the
-  /// hole; see ExpandImage.
+  /// Encoding: the page. Decoded: the bytes of the record; from `hole_begin` on they are those
+  /// behind the hole (see ExpandImage).
   std::span<const std::byte> bytes;
   uint32_t hole_begin = 0, hole_end = 0;  ///< 32 <= begin <= end <= page size
   uint8_t page_type = 0;                  ///< decoded
 };
 
-/// A transaction that has logged and not ended.
+/// A transaction that has logged and has not ended.
 struct ActiveTransaction {
   TxnId id{0};
   Lsn first{0};  ///< its first record
@@ -124,26 +125,27 @@ struct OverflowChain {
   uint64_t size = 0;
 };
 static_assert(sizeof(OverflowChain) == kOverflowReferenceSize);
-/// The chain that a leaf's value refers to; first_page = kInvalidPageId when it is no reference.
+/// The chain that a leaf's value refers to; first_page = kInvalidPageId if the value is no
+/// reference.
 OverflowChain ChainOf(std::string_view reference);
 
-/// kCheckpoint: the state between the records below `as_of` and those from it on. What does not
-/// fit into one record goes on in parts 1, 2, ... with the same `as_of`.
+/// kCheckpoint: the state between the records below `as_of` and those from it on. If it does not
+/// fit into one record, it continues in parts 1, 2, ... with the same `as_of`.
 struct CheckpointPart {
   Lsn as_of{0};
   TxnId next_txn{0};  ///< above every id that a record below `as_of` names
   uint16_t part = 0, parts = 1;
 };
 
-/// A record, decoded. Views point into the record's bytes or this object. Reuse the object: its
-/// vectors keep their memory.
+/// A decoded record. Its views point into the record's bytes or into this object. Reuse the object:
+/// its vectors keep their memory.
 struct LogRecord {
   LogRecordHeader header;
   RecordChange change;                          ///< kChange, kCompensation
   uint32_t page_size = 0;                       ///< kImages
   std::vector<PageImage> images;                ///< kImages
   std::vector<PageId> pages;                    ///< kImages, kFree: freed; kAllocation: allocated
-  PageId chain = kInvalidPageId;                ///< kFree: the chain that `pages` are all of
+  PageId chain = kInvalidPageId;                ///< kFree: the chain of which `pages` are the rest
   TreeId tree{0};                               ///< kDropTree
   PageId root = kInvalidPageId;                 ///< kDropTree
   std::string_view name;                        ///< kDropTree
@@ -152,36 +154,37 @@ struct LogRecord {
   std::vector<OverflowChain> chains;            ///< kCheckpoint
 };
 
-/// Decodes any bytes: DataLoss when they are no record, naming what is wrong. Guarantees: sizes
-/// fit, ids are below kMaxPageIds, states and types are known, image bounds hold for `page_size` of
-/// the record, which is a valid one.
+/// Decodes any bytes. DataLoss, with the reason, if they are no record. Guarantees: sizes fit, ids
+/// are below kMaxPageIds, states and types are known, image bounds hold for the record's
+/// `page_size`, which is a valid one.
 absl::Status DecodeLogRecord(std::span<const std::byte> bytes, LogRecord* record);
 
-/// What the record's bytes are after a decoded change, where `value` is what they were before.
-/// False: `value` is not of the size that a difference was taken from. `value` may change.
+/// Turns `value`, the record's bytes before a decoded change, into its bytes after it. False:
+/// `value` has not the size that the difference was taken from. `value` may change in that case,
+/// too.
 [[nodiscard]] bool BytesNow(const RecordChange& change, std::string* value);
 /// As BytesNow, backwards.
 [[nodiscard]] bool BytesBefore(const RecordChange& change, std::string* value);
 
 /// Writes a decoded image to `page` (page_size bytes), with `lsn` in its header.
 void ExpandImage(const PageImage& image, uint32_t page_size, Lsn lsn, std::byte* page);
-/// The image of `page` as it stands, without its free middle: a view. REQUIRES: latched.
+/// The image of `page` as it is now, without its free middle: a view. REQUIRES: latched.
 PageImage ImageOf(PageId id, std::span<const std::byte> page);
 
 // ---- Encoding. Each pair: the size, and the function that fills exactly that many bytes.
 
 inline constexpr size_t kLogRecordHeaderSize = 24;
 inline constexpr size_t kLogRecordPageLsn = kLogRecordHeaderSize + 8;  ///< of changes: page_lsn
-/// Of a change but its key and values: a kCompensation has `undone_from` besides.
+/// Size of a change without its key and values; a kCompensation has `undone_from` in addition.
 inline constexpr size_t kLogChangeOverhead = kLogRecordHeaderSize + 12;
 inline constexpr size_t kLogCompensationOverhead = kLogChangeOverhead + 8;
 
-/// A change as it is logged: the values whole, or how they differ where that is shorter. Views what
-/// `change` views, and `change` itself.
+/// A change as it is logged: the values whole, or their difference if that is shorter. Views
+/// `change` and the bytes that it views.
 class ChangeEncoding {
  public:
-  /// REQUIRES: key at most kMaxNodeKeySize, values at most MaxInlineValue. `type`: kChange or
-  /// kCompensation, which is always whole.
+  /// REQUIRES: key at most kMaxNodeKeySize, values at most MaxInlineValue. `type`: kChange, or
+  /// kCompensation, which always holds the value whole.
   ChangeEncoding(LogRecordType type, const RecordChange& change);
   size_t size() const { return size_; }
   /// Fills size() bytes. `page_lsn`: see RecordChange.

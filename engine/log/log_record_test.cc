@@ -258,7 +258,7 @@ TEST_CASE("Allocations, frees, ends and drops come back from their records") {
   CHECK(drop.name == "name");
 }
 
-// What decodes must be safe to use; what does not must say so.
+// A record that decodes must be safe to use; other bytes must be refused.
 void DecodeHostile(const Bytes& bytes) {
   LogRecord record;
   const absl::Status decoded = DecodeLogRecord(bytes, &record);

@@ -1,7 +1,7 @@
-// The LSN of a page: of the newest log record applied to it.
+// The LSN of a page: that of the newest log record applied to it.
 //
-// Thread-safety: writing wants the page latched exclusively; reading without a latch may find any
-// value, as reading anything of a page does.
+// Thread-safety: writing requires the page's exclusive latch. Reading without a latch may return
+// any value, as for every field of a page.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,8 @@ absl::Status Recovery::Redo(BufferPool& pool) {
   redone_ = redo.applied();
   repaired_ = redo.repaired();
   if (LATCHKEY_CANARY("recovery-resets-log-before-flush")) log_.Truncate(log_.end());
-  // The log says that these are free; whether the store had heard of it the crash has decided.
+  // The log says that these pages are free. Whether the store knew this depends on the moment of
+  // the crash.
   uint64_t freed = 0;
   for (const PageId page : analysis_.FreePages()) {
     if (Raw(page) >= pool.store().page_id_limit() || !pool.store().IsAllocated(page)) continue;

@@ -1,16 +1,16 @@
-// Recovery: from what a crash left to a state that holds exactly the transactions that committed:
-// a prefix of the commit order with everything that was acknowledged.
+// Recovery: turns what a crash left into a state that holds exactly the committed transactions: a
+// prefix of the commit order that includes everything acknowledged.
 //
 //   Analyze    reads the log from the oldest record needed to its end, and so proves it readable
 //              before anything is written
 //   Redo       repeats history on the pages, from the last checkpoint on
-//   Undo       takes back the transactions without an end, finishes drops of trees, frees overflow
+//   Undo       rolls back the transactions without an end, finishes drops of trees, frees overflow
 //              chains whose readers are gone, purges ghosts
 //
-// A crash at any point of it leaves a database that recovers again. The caller takes a checkpoint
-// afterwards, with the same code as at run time.
+// A crash at any point of it leaves a database that recovers again. Afterwards the caller takes a
+// checkpoint with the same code as at run time.
 //
-// Thread-safety: one actor, while nobody else changes anything.
+// Thread-safety: one actor, while no other actor changes anything.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -35,18 +35,18 @@ namespace latchkey {
 
 class Recovery {
  public:
-  /// What the second half needs of the database, which by then has its catalogue.
+  /// The parts of the database that Undo needs. By then the catalogue is open.
   class Client {
    public:
     virtual ~Client() = default;
     virtual TreeImpl* FindTree(TreeId tree) = 0;
-    /// Ends the drop of a tree that the log began: what of its pages and chains is not freed yet,
-    /// and its entry in the catalogue.
+    /// Finishes a drop that the log began: frees the rest of the tree's pages and chains, and
+    /// removes its entry from the catalogue.
     virtual absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) = 0;
     virtual void PurgeGhost(TreeId tree, std::string_view key) = 0;
   };
 
-  /// `log_reach`: what PageStore::log_reach() said when it was opened.
+  /// `log_reach`: PageStore::log_reach() when the store was opened.
   Recovery(Log& log, const ClientRoot& root, Lsn log_reach, LogSink log_sink)
       : log_(log),
         root_(root),
@@ -54,12 +54,12 @@ class Recovery {
         log_sink_(std::move(log_sink)),
         analysis_(root.redo) {}
 
-  /// DataLoss: the log is damaged, or ends before what is known to have been in it.
+  /// DataLoss: the log is damaged, or ends before a point that it is known to have reached.
   absl::Status Analyze();
   /// Whether anything happened after the last checkpoint.
   bool is_needed() const { return analysis_.records() > checkpoint_records_; }
   const LogAnalysis& analysis() const { return analysis_; }
-  /// How much there was to read, redo and undo. REQUIRES: Undo.
+  /// Reports how much there was to read, redo and undo. REQUIRES: Undo.
   void Describe(Statistics::Recovery* to) const;
 
   /// REQUIRES: Analyze; the pool knows the log.

@@ -14,8 +14,8 @@
 namespace latchkey {
 namespace {
 
-// Of a batch: enough pages to keep any device busy, and a bounded part of a small cache, which has
-// to hold two.
+// Bounds of a batch: enough pages to keep any device busy, and a bounded part of a small cache,
+// which must hold two batches.
 constexpr size_t kMaxBatchPages = 8192, kMaxBatchBytes = 4 << 20;
 constexpr size_t kBatchesPerCache = 8;
 
@@ -28,8 +28,8 @@ absl::Status Misfit(Lsn lsn, PageId page, std::string_view what) {
                     Raw(lsn), Raw(page), what);
 }
 
-// What an actor may have been handed out at most before the record that names it is in the log: a
-// crash then takes such ids back, and leaves higher ones in the log.
+// Most pages that actors may have been handed before the record that names them is in the log. A
+// crash takes back such ids, and the log may then hold higher ones.
 constexpr uint64_t kMostUnloggedPages = 4 * uint64_t{Runtime::kMaxActors};
 
 // Whether a page holds the change logged at `lsn`.
@@ -42,8 +42,8 @@ bool IsValue(const NodeEditor& leaf, SlotPosition position) {
   return position.exact && leaf.flags(position.slot) == RecordFlags{0};
 }
 
-// Gives the record in the leaf what is logged of it. `value`: scratch. Empty: done, else what the
-// page is that cannot take the change.
+// Gives the leaf's record the logged state. `value`: scratch. Returns empty if done; else why the
+// page cannot take the change.
 std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::string* value) {
   const SlotPosition position = leaf.LowerBound(change.key);
   if (change.is_difference) {
@@ -181,6 +181,7 @@ absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* g
 }
 
 bool Redo::LacksChanges(const std::byte* page, const RecordChange& change) {
+  if (LATCHKEY_CANARY("redo-onto-what-lacks-changes")) return false;
   if (static_cast<uint32_t>(PageLsn(page)) != change.page_lsn) lacking_.insert(Raw(change.page));
   return lacking_.contains(Raw(change.page));
 }
@@ -215,7 +216,7 @@ absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
   if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
     return Misfit(lsn, change.page, "which is no leaf");
   }
-  // A whole value makes the record right whatever the page lacks: worth having of a damaged one.
+  // A whole value makes the record right whatever the page lacks, so a damaged database keeps it.
   if (LacksChanges(guard.data(), change) &&
       (misfits_ == Misfits::kRefuse || change.is_difference)) {
     return Misfit(lsn, change.page, "which lacks changes before that");

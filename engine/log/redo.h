@@ -1,17 +1,17 @@
-// Redo: repeats history. Every record from the last checkpoint on is applied to its page if the
-// page's LSN is smaller. Pages that the log frees later are left alone.
+// Redo: repeats history. Applies every record from the last checkpoint on to its page if the page's
+// LSN is smaller. Pages that the log frees later are left alone.
 //
-// A page that fails its proof waits for its next image in the log, which holds all that the records
-// in between tell: a write that a crash has torn, where the log has images of all pages before
-// their first change (EngineLogOptions::logs_images), or of a split. A page without one stays
-// damaged, and redo fails in the end.
+// A page that fails its proof waits for its next image in the log, which includes the changes
+// before it. Such an image exists for a torn write if the log has images of all pages before their
+// first change (EngineLogOptions::logs_images), and for a page that was split. A page without one
+// stays damaged, and redo fails in the end.
 //
-// A page id that no page can have, a page changed behind the end of the log, or one that lacks a
-// change from before the record that is to be applied (RecordChange::page_lsn), proves that the log
-// is damaged, or that the device has lost a write.
+// Redo finds the log damaged, or a write lost by the device, in three cases: a page id that no page
+// can have, a page changed behind the end of the log, and a page that lacks a change from before
+// the record to be applied (RecordChange::page_lsn).
 //
-// The records go through batches: while one is applied, the pages of the next are read with many
-// requests in flight.
+// The records go through batches: while one batch is applied, the pages of the next are read with
+// many requests in flight.
 //
 // Thread-safety: one actor.
 #pragma once
@@ -37,12 +37,12 @@ namespace latchkey {
 
 class Redo {
  public:
-  /// What to do with a change that its page cannot take: an error, or to leave it out, where pages
-  /// are known to be lost.
+  /// For a change that its page cannot take: return an error, or skip the change if pages are known
+  /// to be lost.
   enum class Misfits : uint8_t { kRefuse, kSkip };
 
-  /// `log_end`: where the log ended when it was opened. A page changed behind it proves that the
-  /// log has lost its end.
+  /// `log_end`: the end of the log when it was opened. A page changed behind it proves that the log
+  /// has lost its end.
   Redo(BufferPool& pool, const LogAnalysis& analysis, Lsn log_end,
        Misfits misfits = Misfits::kRefuse, LogSink log_sink = nullptr)
       : pool_(pool),
@@ -55,10 +55,10 @@ class Redo {
   /// Applies every record of `log` from `from` on. DataLoss: log and pages do not fit together.
   absl::Status Run(Log& log, Lsn from);
 
-  uint64_t applied() const { return applied_; }  ///< changes of pages that were missing
-  /// The records left out, with Misfits::kSkip; ascending.
+  uint64_t applied() const { return applied_; }  ///< changes that pages lacked
+  /// The records skipped with Misfits::kSkip, ascending.
   const std::vector<Lsn>& left_out() const { return left_out_; }
-  uint64_t repaired() const { return repaired_; }  ///< damaged pages made again from their images
+  uint64_t repaired() const { return repaired_; }  ///< damaged pages restored from their images
 
  private:
   struct Entry {
@@ -74,23 +74,23 @@ class Redo {
 
   absl::Status Collect(const LogRecordView& view);
   bool IsFull(const Batch& batch) const;
-  /// Has the pages of next_ read, and applies what they were read for before.
+  /// Starts to read the pages of next_, and applies the batch whose pages were read before.
   absl::Status Turn();
   absl::Status ApplyBatch(Batch& batch);
   absl::Status Apply(Lsn lsn, const LogRecord& record);
   absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
-  /// Whether the page is older than the change wants it.
+  /// Whether the page is older than the change expects.
   bool LacksChanges(const std::byte* page, const RecordChange& change);
   absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
-  /// As BufferPool::FixForRedo, for the record at `lsn`. DataLoss: no such page can have been
-  /// there, or it is newer than the log.
+  /// As BufferPool::FixForRedo, for the record at `lsn`. DataLoss: no such page can have existed,
+  /// or it is newer than the log.
   absl::Status Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* guard);
-  /// As Fix, of a page that its image at `lsn` replaces if it is damaged.
+  /// As Fix, for a page that the image at `lsn` replaces if it is damaged.
   absl::Status FixForImage(Lsn lsn, PageId page, ExclusiveGuard* guard);
-  /// OK, or with Misfits::kRefuse why the first page failed its proof that no image came for.
+  /// OK, or with Misfits::kRefuse the proof's error of the first damaged page without an image.
   absl::Status EndDamage();
   void Want(Lsn lsn, PageId page);
-  /// Those of the batch's pages that are to be read, in their order.
+  /// The pages of the batch that must be read, in order.
   std::vector<PageId> PagesToRead(const Batch& batch) const;
 
   BufferPool& pool_;
@@ -108,7 +108,7 @@ class Redo {
   std::vector<Lsn> left_out_;
   struct Damage {
     absl::Status proof;
-    std::vector<Lsn> left_out;  // changes, since an image is to come
+    std::vector<Lsn> left_out;  // changes skipped because an image follows
   };
   std::map<PageId, Damage> damaged_;
   uint64_t applied_ = 0, repaired_ = 0;

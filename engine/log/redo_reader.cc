@@ -9,7 +9,8 @@
 namespace latchkey {
 namespace {
 
-// What BufferPool::Prefetch keeps in flight at once; with so many actors enough for any device.
+// BufferPool::Prefetch keeps one portion in flight. With this many actors it is enough for any
+// device.
 constexpr size_t kPortion = 32, kActors = 4;
 
 }  // namespace
@@ -54,7 +55,7 @@ size_t RedoReader::Take(std::span<PageId> portion) {
 void RedoReader::Work() {
   std::array<PageId, kPortion> portion;
   while (const size_t count = Take(portion)) {
-    // Redo reads itself what was not read here.
+    // Redo itself reads the pages that were not read here.
     CatchOutOfMemory([&] {
       pool_.Prefetch(pool_.Here(), std::span(portion.data(), count));
       return absl::OkStatus();

@@ -1,7 +1,7 @@
 // RedoReader: reads the pages of redo's next batch while the last one is applied.
 //
-// Several actors take the pages in portions, so that the device always has requests in flight: each
-// waits for its own portion alone.
+// Several actors take the pages in portions. Each waits only for its own portion, so the device
+// always has requests in flight.
 //
 // Thread-safety: Begin, Await and the destructor from one actor.
 #pragma once
@@ -20,18 +20,18 @@ namespace latchkey {
 class RedoReader {
  public:
   explicit RedoReader(BufferPool& pool) : pool_(pool), runtime_(pool.runtime()), mutex_(runtime_) {}
-  /// Leaves unread what no actor has begun to read.
+  /// Skips the pages that no actor has begun to read.
   ~RedoReader();
 
-  /// Has `pages` read, those in front first. Its actors are made by the first call. A hint, as
-  /// BufferPool::Prefetch is. REQUIRES: nothing is being read, or Await was called.
+  /// Starts to read `pages`, the front ones first. The first call creates the actors. A hint, like
+  /// BufferPool::Prefetch. REQUIRES: nothing is being read, or Await was called.
   void Begin(std::vector<PageId> pages);
-  /// Waits until all of them are read, or could not be.
+  /// Waits until every page was read or could not be.
   void Await();
 
  private:
   void Work();
-  /// The next pages to read, copied to the front of `portion`; waits for some. 0: there will be
+  /// Copies the next pages to read to the front of `portion`, and waits for some. 0 = there will be
   /// none.
   size_t Take(std::span<PageId> portion);
 

@@ -1,4 +1,4 @@
-// What redo refuses: logs that the pages prove to be damaged.
+// Logs that redo refuses: the pages prove them to be damaged.
 #include "engine/log/redo.h"
 
 #include <catch2/catch.hpp>
@@ -88,6 +88,29 @@ TEST_CASE(
   const std::string message(refused.message());
   CHECK(message.find("ends at " + std::to_string(Raw(lost_from))) != std::string::npos);
   CHECK(message.find("salvage") != std::string::npos);
+}
+
+TEST_CASE("A change is refused on a page that lacks the change before it") {
+  LoggedTrees db;
+  TreeImpl& tree = db.NewTree();
+  TransactionImpl txn(db.context);
+  const auto put = [&](const std::string& key) {
+    REQUIRE(txn.Begin().ok());
+    REQUIRE(txn.Put(tree, key, "value").ok());
+    REQUIRE(txn.Commit().ok());
+  };
+  put("first");
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  put("not written, and before what is redone");
+  const Lsn from = db.log.next();
+  put("redone");
+  REQUIRE(db.engine_log->FlushAll().ok());
+  const std::unique_ptr<BufferPool> pool = MakeTestPool(db.store, 256);
+  LogAnalysis analysis(from);
+  Analyze(db.log, analysis);
+  const absl::Status refused = Redo(*pool, analysis, db.log.next()).Run(db.log, from);
+  CHECK(absl::IsDataLoss(refused));
+  CHECK(std::string(refused.message()).find("lacks changes before") != std::string::npos);
 }
 
 // Trees of which a checkpoint has written everything; what follows is logged with images.

@@ -21,16 +21,10 @@ RecordFlags FlagsOf(RecordState state) {
   }
 }
 
-bool HasRoom(const LatchedNodeView& leaf, SlotPosition position, std::string_view key,
-             size_t size) {
-  if (!position.exact) return leaf.HasRoomFor(key, size);
-  return leaf.value_size(position.slot) + leaf.FreeBytes() >= size;
-}
-
 }  // namespace
 
 void UndoneChanges::AddCompensation(Lsn lsn, const RecordChange& compensation) {
-  if (Contain(lsn, compensation)) return;  // undone itself
+  if (Contain(lsn, compensation)) return;  // itself undone
   from_[{Raw(compensation.tree), std::string(compensation.key)}] = compensation.undone_from;
 }
 
@@ -52,7 +46,7 @@ absl::Status UndoPass::Run() {
     std::pop_heap(losers.begin(), losers.end(), older);
     Loser& newest = losers.back();
     if (newest.next == Lsn{0}) {
-      LATCHKEY_RETURN_IF_ERROR(log_.ReserveUndo(*newest.txn));  // for the end
+      LATCHKEY_RETURN_IF_ERROR(log_.ReserveUndo(*newest.txn));  // for the end record
       log_.LogEnd(*newest.txn);
       losers.pop_back();
       continue;
@@ -121,7 +115,7 @@ absl::Status UndoPass::UndoChange(Loser& loser, Lsn lsn) {
     const SlotPosition position = view.LowerBound(change.key);
     LATCHKEY_RETURN_IF_ERROR(StateBefore(lsn, view, position));
     if (change.before != RecordState::kAbsent &&
-        !HasRoom(view, position, change.key, value_.size())) {
+        !view.HasRoomFor(position, change.key, value_.size())) {
       guard.Unfix();
       LATCHKEY_RETURN_IF_ERROR(tree->btree.Split(
           actor, {.key = change.key, .value_size = value_.size()}, /*must_not_fail=*/true));
@@ -156,7 +150,7 @@ absl::Status UndoPass::UndoAllocation(Loser& loser, Lsn lsn) {
     return analysis_.IsFreedAfter(page, lsn) || !pool_.store().IsAllocated(page);
   });
   if (record_.pages.empty()) return absl::OkStatus();
-  LogSpace space;  // until the pages are on their way
+  LogSpace space;  // held until the pages are freed
   LATCHKEY_RETURN_IF_ERROR(log_.Reserve(record_.pages.size(), /*must_not_fail=*/true, &space));
   log_.LogFree(loser.txn.get(), space, kInvalidPageId, record_.pages);
   for (const PageId page : record_.pages) {

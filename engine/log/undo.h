@@ -1,12 +1,12 @@
-// Undo: takes back what transactions without an end have logged, newest first, through the trees,
-// because the records may have moved to other pages since. Every step logs a compensation record;
-// the end of a transaction's undo is its kEnd.
+// Undo: rolls back the changes of transactions without an end, newest first. It works through the
+// trees, because the records may have moved to other pages since. Every step logs a compensation
+// record; a kEnd ends a transaction's undo.
 //
-// No change is taken back twice, since what is logged may be only the difference between two
-// values: a compensation, of a rollback at run time or of an undo that was cut short, tells from
-// where on the changes of its record are undone (UndoneChanges).
+// Each change is undone only once, since the log may hold only the difference of two values: a
+// compensation, of a rollback at run time or of an undo that was cut short, says from which LSN on
+// the changes of its record are undone (UndoneChanges).
 //
-// Thread-safety: one actor, while nobody else changes anything.
+// Thread-safety: one actor, while no other actor changes anything.
 #pragma once
 
 #include <absl/status/status.h>
@@ -27,7 +27,8 @@
 
 namespace latchkey {
 
-/// Of one transaction, read from its newest record to its oldest: which changes are undone already.
+/// The changes of one transaction that are already undone, read from its newest record to its
+/// oldest.
 class UndoneChanges {
  public:
   void AddCompensation(Lsn lsn, const RecordChange& compensation);
@@ -35,13 +36,13 @@ class UndoneChanges {
   bool Contain(Lsn lsn, const RecordChange& change) const;
 
  private:
-  // Undone at and above this LSN.
+  // Changes at and above this LSN are undone.
   std::map<std::pair<uint32_t, std::string>, Lsn> from_;
 };
 
 class UndoPass {
  public:
-  /// `find_tree` tells the tree of an id; nullptr: it is gone, and its changes with it.
+  /// `find_tree` returns the tree of an id; nullptr = it is gone, and its changes with it.
   UndoPass(BufferPool& pool, EngineLog& log, const LogAnalysis& analysis,
            std::function<TreeImpl*(TreeId)> find_tree)
       : pool_(pool), log_(log), analysis_(analysis), find_tree_(std::move(find_tree)) {}
@@ -52,7 +53,7 @@ class UndoPass {
  private:
   struct Loser {
     std::unique_ptr<LogTxn> txn;
-    Lsn next{0};  // to be undone; 0: nothing is left
+    Lsn next{0};  // next record to undo; 0 = nothing is left
     UndoneChanges undone;
   };
 
@@ -68,7 +69,7 @@ class UndoPass {
   const std::function<TreeImpl*(TreeId)> find_tree_;
   std::vector<std::byte> bytes_;
   LogRecord record_;   // views into bytes_
-  std::string value_;  // of the record, before the change that is being undone
+  std::string value_;  // the record's value before the change that is being undone
   uint64_t undone_ = 0;
 };
 

@@ -122,8 +122,8 @@ void WriteAndRollBackInPart(TransactionImpl& txn, TreeImpl& tree, Rng& rng) {
   }
 }
 
-// What is logged of a change is the difference between two values: to undo it twice, or in another
-// order, would make a value that never was.
+// The log holds the difference of two values. To undo a change twice, or in another order, would
+// make a value that never existed.
 TEST_CASE(
     "Whatever record a crash comes behind, also in undo, an unfinished transaction is undone") {
   const uint64_t seed = GENERATE(range(uint64_t{1}, uint64_t{13}));

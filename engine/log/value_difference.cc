@@ -25,7 +25,7 @@ struct Prefix {
   uint16_t first = 0, second = 0;
 };
 
-// Takes the prefix of a run off `rest`. REQUIRES: it is there.
+// Takes the prefix of a run off `rest`. REQUIRES: `rest` holds one.
 Prefix TakePrefix(std::string_view* rest) {
   const Prefix prefix{Load<uint16_t>(*rest, 0), Load<uint16_t>(*rest, sizeof(uint16_t))};
   rest->remove_prefix(kPrefix);
@@ -55,7 +55,7 @@ bool AreRunsSound(std::string_view runs, size_t size) {
   return covered <= size;
 }
 
-// The middles, behind the prefix that tells what is equal around them.
+// The middles of both values, and the lengths of the equal bytes around them.
 struct Middles {
   size_t front = 0, back = 0;
   std::string_view now, before;
@@ -67,7 +67,7 @@ Middles MiddlesOf(const DifferenceView& difference) {
   return {equal.first, equal.second, rest.substr(0, now), rest.substr(now)};
 }
 
-// Turns a value of `size` bytes, which has the middle `from`, into the other one.
+// Turns a value of `size` bytes with the middle `from` into the other value.
 bool Apply(const DifferenceView& difference, size_t size, std::string_view Middles::*from,
            std::string_view Middles::*to, std::string* value) {
   if (value->size() != size) return false;
@@ -100,8 +100,8 @@ ValueDifference::ValueDifference(std::string_view before, std::string_view now)
   }
 }
 
-// Whole words are compared: a run ends where one is equal, and then begins and ends with bytes that
-// differ. What the last run that there is room for leaves over belongs to it.
+// Compares whole words. A run ends at an equal word, and begins and ends with bytes that differ. If
+// the room for runs is used up, the last run takes the rest.
 void ValueDifference::FindRuns() {
   const size_t size = now_.size();
   const size_t words_end = size - size % kWord;

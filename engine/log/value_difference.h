@@ -1,5 +1,5 @@
-// What two values of a record differ in: few bytes, for a row of which a transaction changes a few
-// fields. Leads from either to the other, so that one serves redo and undo.
+// The difference of two values of a record: few bytes if a transaction changes a few fields of a
+// row. It leads from either value to the other, so one difference serves redo and undo.
 //
 //   values of one size     runs * {equal bytes before it (2), bytes that differ (2), their XOR}
 //   others                 equal bytes at the front (2) and at the back (2), the middle of `now`,
@@ -47,8 +47,8 @@ struct DifferenceView {
 };
 /// Whether the bytes, which may be any, are a difference between values of these sizes.
 bool IsSound(const DifferenceView& difference);
-/// Turns the value before into the value now. False, with `value` as it was, if it has not the
-/// size that the value before has. REQUIRES: IsSound.
+/// Turns the value before into the value now. False, with `value` unchanged, if its size is not
+/// that of the value before. REQUIRES: IsSound.
 [[nodiscard]] bool ApplyForward(const DifferenceView& difference, std::string* value);
 /// Turns the value now into the value before. As ApplyForward.
 [[nodiscard]] bool ApplyBackward(const DifferenceView& difference, std::string* value);

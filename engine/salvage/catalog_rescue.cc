@@ -21,7 +21,7 @@ PageId PageIdAt(const void* bytes) {
   return PageId{id};
 }
 
-/// The catalogue below `root`, if all it holds may be entries of one.
+/// The catalogue below `root`, if all its records may be entries of one.
 absl::StatusOr<std::optional<FoundCatalog>> ReadCatalog(TreeRescue& rescue, PageId root) {
   FoundCatalog catalog{.trees = {}, .root = root, .complete = false};
   RescuedTree tree;
@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<FoundCatalog>> ReadCatalog(TreeRescue& rescue, Page
   return catalog;
 }
 
-/// How many trees of the catalogue begin at a page that is there and no other page's child.
+/// Number of the catalogue's trees whose root is present and no other page's child.
 size_t CountRoots(const PageSurvey& survey, const std::vector<bool>& children,
                   const FoundCatalog& catalog) {
   return std::count_if(catalog.trees.begin(), catalog.trees.end(), [&](const FoundTree& tree) {
@@ -67,7 +67,7 @@ absl::StatusOr<std::optional<PageId>> SearchRoot(const PageSurvey& survey,
     LATCHKEY_ASSIGN_OR_RETURN(const auto catalog, ReadCatalog(attempt, page.id));
     if (!catalog) continue;
     const size_t roots = CountRoots(survey, children, *catalog);
-    // A catalogue has lost roots at worst: most of what it names is there.
+    // A real catalogue may have lost roots, but most of the roots that it names are present.
     if (roots * 2 <= catalog->trees.size() || roots <= most) continue;
     most = roots;
     best = page.id;

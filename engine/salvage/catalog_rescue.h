@@ -1,4 +1,4 @@
-// Which trees a damaged database had: its catalogue, found by the superblock or by its looks.
+// The catalogue of a damaged database, found by the superblock or by its looks.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -22,11 +22,11 @@ struct FoundTree {
 struct FoundCatalog {
   std::vector<FoundTree> trees;  ///< by name
   PageId root = kInvalidPageId;
-  bool complete = false;  ///< no page of it is lost
+  bool complete = false;  ///< true = no page of it is lost
 };
 
-/// nullopt when there is none that could be it. `children` is FindChildren(survey). The pages of
-/// the catalogue count as used by `rescue` afterwards.
+/// nullopt = no page can be a catalogue. `children` is FindChildren(survey). Afterwards the
+/// catalogue's pages count as used by `rescue`.
 absl::StatusOr<std::optional<FoundCatalog>> FindCatalog(const PageSurvey& survey,
                                                         const std::optional<Superblock>& superblock,
                                                         const std::vector<bool>& children,

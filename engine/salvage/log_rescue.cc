@@ -21,9 +21,8 @@ namespace {
 constexpr uint32_t kFrames = 4096;
 
 absl::StatusOr<std::unique_ptr<BufferPool>> NewPool(PageStore& store) {
-  LATCHKEY_ASSIGN_OR_RETURN(auto policy, MakeFixPolicy(ThreadRuntime(), "clock", "global", kFrames,
-                                                       kFrames, /*seed=*/42));
-  return BufferPool::Create(ThreadRuntime(), store, std::move(policy), kFrames, kFrames);
+  return BufferPool::Create(ThreadRuntime(), store, MakePlainFixPolicy(ThreadRuntime(), kFrames),
+                            kFrames, kFrames);
 }
 
 absl::Status Analyse(Log& log, const ClientRoot& root, LogAnalysis* analysis) {
@@ -37,7 +36,7 @@ absl::Status Analyse(Log& log, const ClientRoot& root, LogAnalysis* analysis) {
 }
 
 /// Walks the changes of one transaction backwards, as undo does, and keeps those that can be taken
-/// back: not a difference that the pages do not hold.
+/// back. It leaves out differences that the pages do not hold.
 class Unfinished {
  public:
   /// `left_out`: changes that the pages do not hold; ascending.
@@ -104,7 +103,7 @@ absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& 
     rescued.unfinished = unfinished.Take();
   }
   for (auto& [id, bytes] : store.TakeWritten()) {
-    // A page that is lost came zeroed, and took none of its changes.
+    // A lost page was created zeroed and has taken no change.
     const bool is_page = bytes[offsetof(PageHeader, page_type)] != std::byte{0};
     if (is_page) survey.Put(id, std::move(bytes));
   }

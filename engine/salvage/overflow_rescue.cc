@@ -31,7 +31,8 @@ absl::Status LoadOverflowPage(const PageSurvey& survey, PageId id, AlignedBuffer
   return survey.Load(*page, buffer);
 }
 
-/// Appends what the list page in `list` holds or lists, up to `size` bytes of the value in all.
+/// Appends the bytes that the list page in `list` holds or lists, up to `size` bytes of the value
+/// in all.
 absl::Status AppendList(const PageSurvey& survey, PageId id, const AlignedBuffer& list,
                         uint64_t size, std::string* value) {
   const auto count = FieldAt<uint32_t>(list, kPageCount);
@@ -71,7 +72,7 @@ absl::StatusOr<std::string> RescueOverflowValue(const PageSurvey& survey,
     const size_t before = value.size();
     LATCHKEY_RETURN_IF_ERROR(AppendList(survey, page, list, size, &value));
     const PageId next{FieldAt<uint64_t>(list, kNext)};
-    // A page that adds nothing and has a successor could go on for ever.
+    // A page that adds nothing and has a successor could lead into an endless loop.
     if (next != kInvalidPageId && value.size() == before) return Lost(page);
     if (next == kInvalidPageId || value.size() >= size) break;
     page = next;

@@ -11,9 +11,9 @@
 
 namespace latchkey {
 
-/// The value that `reference` stands for. DataLoss when a page of the chain is lost or is none of
-/// a chain. The pages of a chain do not name their owner: one that was freed and used again by
-/// another chain of the same shape is not noticed.
+/// The value that `reference` refers to. DataLoss: a page of the chain is lost or is no page of a
+/// chain. Pages of a chain do not name their owner, so a page that was freed and reused by another
+/// chain of the same shape is not noticed.
 absl::StatusOr<std::string> RescueOverflowValue(const PageSurvey& survey,
                                                 std::string_view reference);
 

@@ -58,7 +58,8 @@ void AddWords(std::span<const std::byte> bytes, std::vector<uint64_t>* ids) {
   }
 }
 
-/// Whatever may be the database id: words of the places of superblocks, damaged or not, and hints.
+/// All candidates for the database id: words of the superblock places, damaged or not, and the
+/// hints.
 std::vector<uint64_t> CandidateIds(BlockDevice& device, std::span<const std::byte> hints) {
   std::vector<uint64_t> ids;
   AlignedBuffer block(kSuperblockSize);
@@ -75,7 +76,7 @@ std::vector<uint64_t> CandidateIds(BlockDevice& device, std::span<const std::byt
   return ids;
 }
 
-/// The id and size of page that prove the most samples.
+/// The id and page size that prove the most samples.
 std::optional<PageProof> TryIds(BlockDevice& device, std::span<const uint64_t> ids) {
   std::optional<PageProof> best;
   size_t most = 0;
@@ -100,7 +101,7 @@ bool IsSoundLeaf(std::span<const std::byte> page, uint32_t page_size) {
   return node.Check({.lower = first, .upper = last}).ok();
 }
 
-/// The size of page at which the most samples are leaves without a fault.
+/// The page size at which the most samples are leaves without a fault.
 std::optional<PageProof> JudgeByLooks(BlockDevice& device) {
   std::optional<PageProof> best;
   size_t most = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 
-/// Write sequences wrap: the newer one is ahead by less than half a round.
+/// Write sequences wrap. The newer one is ahead by less than half a round.
 bool IsNewer(uint32_t a, uint32_t b) {
   constexpr uint32_t kRound = uint32_t{1} << PageWord::kSequenceBits;
   return a != b && ((a - b) & (kRound - 1)) < kRound / 2;
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<PageSurvey>> PageSurvey::Read(
     survey->ReadChunk(chunk, offset, std::min(kChunkBytes, end - offset));
     LATCHKEY_RETURN_IF_ERROR(progress(offset, end));
   }
-  // The newest copy of a page whose write in place was torn is the one written ahead of it.
+  // If an in-place write of a page was torn, its newest copy is the one in a doublewrite area.
   for (const int area : {0, 1}) {
     const uint64_t length = uint64_t{DoublewriteCapacity(proof.page_size)} * proof.page_size;
     survey->ReadChunk(chunk, DoublewriteOffset(area), length);

@@ -1,5 +1,5 @@
-// Every page that a damaged data file still proves, found by reading all of it. Of several copies
-// of a page (an appending layout leaves old ones behind) the newest counts.
+// Every page that a damaged data file still proves, found by reading the whole file. If a page has
+// several copies (an appending layout leaves old ones behind), the newest counts.
 //
 // Thread-safety: not thread-safe.
 #pragma once
@@ -31,15 +31,15 @@ struct SurveyedPage {
   uint32_t sequence = 0;
   PageType type = PageType::kNone;
   uint8_t level = 0;      ///< tree pages: 0 = leaf
-  bool outdated = false;  ///< a newer copy was there and is damaged
+  bool outdated = false;  ///< a newer copy existed and is damaged
 };
 
 struct SurveyCounts {
-  uint64_t places = 0;      ///< where a page may be
-  uint64_t proven = 0;      ///< of them, hold a page that proves itself
-  uint64_t old_copies = 0;  ///< of them, superseded by another
-  uint64_t damaged = 0;     ///< hold something like a page that does not
-  uint64_t unreadable = 0;  ///< the device gave an error
+  uint64_t places = 0;      ///< places where a page may be
+  uint64_t proven = 0;      ///< places with a page that proves itself
+  uint64_t old_copies = 0;  ///< part of `proven` that a newer copy supersedes
+  uint64_t damaged = 0;     ///< places with page-like bytes that fail their proof
+  uint64_t unreadable = 0;  ///< places where the device returned an error
 };
 
 class PageSurvey {
@@ -53,12 +53,12 @@ class PageSurvey {
   const SurveyCounts& counts() const { return counts_; }
   /// Ascending by id.
   std::span<const SurveyedPage> pages() const { return pages_; }
-  /// nullptr when no copy of the page was found.
+  /// nullptr = no copy of the page was found.
   const SurveyedPage* Find(PageId id) const;
-  /// The bytes of a page found, valid until the next Load into the same buffer. DataLoss when it
-  /// cannot be read again.
+  /// The bytes of a found page, valid until the next Load into the same buffer. DataLoss: it cannot
+  /// be read again.
   absl::Status Load(const SurveyedPage& page, AlignedBuffer* buffer) const;
-  /// Another content of a page than the device has, or a page that it does not have.
+  /// Sets the content of a page that the device lacks or holds with other content.
   void Put(PageId id, std::vector<std::byte> bytes);
   BlockDevice& device() const { return device_; }
 
@@ -67,14 +67,14 @@ class PageSurvey {
 
   void Look(std::span<const std::byte> page, uint64_t offset);
   void ReadChunk(AlignedBuffer& chunk, uint64_t offset, uint64_t length);
-  /// Keeps the newest copy of each page, and marks those that damage made outdated.
+  /// Keeps the newest copy of each page, and marks pages whose newest copy is damaged as outdated.
   void Settle();
 
   BlockDevice& device_;
   const PageProof proof_;
   SurveyCounts counts_;
   std::vector<SurveyedPage> pages_;
-  std::vector<SurveyedPage> damaged_;  // what their headers claim
+  std::vector<SurveyedPage> damaged_;  // as their headers claim
   std::map<PageId, std::vector<std::byte>> put_;
 };
 

@@ -27,7 +27,7 @@ constexpr const char* kOtherFiles[] = {kLogFile, "map.lk"};
 constexpr size_t kHintBytes = size_t{64} << 10;
 constexpr char kLostAndFound[] = "lost+found/";
 
-/// The beginnings of the other files: the database id stands somewhere in them.
+/// The beginnings of the other files. One of them holds the database id.
 std::vector<std::byte> ReadHints(const std::filesystem::path& directory) {
   std::vector<std::byte> hints;
   for (const char* name : kOtherFiles) {
@@ -45,10 +45,10 @@ absl::Status CheckStop(const SalvageOptions& options) {
   return stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
-/// What is known of one tree while it is saved.
+/// The state of one tree while it is saved.
 struct TreeState {
   std::string name;
-  TreeId id{0};  ///< 0: without a catalogue
+  TreeId id{0};  ///< 0 = there is no catalogue
   RescuedTree found;
   uint64_t adopted = 0;
 };
@@ -65,12 +65,12 @@ class Salvager {
   absl::Status SaveNamed(const FoundCatalog& catalog);
   absl::Status SaveRootless(const std::vector<bool>& children);
   absl::Status SaveTree(std::string name, PageId root, TreeId id = TreeId{0});
-  /// Makes records again what they were before transactions that had not ended.
+  /// Restores records to their state before unfinished transactions.
   absl::Status TakeBack(const std::vector<UnfinishedRecord>& unfinished);
   absl::Status TakeBackOne(const UnfinishedRecord& record, TreeState& tree);
-  /// Leaves that no walk came to, by the tree whose gap they fill.
+  /// Adds the leaves that no walk reached to the trees whose gaps they fill.
   absl::Status AdoptLeaves();
-  /// The tree that the leaf goes to; nullopt = none, kNoTree = several.
+  /// The tree that gets the leaf; nullopt = none, kNoTree = several.
   std::optional<size_t> OwnerOf(const std::string& first, const std::string& last) const;
   absl::Status Adopt(const SurveyedPage& leaf, std::optional<size_t> owner);
   std::vector<const SurveyedPage*> UnusedLeaves() const;
@@ -109,7 +109,7 @@ absl::Status Salvager::SaveNamed(const FoundCatalog& catalog) {
   return AdoptLeaves();
 }
 
-/// Without a catalogue each page without a parent is the root of a tree without a name.
+/// Without a catalogue each page without a parent is the root of an unnamed tree.
 absl::Status Salvager::SaveRootless(const std::vector<bool>& children) {
   for (size_t i = 0; i < survey_.pages().size(); ++i) {
     const SurveyedPage& page = survey_.pages()[i];
@@ -128,7 +128,7 @@ std::optional<size_t> Salvager::OwnerOf(const std::string& first, const std::str
   std::optional<size_t> owner;
   for (size_t i = 0; i < named_trees_; ++i) {
     for (const Gap& gap : trees_[i].found.gaps) {
-      // A lost leaf leaves nothing behind but older copies of other pages.
+      // A lost leaf leaves only older copies of other pages behind.
       if (gap.level == 0u) continue;
       if (gap.range.has_lower && first < gap.range.lower) continue;
       if (gap.range.has_upper && last >= gap.range.upper) continue;
@@ -145,7 +145,7 @@ std::vector<const SurveyedPage*> Salvager::UnusedLeaves() const {
     const SurveyedPage& page = survey_.pages()[i];
     if (page.type == PageType::kTreeLeaf && !rescue_.used(i)) leaves.push_back(&page);
   }
-  // The newest first: of two that hold the same key, the first one counts.
+  // Newest first: if two leaves hold the same key, the first one counts.
   std::stable_sort(leaves.begin(), leaves.end(), [](const auto* a, const auto* b) {
     return std::pair(a->lsn, Raw(a->last_writer)) > std::pair(b->lsn, Raw(b->last_writer));
   });
@@ -244,7 +244,7 @@ absl::Status Salvager::Run(const std::optional<Superblock>& superblock,
   return absl::OkStatus();
 }
 
-/// Replays the log if there is one that can be read; the report says what became of it.
+/// Replays the log if there is a readable one. The report gets the outcome.
 std::vector<UnfinishedRecord> ReplayLog(const std::filesystem::path& directory,
                                         const std::optional<Superblock>& superblock,
                                         PageSurvey& survey, SalvageReport* report) {

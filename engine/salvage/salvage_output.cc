@@ -6,7 +6,7 @@ namespace latchkey {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
-constexpr size_t kRecordOverhead = 64;  // so that a batch of tiny records stays small as well
+constexpr size_t kRecordOverhead = 64;  // keeps a batch of tiny records small, too
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The new database of a salvage, filled by batches.
+// The new database of a salvage, filled in batches.
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,16 +18,16 @@ class SalvageOutput {
  public:
   explicit SalvageOutput(Database& db) : db_(db) {}
 
-  /// Records go to this tree from now on.
+  /// Directs the following records to this tree.
   absl::Status Begin(const std::string& name);
   absl::Status Put(std::string_view key, std::string_view value);
-  /// Whether or not it is there.
+  /// Removes the key if it is there.
   absl::Status Remove(std::string_view key);
-  /// Whether the key is there; then `value` is its value.
+  /// Returns whether the key is there. If it is, `value` gets its value.
   absl::StatusOr<bool> Get(std::string_view key, std::string* value);
-  /// Unless the key is there already. True when it was put.
+  /// Adds the record unless the key is there already. Returns whether it did.
   absl::StatusOr<bool> Add(std::string_view key, std::string_view value);
-  /// Commits what is open.
+  /// Commits the open batch.
   absl::Status Flush();
 
  private:

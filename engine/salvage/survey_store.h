@@ -1,5 +1,5 @@
 // The surveyed pages of a damaged database as a PageStore, so that its log can be redone over them.
-// What redo writes stays in memory and goes on top of the survey.
+// Redo's writes stay in memory, on top of the survey.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,13 +15,13 @@
 
 namespace latchkey {
 
-/// Pages cannot be allocated or freed, only adopted: redo does nothing else. Not thread-safe.
+/// Pages can be adopted, but not allocated or freed: redo needs no more. Not thread-safe.
 class SurveyStore final : public PageStore {
  public:
   explicit SurveyStore(const PageSurvey& survey);
 
   using Pages = std::map<PageId, std::vector<std::byte>>;
-  /// What was written: every page that differs from the survey.
+  /// The written pages: those that differ from the survey.
   Pages TakeWritten() { return std::move(written_); }
 
   uint32_t page_size() const override { return survey_.page_size(); }

@@ -16,7 +16,7 @@ bool InRange(std::string_view key, const OwnedFences& fences) {
   return (!fences.has_lower || key >= fences.lower) && (!fences.has_upper || key < fences.upper);
 }
 
-/// The part of `fences` between two separators of a page; nothing where the page is older than its
+/// The part of `fences` between two separators of a page; nullopt where the page is older than its
 /// parent and reaches beyond it.
 std::optional<OwnedFences> Part(const OwnedFences& fences, const std::string* from,
                                 const std::string* to) {

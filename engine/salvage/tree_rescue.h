@@ -1,8 +1,8 @@
-// The records of a tree out of surveyed pages: a walk from its root that goes around what is lost.
+// The records of a tree from surveyed pages: a walk from its root around lost pages.
 //
-// Where a child is lost, or is no longer what its parent took it for, the walk notes a *gap*: the
-// range of keys that stays empty. Pages hold no mark of their tree, so leaves below a lost inner
-// page can only be told by their keys: see salvage.cc.
+// If a child is lost, or has another place in the tree by now, the walk notes a *gap*: the key
+// range that stays empty. Pages hold no mark of their tree, so only keys tell where leaves below a
+// lost inner page belong: see salvage.cc.
 //
 // Thread-safety: not thread-safe.
 #pragma once
@@ -22,17 +22,17 @@
 
 namespace latchkey {
 
-/// Where a tree's structure breaks off.
+/// A place where a tree's structure breaks off.
 struct Gap {
   OwnedFences range;
-  PageId page = kInvalidPageId;   ///< that is lost
-  std::optional<uint32_t> level;  ///< nullopt: it was the root
+  PageId page = kInvalidPageId;   ///< the lost page
+  std::optional<uint32_t> level;  ///< nullopt = it was the root
 };
 
 struct RescuedTree {
   uint64_t records = 0;
-  uint64_t lost_values = 0;     ///< records whose overflow chain is lost: left out
-  uint64_t outdated_pages = 0;  ///< read from an older copy, since the newest is damaged
+  uint64_t lost_values = 0;     ///< records left out because their overflow chain is lost
+  uint64_t outdated_pages = 0;  ///< pages read from an older copy because the newest is damaged
   std::vector<Gap> gaps;
 };
 
@@ -43,12 +43,12 @@ class TreeRescue {
  public:
   explicit TreeRescue(const PageSurvey& survey) : survey_(survey), used_(survey.pages().size()) {}
 
-  /// Tells `sink` every record that is reachable from `root`, in key order, and adds to *tree.
+  /// Calls `sink` for every record reachable from `root`, in key order, and adds to *tree.
   absl::Status Walk(PageId root, RescuedTree* tree, RecordSink sink);
   /// The same for one leaf that no walk has used.
   absl::Status TakeLeaf(const SurveyedPage& leaf, RescuedTree* tree, RecordSink sink);
 
-  /// Whether a walk has come to the page. `index`: within survey.pages().
+  /// Whether a walk has reached the page. `index`: within survey.pages().
   bool used(size_t index) const { return used_[index]; }
 
  private:
@@ -56,7 +56,7 @@ class TreeRescue {
                         RescuedTree* tree, RecordSink sink);
   absl::Status WalkChildren(const LatchedNodeView& node, const OwnedFences& fences,
                             RescuedTree* tree, RecordSink sink);
-  /// Whether any record, deleted ones included, lies in `fences`.
+  /// Returns whether any record, deleted ones included, lies in `fences`.
   absl::StatusOr<bool> EmitLeaf(const LatchedNodeView& leaf, const OwnedFences& fences,
                                 RescuedTree* tree, RecordSink sink);
 
@@ -64,10 +64,10 @@ class TreeRescue {
   std::vector<bool> used_;
 };
 
-/// Which pages some surveyed inner page names as its child; index: within survey.pages().
+/// The pages that a surveyed inner page names as its child. Index: within survey.pages().
 absl::StatusOr<std::vector<bool>> FindChildren(const PageSurvey& survey);
 
-/// First and last key of a leaf; nullopt when it is empty.
+/// First and last key of a leaf; nullopt = it is empty.
 absl::StatusOr<std::optional<std::pair<std::string, std::string>>> KeySpan(
     const PageSurvey& survey, const SurveyedPage& leaf);
 

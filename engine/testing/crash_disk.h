@@ -1,5 +1,5 @@
-// Devices that keep apart what was written and what was synced, so that a test can cut the power:
-// the pieces written since the last sync survive as a seeded choice says.
+// Devices that know which writes were synced, so that a test can cut the power. A seeded choice
+// decides which pieces written since the last sync survive.
 #pragma once
 
 #include <algorithm>
@@ -19,33 +19,33 @@
 
 namespace latchkey {
 
-/// What of the unsynced writes is on the medium after the power went.
+/// How much of the unsynced writes is on the medium after a loss of power.
 enum class CrashDamage : uint8_t { kKeepAll, kKeepNone, kSomeWrites, kSomeSectors, kGarbageSector };
 inline constexpr std::array kAllCrashDamage = {CrashDamage::kKeepAll, CrashDamage::kKeepNone,
                                                CrashDamage::kSomeWrites, CrashDamage::kSomeSectors,
                                                CrashDamage::kGarbageSector};
 
-/// Content of every device of a group, in the order in which they were made.
+/// The content of every device of a group, in the order of their creation.
 using CrashImages = std::vector<std::vector<std::byte>>;
 
-/// Several devices that lose their power in the same instant: at the `crash_at`-th write or sync of
-/// all of them together. Afterwards every call fails with Unavailable. Thread-safe; devices must be
-/// gone before the group.
+/// Several devices that lose their power in the same instant: at the `crash_at`-th write or sync,
+/// counted over all of them. Afterwards every call fails with Unavailable. Thread-safe. The devices
+/// must be destroyed before the group.
 class CrashGroup {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
   explicit CrashGroup(Runtime& runtime) : runtime_(runtime), mutex_(runtime) {}
 
-  /// A device that begins with `content`.
+  /// A device with `content`.
   std::unique_ptr<BlockDevice> NewDevice(std::vector<std::byte> content = {});
 
-  /// Writes and syncs until the power goes, from now on; kNever: it stays.
+  /// Cuts the power after this many writes and syncs from now on; kNever = not at all.
   void CrashAfter(uint64_t events) {
     MutexLock lock(mutex_);
     events_left_ = events;
   }
-  /// The power goes now, if it has not yet.
+  /// Cuts the power now, if it is still on.
   void Crash() {
     MutexLock lock(mutex_);
     dead_ = true;
@@ -58,7 +58,8 @@ class CrashGroup {
     MutexLock lock(mutex_);
     return events_;
   }
-  /// What a machine that starts again finds. REQUIRES: crashed(), or nobody writes.
+  /// The content that a restarted machine finds. REQUIRES: crashed(), or no device is being
+  /// written.
   CrashImages Images(CrashDamage damage, Rng& rng) const {
     MutexLock lock(mutex_);
     CrashImages images;
@@ -221,8 +222,8 @@ inline std::unique_ptr<BlockDevice> CrashGroup::NewDevice(std::vector<std::byte>
   return std::make_unique<Device>(*this, *disks_.back());
 }
 
-/// The devices of a database in `group`, which begins with `images` in the order data, log,
-/// journal; those that are missing are empty.
+/// The devices of a database in `group`, with the contents `images` in the order data, log,
+/// journal. Missing images are empty.
 inline DatabaseDevices DevicesOf(CrashGroup& group, CrashImages images,
                                  const DatabaseSizing& sizing) {
   images.resize(3);

@@ -1,5 +1,5 @@
-// Memory for the entries of one transaction: bump allocation in chunks that are recycled, so that
-// in the steady state a write allocates nothing.
+// Memory for the entries of one transaction: bump allocation in recycled chunks. In the steady
+// state a write allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace latchkey {
 
-/// A piece of memory; `size` usable bytes follow the header.
+/// A piece of memory. `size` usable bytes follow the header.
 struct alignas(16) Chunk {
   Chunk* next = nullptr;
   size_t size = 0;
@@ -21,12 +21,12 @@ struct alignas(16) Chunk {
 };
 
 /// Free chunks of the standard size, in stripes by actor. Larger chunks are not kept.
-/// Thread-safety: all members from every actor at once.
+/// Thread-safety: every actor may call every member at once.
 class ChunkPool {
  public:
   static constexpr size_t kChunkBytes = 4096;
   static constexpr size_t kChunkCapacity = kChunkBytes - sizeof(Chunk);
-  /// Free chunks beyond this (8 MiB) go back to the operating system.
+  /// Most free chunks that are kept (8 MiB). The rest goes back to the operating system.
   static constexpr uint64_t kMaxFreeChunks = 2048;
 
   explicit ChunkPool(Runtime& runtime) : runtime_(runtime) {}
@@ -34,12 +34,12 @@ class ChunkPool {
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
 
-  /// A chunk of at least `capacity` usable bytes.
+  /// Returns a chunk of at least `capacity` usable bytes.
   Chunk* Take(size_t capacity);
   /// Takes back a list of chunks.
   void Return(Chunk* list);
 
-  /// Bytes of all chunks / of those handed out.
+  /// Bytes of all chunks (reserved_bytes), and of the chunks in use.
   size_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
   size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
 
@@ -60,17 +60,17 @@ class ChunkPool {
   std::atomic<uint64_t> free_chunks_{0};
 };
 
-/// One transaction's memory: first that of its owner, then chunks. Not thread-safe.
+/// One transaction's memory: first the bytes its owner gives, then chunks. Not thread-safe.
 class Arena {
  public:
-  /// `first`: memory that lives as long as the arena, for transactions that need no more; aligned
-  /// as entries are.
+  /// `first`: bytes that live as long as the arena and are aligned for entries. Small transactions
+  /// need no more.
   Arena(ChunkPool& pool, std::span<std::byte> first) : pool_(pool), inline_(first) { Reset(); }
   ~Arena() { pool_.Return(first_); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// `size` bytes, aligned for any entry; valid until Reset.
+  /// Returns `size` bytes, aligned for any entry and valid until Reset.
   void* Allocate(size_t size) {
     size = (size + kAlignment - 1) & ~(kAlignment - 1);
     if (static_cast<size_t>(end_ - at_) < size) return AllocateSlow(size);
@@ -80,7 +80,7 @@ class Arena {
   }
   /// Forgets everything allocated and returns the chunks.
   void Reset();
-  /// Memory of the chunks it holds, bytes.
+  /// Memory of the arena's chunks, bytes.
   size_t bytes() const { return bytes_; }
 
  private:
@@ -91,7 +91,7 @@ class Arena {
   const std::span<std::byte> inline_;
   std::byte* at_ = nullptr;
   std::byte* end_ = nullptr;
-  Chunk* first_ = nullptr;  // newest chunk first
+  Chunk* first_ = nullptr;  // the newest chunk comes first
   size_t bytes_ = 0;
 };
 

@@ -20,7 +20,7 @@ void ReadSet::NoteTree(TreeId tree) {
 
 void ReadSet::MakeRoomForKey() {
   constexpr size_t kFirstKeys = 32;
-  // Who reads the same keys again and again needs no more room.
+  // A transaction that reads the same keys again and again needs no more room.
   std::sort(keys_.begin(), keys_.end());
   keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
   if (keys_.size() > keys_.capacity() / 2 || keys_.empty()) {
@@ -89,7 +89,7 @@ void ReadSet::Prepare() {
   std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
     return a.tree != b.tree ? a.tree < b.tree : a.low < b.low;
   });
-  // Overlapping ranges become one, so that one search finds what may cover a key.
+  // Overlapping ranges are merged, so that one search finds the range that may cover a key.
   size_t last = 0;
   for (size_t i = 1; i < ranges_.size(); ++i) {
     Range& into = ranges_[last];

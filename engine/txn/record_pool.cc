@@ -40,6 +40,7 @@ void RecordPool::Return(WriteRecord* record) {
   record->id.store(0, std::memory_order_release);
   record->newest = nullptr;
   record->entries = record->reported_entries = 0;
+  record->spilled = false;
   record->arena.Reset();
   Stripe& stripe = stripes_[record->home];
   SpinLatchGuard guard(stripe.latch, runtime_);
@@ -49,7 +50,8 @@ void RecordPool::Return(WriteRecord* record) {
 }
 
 size_t RecordPool::used_bytes() const {
-  // The free first: a record that changes sides meanwhile is counted rather twice than not at all.
+  // Free records are counted first. A record taken or returned meanwhile may so be counted twice,
+  // never missed.
   size_t free_records = 0, all = 0;
   for (const Stripe& stripe : stripes_) {
     free_records += stripe.free_count.load(std::memory_order_acquire);

@@ -1,5 +1,5 @@
-// Where the records of writing transactions come from, and where finished ones wait to be
-// collected.
+// The pool of the records of writing transactions, and the queues in which finished records wait to
+// be collected.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace latchkey {
 
-/// Recycles WriteRecords through free lists by actor. A record goes back to the list that it came
-/// from, whoever collects it, so that lists do not drain into each other.
-/// Thread-safety: all members from every actor at once.
+/// Recycles WriteRecords through free lists by actor. A record returns to the list that it came
+/// from, whichever actor collects it. So lists do not drain into each other.
+/// Thread-safety: every actor may call every member at once.
 class RecordPool {
  public:
   static constexpr uint32_t kStripes = 64;
@@ -27,11 +27,11 @@ class RecordPool {
   RecordPool(const RecordPool&) = delete;
   RecordPool& operator=(const RecordPool&) = delete;
 
-  /// A record without entries and without id, running.
+  /// Returns a record in state running, without entries and without an id.
   WriteRecord* Take();
   void Return(WriteRecord* record);
 
-  /// Memory of the records that are in use, bytes.
+  /// Memory of the records in use, bytes.
   size_t used_bytes() const;
   /// All memory, bytes.
   size_t reserved_bytes() const;
@@ -41,7 +41,7 @@ class RecordPool {
     SpinLatch latch;
     WriteRecord* free = nullptr;
     WriteRecord* all = nullptr;  // every record of this home, by next_of_home
-    // Written under the latch, read by anybody.
+    // Written under the latch, read by any actor.
     std::atomic<size_t> all_count{0};
     std::atomic<size_t> free_count{0};
   };
@@ -55,22 +55,23 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked, in the order of commit per actor. Each actor
-/// collects behind itself; now and then it looks into a queue of the others.
-/// Thread-safety: all members from every actor at once.
+/// Committed records whose entries are still linked, one queue per actor, in commit order. Each
+/// actor collects from its own queue, and now and then from the queue of another actor.
+/// Thread-safety: every actor may call every member at once.
 class FinishedQueues {
  public:
   static constexpr uint32_t kQueues = 64;
 
   explicit FinishedQueues(Runtime& runtime) : runtime_(runtime) {}
 
-  bool empty(uint32_t queue) const {
-    return queues_[queue].size.load(std::memory_order_relaxed) == 0;
+  uint64_t size(uint32_t queue) const {
+    return queues_[queue].size.load(std::memory_order_relaxed);
   }
+  bool empty(uint32_t queue) const { return size(queue) == 0; }
   void Push(uint32_t queue, WriteRecord* record);
-  /// For a record that is not yet collected completely.
+  /// Puts back a record that is not yet collected completely.
   void PushFront(uint32_t queue, WriteRecord* record);
-  /// The oldest record, if its timestamp is at most `limit`; otherwise null.
+  /// The oldest record if its timestamp is at most `limit`; otherwise nullptr.
   WriteRecord* Pop(uint32_t queue, CommitTs limit);
 
  private:
@@ -79,7 +80,7 @@ class FinishedQueues {
     std::atomic<uint64_t> size{0};
     WriteRecord* head = nullptr;
     WriteRecord* tail = nullptr;
-    void SetSize(uint64_t change) {  // under the latch
+    void SetSize(uint64_t change) {  // REQUIRES: the latch
       size.store(size.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
     }
   };

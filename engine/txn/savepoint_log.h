@@ -1,8 +1,8 @@
-// The savepoints of one transaction, and what its records were when they were set.
+// The savepoints of one transaction, and the states of its records when they were set.
 //
-// The version store keeps one old state per key and writer: that before the transaction. While a
-// savepoint is set, the first change of a key after it puts the key's state at the savepoint here;
-// rolling back to the savepoint takes the newest changes off, in reverse.
+// The version store keeps one old state per key and writer: the state before the transaction. While
+// a savepoint is set, the first change of a key after it saves the key's state at the savepoint
+// here. A rollback to the savepoint takes the changes off, newest first.
 //
 //   changes   c0 c1 | c2 c3 c4 | c5      each: the entry, and what its record was before
 //   points          ^1         ^2
@@ -19,35 +19,36 @@
 
 namespace latchkey {
 
-/// What the record of an entry's key was before its first change after a savepoint.
+/// The state of the record of an entry's key before its first change after a savepoint.
 struct SavedChange {
   VersionEntry* entry = nullptr;
-  /// Whether the transaction had changed the record before: then `state` and `bytes` are its own
-  /// value. Otherwise the entry says what the record was: it was new, or only a lock.
+  /// Whether the transaction had changed the record before. If so, `state` and `bytes` are its own
+  /// value. If not, the entry was new or only a lock, and holds the record's state itself.
   bool was_written = false;
   OldState state = OldState::kAbsent;
   std::string bytes;
-  uint64_t saved_before = 0;  ///< the savepoint for which the entry had been saved before this; 0
-  Lsn as_of{0};               ///< the newest log record of the transaction at the savepoint
+  uint64_t saved_before = 0;  ///< the savepoint for which the entry had been saved before; 0 = none
+  Lsn as_of{0};               ///< the transaction's newest log record at the savepoint
 };
 
 /// Not thread-safe: belongs to its transaction's actor.
 class SavepointLog {
  public:
-  /// Sets a savepoint. `id` is above those of all savepoints before. `as_of`: the newest log record
-  /// of the transaction, 0 if there is none.
+  /// Sets a savepoint. `id` is above those of all earlier savepoints. `as_of`: the transaction's
+  /// newest log record, 0 if there is none.
   void Set(uint64_t id, Lsn as_of) { points_.push_back({id, changes_.size(), as_of}); }
   bool Has(uint64_t id) const { return Find(id).has_value(); }
 
-  /// Takes the memory of one Save that copies no bytes.
+  /// Allocates the memory of one Save that copies no bytes.
   void Reserve();
-  /// Before a change of the entry's record: notes its state, unless that was done since the newest
-  /// savepoint. Returns whether it has: then an overflow chain in `bytes` belongs to this log.
+  /// Called before a change of the entry's record. Saves its state, unless that was done since the
+  /// newest savepoint. Returns whether it has saved it; an overflow chain in `bytes` then belongs
+  /// to this log.
   bool Save(VersionEntry& entry, bool was_written, OldState state, std::string_view bytes);
 
-  /// The newest change since the savepoint `id`, or nullptr when none is left. REQUIRES: Has(id).
+  /// The newest change since the savepoint `id`; nullptr = none is left. REQUIRES: Has(id).
   const SavedChange* NewestSince(uint64_t id) const;
-  /// Forgets the newest change: its record has been restored.
+  /// Forgets the newest change, once its record is restored.
   void Pop();
   /// Forgets the savepoints after `id`. REQUIRES: Has(id), no changes since.
   void DropAfter(uint64_t id);
@@ -64,7 +65,7 @@ class SavepointLog {
   };
   std::optional<size_t> Find(uint64_t id) const;
 
-  std::vector<Point> points_;  // ids rise
+  std::vector<Point> points_;  // ids ascend
   std::vector<SavedChange> changes_;
   size_t saved_bytes_ = 0;
 };

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
 
-// Scans by readers whose snapshot lags: one in this many, so that a long-running writer, which
-// keeps the bound low whatever one does, does not make every snapshot scan the slots.
+// One in this many readers with a lagging snapshot scans the slots. A long-running writer keeps the
+// bound low whatever the scans do, and should not make every snapshot scan.
 constexpr uint32_t kSnapshotsPerScan = 16;
 
 }  // namespace
@@ -20,7 +21,7 @@ SnapshotManager::SnapshotManager(Runtime& runtime, TxnId first_txn_id)
   bounds_.all_visible_below.store(Raw(first_txn_id), std::memory_order_release);
 }
 
-absl::Status SnapshotManager::Begin(Txn& txn) {
+absl::Status SnapshotManager::Begin(Txn& txn, TransactionImpl* owner) {
   LATCHKEY_CHECK(!txn.active());
   TxnSlot* slot = &slots_[runtime_.ActorIndex() % kMaxTransactions];
   if (!TryTake(*slot)) slot = TakeSlot();
@@ -33,8 +34,29 @@ absl::Status SnapshotManager::Begin(Txn& txn) {
   }
   const auto slots_needed = static_cast<uint32_t>(slot - slots_.get()) + 1;
   if (slots_needed > high_water_.load(std::memory_order_acquire)) RaiseHighWater(slots_needed);
+  slot->owner = owner;
   txn.slot_ = slot;
   return absl::OkStatus();
+}
+
+void SnapshotManager::VisitOwners(absl::FunctionRef<void(TransactionImpl*)> visit) {
+  const uint32_t slots = high_water_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < slots; ++i) {
+    const bool is_free = slots_[i].read_ts.load(std::memory_order_acquire) == TxnSlot::kFree;
+    if (!is_free && slots_[i].owner != nullptr) visit(slots_[i].owner);
+  }
+}
+
+bool SnapshotManager::IsTreeListed(TreeId tree) const {
+  const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < slots; ++i) {
+    for (const std::atomic<uint32_t>& listed : slots_[i].trees) {
+      const uint32_t id = listed.load(std::memory_order_seq_cst);
+      if (id == Raw(tree)) return true;
+      if (id == TxnSlot::kNoTree) break;
+    }
+  }
+  return false;
 }
 
 TxnSlot* SnapshotManager::TakeSlot() {
@@ -58,19 +80,20 @@ void SnapshotManager::TakeSnapshot(Txn& txn) {
     RefreshBounds();
     below = bounds_.all_visible_below.load(std::memory_order_acquire);
   }
-  // The bound comes first: what has finished below it is then within read_ts.
-  const uint64_t published = clock_.value.load(std::memory_order_acquire);
-  slot.read_ts.store(published, std::memory_order_seq_cst);
-  const CommitTs read_ts = clock_.value.load(std::memory_order_seq_cst);
-  // Fails when the snapshot has expired between the two: then Expired says so.
-  uint64_t expected = published;
-  if (read_ts != published) slot.read_ts.compare_exchange_strong(expected, read_ts);
+  // The bound is loaded first: the commits below it are then within read_ts.
+  const uint64_t marks = txn.tracks_reads_ ? TxnSlot::kTracksReads : 0;
+  CommitTs read_ts;
+  do {
+    read_ts = clock_.value.load(std::memory_order_acquire);
+    slot.read_ts.store(read_ts | marks, std::memory_order_seq_cst);
+    // A scan that has missed the slot has published its clock before.
+  } while (read_ts < bounds_.refreshed_at.load(std::memory_order_seq_cst));
   txn.snapshot_ = {.read_ts = read_ts, .all_visible_below = TxnId{below}};
   txn.has_snapshot_ = true;
 }
 
 void SnapshotManager::RenewSnapshot(Txn& txn, CommitTs at_least) {
-  // The committer is between its two stores, a few instructions from the clock's.
+  // The committer is between its two stores: a few instructions later it moves the clock.
   Backoff backoff(runtime_);
   while (clock() < at_least) backoff.Pause();
   TakeSnapshot(txn);
@@ -92,30 +115,53 @@ bool SnapshotManager::Hold(Txn& txn) {
   return txn.slot_->read_ts.compare_exchange_strong(word, word | TxnSlot::kHeld);
 }
 
-bool SnapshotManager::ExpireOldest() {
+bool SnapshotManager::ExpireOldest(bool of_validated) {
   CommitTs oldest = clock();
   TxnSlot* victim = nullptr;
+  uint64_t expected = 0;
   const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots; ++i) {
-    const uint64_t read_ts = TxnSlot::TimestampIn(slots_[i].read_ts.load());
-    if (read_ts >= oldest) continue;
+    const uint64_t word = slots_[i].read_ts.load();
+    const CommitTs read_ts = TxnSlot::TimestampIn(word);
+    const bool any = LATCHKEY_CANARY("expires-another-snapshot") && read_ts < clock();
+    if (read_ts >= oldest && !any) continue;
+    if (of_validated && (word & TxnSlot::kTracksReads) == 0) continue;
     oldest = read_ts;
+    expected = word;
     victim = &slots_[i];
   }
-  // The word with kHeld differs: who is held stays.
-  uint64_t expected = oldest;
-  return victim != nullptr && victim->read_ts.compare_exchange_strong(expected, TxnSlot::kExpired);
+  if (victim == nullptr || (expected & TxnSlot::kHeld) != 0) return false;
+  return victim->read_ts.compare_exchange_strong(expected, TxnSlot::kExpired);
 }
 
-void SnapshotManager::ScanSlots() {
-  // Counter and clock before the slots: see the head of snapshot_manager.h.
+bool LiveSnapshots::AnyIn(CommitTs from, CommitTs to) const {
+  if (to > as_of) return true;
+  const auto first = std::lower_bound(read_ts.begin(), read_ts.end(), from);
+  return first != read_ts.end() && *first < to;
+}
+
+void SnapshotManager::ListSnapshots(LiveSnapshots* live) {
+  live->read_ts.clear();
+  live->read_ts.reserve(high_water_.load(std::memory_order_acquire));  // not under the latch
+  SpinLatchGuard guard(bounds_.latch, runtime_);
+  ScanSlots(live);
+}
+
+void SnapshotManager::ScanSlots(LiveSnapshots* live) {
+  // Counter and clock are read before the slots: see the head of snapshot_manager.h.
   uint64_t below = next_txn_.value.load(std::memory_order_seq_cst);
   const CommitTs clock = clock_.value.load(std::memory_order_seq_cst);
-  CommitTs oldest = clock;
+  bounds_.refreshed_at.store(clock, std::memory_order_seq_cst);
+  CommitTs oldest = clock, validated = clock;
   const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots; ++i) {
     below = std::min(below, slots_[i].writer.load(std::memory_order_seq_cst));
-    oldest = std::min(oldest, TxnSlot::TimestampIn(slots_[i].read_ts.load()));
+    const uint64_t word = slots_[i].read_ts.load();
+    const CommitTs read_ts = TxnSlot::TimestampIn(word);
+    oldest = std::min(oldest, read_ts);
+    if (live == nullptr || read_ts >= clock) continue;
+    live->read_ts.push_back(read_ts);
+    if ((word & TxnSlot::kTracksReads) != 0) validated = std::min(validated, read_ts);
   }
   if (below > bounds_.all_visible_below.load(std::memory_order_relaxed)) {
     bounds_.all_visible_below.store(below, std::memory_order_release);
@@ -123,13 +169,17 @@ void SnapshotManager::ScanSlots() {
   if (oldest > bounds_.oldest_snapshot.load(std::memory_order_relaxed)) {
     bounds_.oldest_snapshot.store(oldest, std::memory_order_release);
   }
-  bounds_.refreshed_at.store(clock, std::memory_order_relaxed);
+  if (live == nullptr) return;
+  std::sort(live->read_ts.begin(), live->read_ts.end());
+  live->as_of = clock;
+  live->oldest = oldest;
+  live->validated_from = validated;
 }
 
 void SnapshotManager::MaybeRefreshBounds() {
   const uint64_t commits = clock_.value.load(std::memory_order_relaxed) -
                            bounds_.refreshed_at.load(std::memory_order_relaxed);
-  // A scan reads one line per slot: with few users every commit can afford it.
+  // A scan reads one cache line per slot: with few users every commit can afford it.
   if (commits > high_water_.load(std::memory_order_relaxed) / 4) RefreshBounds();
 }
 

@@ -83,6 +83,31 @@ TEST_CASE("the oldest snapshot follows the oldest reader") {
   CHECK(f.snapshots.oldest_snapshot() == f.snapshots.clock());
 }
 
+TEST_CASE("the oldest snapshot expires, wherever in the slots it stands") {
+  const size_t oldest = GENERATE(0u, 1u, 2u, 3u);
+  Fixture f;
+  Txn readers[4], writer;
+  for (Txn& reader : readers) REQUIRE(f.snapshots.Begin(reader).ok());
+  REQUIRE(f.snapshots.Begin(writer).ok());
+  const auto commit = [&] {
+    if (!writer.active()) REQUIRE(f.snapshots.Begin(writer).ok());
+    f.snapshots.DrawTxnId(writer);
+    f.Commit(writer);
+  };
+  for (size_t i = 0; i < 4; ++i) {
+    f.snapshots.ForReading(readers[(oldest + i) % 4]);
+    commit();
+  }
+  for (size_t gone = 1; gone <= 4; ++gone) {
+    REQUIRE(f.snapshots.ExpireOldest());
+    for (size_t i = 0; i < 4; ++i) {
+      CHECK(f.snapshots.Expired(readers[(oldest + i) % 4]) == (i < gone));
+    }
+  }
+  CHECK_FALSE(f.snapshots.ExpireOldest());
+  for (Txn& reader : readers) f.snapshots.End(reader);
+}
+
 TEST_CASE("a transaction that has read nothing can move its snapshot") {
   Fixture f;
   Txn txn, writer;

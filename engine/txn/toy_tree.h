@@ -1,6 +1,6 @@
-// A tree for tests of the version store, as small as the contract allows: "pages" are maps behind a
-// mutex, chosen by the first byte of the key, with a last_writer mark, ghost records and
-// overflow chains. It shows in full what a real tree owes the store. Tests only.
+// A tree for tests of the version store, as small as the contract allows, and complete in what a
+// tree owes the store. "Pages" are maps behind a mutex, chosen by the first byte of the key, with a
+// last_writer mark, ghost records and overflow chains. Tests only.
 #pragma once
 
 #include <absl/status/status.h>
@@ -86,7 +86,7 @@ class ToyTree : public GcClient {
     return absl::OkStatus();
   }
 
-  /// A single read outside any transaction; nullptr when only a transaction can tell.
+  /// A single read outside any transaction; nullptr = only a transaction can answer.
   std::unique_ptr<std::optional<std::string>> TryFastGet(const std::string& key) {
     const TxnId below = snapshots.all_visible_below();
     Page& page = PageOf(key);
@@ -143,7 +143,7 @@ class ToyTree : public GcClient {
   }
   size_t CountChains() const { return overflow_.size(); }
 
-  /// Makes the next restores fail, as a device that cannot read the page would.
+  /// Makes the next restores fail, like a device that cannot read the page.
   std::atomic<bool> fail_restores{false};
 
   SnapshotManager snapshots;
@@ -152,7 +152,7 @@ class ToyTree : public GcClient {
  private:
   struct Record {
     bool ghost = false;
-    bool overflow = false;  // `bytes` is then a reference
+    bool overflow = false;  // if so, `bytes` is a reference
     std::string bytes;
   };
   struct Page {

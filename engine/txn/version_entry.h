@@ -1,4 +1,4 @@
-// One old version of one key, which is also the key's write lock while its writer runs.
+// One old version of one key. While its writer runs, it is also the key's write lock.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace latchkey {
 
 struct WriteRecord;
 
-/// What the record of a key was before a write.
+/// The state of a key's record before a write.
 enum class OldState : uint8_t {
   kAbsent,    ///< no record on the page
   kGhost,     ///< a ghost: deleted, the record not yet purged
@@ -19,23 +19,24 @@ enum class OldState : uint8_t {
   kOverflow,  ///< a value in an overflow chain
 };
 
-/// Lives in its writer's arena; the key's bytes follow the entry.
+/// Lives in its writer's arena. The key's bytes follow the entry.
 struct VersionEntry {
   // Guarded by the latch of the entry's bucket.
-  VersionEntry* newer = nullptr;  ///< towards the head of the bucket; null at the head
+  VersionEntry* newer = nullptr;  ///< towards the head of the bucket; nullptr at the head
   VersionEntry* older = nullptr;
   const char* old_bytes = nullptr;
   uint32_t old_size = 0;
   OldState old_state = OldState::kAbsent;
-  bool lock_only = false;  ///< the record was not changed: readers skip the entry
+  bool lock_only = false;  ///< the record was not changed; readers skip the entry
 
-  // Only the writer's, and after its end the collector's.
+  // Used by the writer alone, and after its end by the collector alone.
   bool leaves_ghost = false;    ///< the page holds a ghost after this write
-  bool restore_failed = false;  ///< rolling back could not put the old state back
-  uint64_t saved_for = 0;       ///< the newest savepoint for which it was saved; 0: none
+  bool restore_failed = false;  ///< the rollback could not restore the old state
+  uint64_t saved_for = 0;       ///< the newest savepoint for which it was saved; 0 = none
 
   // Constant.
   uint16_t key_size = 0;
+  bool settled = false;  ///< not constant: guarded by the bucket's latch; no longer linked
   TreeId tree{0};
   uint64_t hash = 0;
   WriteRecord* writer = nullptr;

@@ -10,10 +10,10 @@
 namespace latchkey {
 namespace {
 
-// Entries are counted, and the table is asked to grow, in batches of this many.
+// Entries are counted, and the table is asked to grow, in batches of this size.
 constexpr uint64_t kEntriesPerReport = 64;
 
-// A key as an error message shows it: printable bytes as they are, the first few of them.
+// A key for an error message: printable bytes as they are, the first few of them.
 std::string Printable(std::string_view key) {
   constexpr size_t kShown = 40;
   std::string shown;
@@ -40,6 +40,26 @@ absl::Status UndoFailedError(std::string_view key) {
       Printable(key));
 }
 
+absl::Status Deadlock() {
+  return absl::AbortedError(
+      "deadlock: this transaction and others wait for each other's keys; roll back and run it "
+      "again");
+}
+
+absl::Status WaitsForItself() {
+  return absl::AbortedError(
+      "this thread would wait for itself: the key is locked by a transaction that this thread has "
+      "used last, or that waits for one; commit or roll back that transaction first, or make the "
+      "change through it");
+}
+
+absl::Status LockWaitTooLong(Nanos lock_wait) {
+  return MakeStatus(absl::StatusCode::kAborted,
+                    "another transaction has kept the key locked for {} ms: roll back and run it "
+                    "again, end the other transaction, or raise Options::lock_wait_ms",
+                    lock_wait / kNanosPerMilli);
+}
+
 bool IsVisible(uint64_t outcome, CommitTs read_ts) {
   if (LATCHKEY_CANARY("snapshot-sees-the-next-commit")) read_ts += 1;
   return WriteRecord::IsCommitted(outcome) && outcome <= read_ts;
@@ -54,6 +74,7 @@ VersionStore::VersionStore(Runtime& runtime, SnapshotManager& snapshots, GcClien
       table_(runtime),
       pool_(runtime),
       finished_(runtime),
+      settled_(runtime),
       wait_graph_(runtime) {}
 
 VersionStore::~VersionStore() = default;
@@ -63,9 +84,14 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
     return &writer == txn.record_ ||
            IsVisible(writer.outcome.load(std::memory_order_acquire), txn.snapshot_.read_ts);
   };
-  const std::optional<OldState> state =
-      table_.CopyUnseen(VersionTable::HashOf(tree, key), tree, key, sees, old);
-  // After the walk: what it missed because the snapshot had expired was unlinked later than that.
+  const uint64_t hash = VersionTable::HashOf(tree, key);
+  VersionTable::Unseen walk;
+  std::optional<OldState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
+  if (!walk.met_seen && (!settled_.empty() || HasSpilled())) {
+    if (!LookupSettled(txn, walk.outcome, hash, tree, key, old, &state)) return Visible::kTooOld;
+  }
+  // Checked after the walk: a version dropped because the snapshot had expired was unlinked later
+  // than that.
   if (SnapshotManager::Expired(txn)) return Visible::kTooOld;
   if (!state) return Visible::kPage;
   switch (*state) {
@@ -82,22 +108,23 @@ WriteCheck VersionStore::CheckWrite(Txn& txn, uint64_t hash, TreeId tree, std::s
                                     TxnId page_last_writer) {
   LATCHKEY_CHECK(txn.active());
   WaitGraph::Returned(txn);
-  // An entry of this transaction implies a mark at or above its id, and that is above its bound.
+  // If this transaction has an entry, the mark is at or above its id, which is above its bound.
   WriteCheck check;
   if (!snapshots_.ForWriting(txn).SeesAllOf(page_last_writer)) {
-    check = Judge(txn, table_.FindNewest(hash, tree, key), key);
+    check = Judge(txn, hash, tree, key);
   }
   check.hash = hash;
   return check;
 }
 
-WriteCheck VersionStore::Judge(Txn& txn, const VersionTable::Newest& newest, std::string_view key) {
+WriteCheck VersionStore::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key) {
+  const VersionTable::Newest newest = table_.FindNewest(hash, tree, key);
   WriteCheck check;
-  if (SnapshotManager::Expired(txn)) {  // entries that would be a conflict may be gone
+  if (SnapshotManager::Expired(txn)) {  // conflicting entries may be gone
     if (txn.has_read_) return Refuse(SnapshotTooOld());
     snapshots_.RenewSnapshot(txn, 0);
   }
-  if (newest.entry == nullptr) return check;
+  if (newest.entry == nullptr) return JudgeSettled(txn, /*newest=*/0, hash, tree, key);
   if (newest.writer.record == txn.record_) {
     check.own_entry = newest.entry;
   } else if (newest.outcome == WriteRecord::kRunning) {
@@ -105,12 +132,38 @@ WriteCheck VersionStore::Judge(Txn& txn, const VersionTable::Newest& newest, std
     check.owner = newest.writer;
   } else if (newest.outcome == WriteRecord::kUndoFailed) {
     return Refuse(UndoFailedError(key));
-  } else if (newest.outcome > txn.snapshot_.read_ts &&
-             !LATCHKEY_CANARY("write-conflict-unnoticed")) {
-    if (txn.has_read_) return Refuse(ConflictError(key));
-    snapshots_.RenewSnapshot(txn, newest.outcome);
+  } else {
+    return JudgeSettled(txn, newest.outcome, hash, tree, key);
   }
   return check;
+}
+
+// `newest`: the newest commit of the key known so far; 0 = none.
+WriteCheck VersionStore::JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
+                                      std::string_view key) {
+  const CommitTs read_ts = txn.snapshot_.read_ts;
+  if (newest == 0 && !settled_.empty() && settled_.newest() > read_ts) {
+    newest = settled_.NewestOf(hash, tree, key);
+  }
+  if (HasSpilled()) {
+    const VersionSpill::Newest spilled = spill_->NewestOf(txn.record_, hash, read_ts);
+    if (spilled.undo_failed) return Refuse(UndoFailedError(key));
+    if (spilled.running.record != nullptr) {
+      WriteCheck check;
+      check.verdict = WriteCheck::Verdict::kWait;
+      check.owner = spilled.running;
+      return check;
+    }
+    newest = std::max(newest, spilled.ts);
+  }
+  return JudgeCommitted(txn, newest, key);
+}
+
+WriteCheck VersionStore::JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key) {
+  if (ts <= txn.snapshot_.read_ts || LATCHKEY_CANARY("write-conflict-unnoticed")) return {};
+  if (txn.has_read_) return Refuse(ConflictError(key));
+  snapshots_.RenewSnapshot(txn, ts);
+  return {};
 }
 
 WriteCheck VersionStore::Refuse(absl::Status status) {
@@ -137,6 +190,7 @@ bool VersionStore::Install(Txn& txn, const WriteCheck& check, TreeId tree, std::
 void VersionStore::BecomeWriter(Txn& txn) {
   txn.record_ = pool_.Take();
   const TxnId id = snapshots_.DrawTxnId(txn);
+  NoteUser(txn, runtime_.ActorIndex());
   txn.record_->id.store(Raw(id), std::memory_order_release);
 }
 
@@ -144,7 +198,7 @@ void VersionStore::AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, std
                             const OldVersion& old, Change change) {
   LATCHKEY_CHECK(key.size() <= UINT16_MAX && old.bytes.size() <= UINT32_MAX);
   const bool lock_only = change == Change::kLock;
-  // Nobody reads the old value of a lock; UpdateOwnEntry copies it if a write follows.
+  // A lock's old value is never read. If a write follows, UpdateOwnEntry copies the value.
   const size_t old_size = lock_only ? 0 : old.bytes.size();
   auto* entry =
       new (record.arena.Allocate(sizeof(VersionEntry) + key.size() + old_size)) VersionEntry;
@@ -174,7 +228,7 @@ bool VersionStore::UpdateOwnEntry(Txn& txn, VersionEntry& entry, const OldVersio
   if (change == Change::kLock) return false;
   const bool was_written = !entry.lock_only;
   const char* bytes = entry.old_bytes;
-  if (!was_written && entry.old() != old.bytes) {  // equal when a savepoint made it a lock before
+  if (!was_written && entry.old() != old.bytes) {  // equal if a savepoint made it a lock
     auto* copy = static_cast<char*>(entry.writer->arena.Allocate(old.bytes.size()));
     std::copy_n(old.bytes.data(), old.bytes.size(), copy);
     bytes = copy;
@@ -199,11 +253,17 @@ uint64_t VersionStore::CountVersions() const {
   return versions < 0 ? 0 : static_cast<uint64_t>(versions);
 }
 
-absl::Status VersionStore::WaitFor(Txn& txn, const WriterRef& owner) {
+absl::Status VersionStore::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
   counters().waits.fetch_add(1, std::memory_order_relaxed);
-  absl::Status status = wait_graph_.WaitFor(txn, owner);
-  if (!status.ok()) counters().deadlocks.fetch_add(1, std::memory_order_relaxed);
-  return status;
+  const WaitResult result = wait_graph_.WaitFor(txn, owner, deadline);
+  txn.is_vain_to_repeat_ = result == WaitResult::kOwnThread || result == WaitResult::kTooLong;
+  if (result == WaitResult::kEnded) return absl::OkStatus();
+  if (result == WaitResult::kTooLong) {
+    counters().conflicts.fetch_add(1, std::memory_order_relaxed);
+    return LockWaitTooLong(lock_wait_);
+  }
+  counters().deadlocks.fetch_add(1, std::memory_order_relaxed);
+  return result == WaitResult::kDeadlock ? Deadlock() : WaitsForItself();
 }
 
 absl::Status VersionStore::Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore,
@@ -219,9 +279,14 @@ absl::Status VersionStore::Rollback(Txn& txn, absl::FunctionRef<absl::Status(con
   }
   ReportEntries(*record);
   absl::Status status = RestoreEntries(*record, restore);
+  if (record->spilled) {
+    const absl::Status spilled = RestoreSpilled(*record, restore);
+    if (status.ok()) status = spilled;
+  }
   if (end(status.ok())) {
     FreeSavedChains(txn);
     ReleaseRestored(*record);
+    if (record->spilled && status.ok()) ReleaseSpilled(*record);
   } else if (status.ok()) {
     status = absl::Status(absl::StatusCode::kUnavailable, "");  // takes no memory
   }
@@ -253,68 +318,89 @@ absl::Status VersionStore::RestoreEntries(WriteRecord& record,
   return first_error;
 }
 
-// The keys are free again. Only now: until the end of the rollback is certain nobody else may write
-// them.
+// Unlocks the keys, after the end of the rollback is certain: until then no other transaction may
+// write them.
 void VersionStore::ReleaseRestored(WriteRecord& record) {
   int64_t unlinked = 0;
   for (VersionEntry* entry = record.newest; entry != nullptr; entry = entry->next_of_writer) {
     if (entry->restore_failed) continue;
     table_.Unlink(*entry);
     ++unlinked;
-    // The collector of the delete that made the ghost may have passed while it was overwritten.
+    // The collector of the delete that made the ghost may have come while the ghost was
+    // overwritten.
     if (entry->old_state == OldState::kGhost) gc_client_.PurgeGhost(entry->tree, entry->key());
   }
   counters().versions.fetch_sub(unlinked, std::memory_order_relaxed);
 }
 
 bool VersionStore::HasVersions(TreeId tree, std::string_view key) {
-  // The newest entry decides. Older ones may still be linked when it has been collected, since each
-  // actor collects behind itself: nobody needs them, and they leave nothing on the page.
-  const VersionTable::Newest newest = table_.FindNewest(VersionTable::HashOf(tree, key), tree, key);
-  return newest.entry != nullptr && !IsVisible(newest.outcome, snapshots_.oldest_snapshot());
+  // The newest entry decides. If it has been collected, older ones may still be linked, since each
+  // actor collects its own queue. No snapshot needs them, and they leave nothing on the page.
+  const uint64_t hash = VersionTable::HashOf(tree, key);
+  const VersionTable::Newest newest = table_.FindNewest(hash, tree, key);
+  const CommitTs oldest = snapshots_.oldest_snapshot();
+  if (newest.entry != nullptr && !IsVisible(newest.outcome, oldest)) return true;
+  if (newest.entry == nullptr && !settled_.empty() && settled_.newest() > oldest &&
+      settled_.NewestOf(hash, tree, key) > oldest) {
+    return true;
+  }
+  if (!HasSpilled()) return false;
+  const VersionSpill::Newest spilled = spill_->NewestOf(/*own=*/nullptr, hash, oldest);
+  if (spilled.running.record == nullptr && !spilled.undo_failed && spilled.ts == 0) return false;
+  // A filter's "perhaps": the ghost stays for now and is looked at again when spilled versions are
+  // dropped.
+  spill_->PostponeGhost(tree, key);
+  return true;
 }
 
 void VersionStore::CollectFrom(uint32_t queue, uint64_t budget) {
-  uint64_t collected = 0;
+  uint64_t collected = 0, unlinked = 0;
   while (collected < budget && !finished_.empty(queue)) {
     const bool early = LATCHKEY_CANARY("versions-collected-too-early");
     WriteRecord* record =
         finished_.Pop(queue, early ? snapshots_.clock() : snapshots_.oldest_snapshot());
     if (record == nullptr) break;
-    collected += CollectRecord(*record, budget - collected);
+    collected += CollectRecord(*record, budget - collected, &unlinked);
     if (record->newest == nullptr) {
       pool_.Return(record);
     } else {
       finished_.PushFront(queue, record);
     }
   }
-  if (collected != 0) {
-    counters().versions.fetch_sub(static_cast<int64_t>(collected), std::memory_order_relaxed);
+  if (unlinked != 0) {
+    counters().versions.fetch_sub(static_cast<int64_t>(unlinked), std::memory_order_relaxed);
   }
 }
 
-uint64_t VersionStore::CollectRecord(WriteRecord& record, uint64_t budget) {
+uint64_t VersionStore::CollectRecord(WriteRecord& record, uint64_t budget, uint64_t* unlinked) {
   uint64_t collected = 0;
   for (; record.newest != nullptr && collected < budget; ++collected) {
     VersionEntry* entry = record.newest;
     record.newest = entry->next_of_writer;
     if (record.newest != nullptr) table_.Prefetch(record.newest->hash);
-    CollectEntry(*entry);
+    *unlinked += CollectEntry(*entry);
   }
   return collected;
 }
 
-void VersionStore::CollectEntry(VersionEntry& entry) {
-  table_.Unlink(entry);
+// False: the entry has settled and is no longer this collector's.
+bool VersionStore::CollectEntry(VersionEntry& entry) {
+  if (!table_.Unlink(entry)) return false;
   if (entry.leaves_ghost) gc_client_.PurgeGhost(entry.tree, entry.key());
   if (entry.old_state == OldState::kOverflow && !entry.lock_only) {
     gc_client_.FreeOverflow(entry.tree, entry.old());
   }
+  return true;
 }
 
 void VersionStore::CollectAll() {
   snapshots_.RefreshBounds();
   for (uint32_t queue = 0; queue < kStripes; ++queue) CollectFrom(queue, UINT64_MAX);
+  // Frozen entries belong to the actor that reclaims.
+  const bool alone = !reclaiming_.exchange(true, std::memory_order_acquire);
+  SettleAndSweepAll(/*thaw=*/alone);
+  if (alone) reclaiming_.store(false, std::memory_order_release);
+  DropSpilled();
 }
 
 VersionStoreStats VersionStore::stats() const {
@@ -328,7 +414,11 @@ VersionStoreStats VersionStore::stats() const {
     stats.snapshots_expired += c.expired.load(std::memory_order_relaxed);
     stats.serializable_refused += c.refused.load(std::memory_order_relaxed);
   }
-  stats.versions = CountVersions();
+  stats.versions = CountVersions() + settled_.count();
+  if (spill_ != nullptr) {
+    stats.versions += spill_->versions();
+    stats.spilled_bytes = spill_->disk_bytes();
+  }
   stats.version_bytes = BoundedBytes();
   stats.bound_bytes = bound_.load(std::memory_order_relaxed);
   stats.reserved_bytes = bytes();

@@ -1,5 +1,5 @@
-// The end of a transaction that commits: its place in the commit order, and for a serializable one
-// the proof that what it has read still stands there.
+// The commit of a transaction: its place in the commit order, and for a serializable one the proof
+// that no commit since its snapshot has changed what it read.
 #include <algorithm>
 #include <utility>
 
@@ -11,14 +11,17 @@
 namespace latchkey {
 namespace {
 
-// Garbage that one commit collects, in entries: little enough to go unnoticed, or this many times
-// what it wrote itself, so that a backlog behind a long snapshot shrinks.
+// Entries that one commit collects: few enough to go unnoticed, or kEntriesPerEntry times the
+// number that it wrote itself, so that a backlog behind a long snapshot shrinks.
 constexpr uint64_t kEntriesPerCommit = 256;
 constexpr uint64_t kEntriesPerEntry = 2;
-// One commit in this many also looks into the queue of another actor, which may have gone, and at
-// the bound.
+// One commit in this many also collects from the queue of another actor, which may be gone, and
+// checks the bound.
 constexpr uint64_t kCommitsPerVisit = 16;
-// Commits that may be left to check in the critical section; and how often one tries to get there.
+// Commits of an actor that may wait to be collected before the older ones settle. A snapshot as
+// short as the transactions around it makes fewer wait.
+constexpr uint64_t kMostUnsettled = 16;
+// Most commits that are left to check in the critical section, and most attempts to reach that few.
 constexpr uint64_t kCommitsInside = 4;
 constexpr int kRoundsOutside = 8;
 
@@ -44,19 +47,21 @@ absl::StatusOr<CommitTs> VersionStore::TryCommit(Txn& txn,
   const uint32_t queue = runtime_.ActorIndex() % kStripes;
   const uint64_t written = txn.record_ == nullptr ? 0 : txn.record_->entries;
   if (txn.record_ == nullptr) {
-    // What it saw is the state at its snapshot: that is its place in the serial order.
+    // It saw the state at its snapshot, so that is its place in the serial order.
     ReleaseReads(txn);
     EndReader(txn, queue);
     CollectAfterCommit(queue, 0, 0);
     return 0;
   }
   CommitTs ts = 0;
-  if (txn.reads() == nullptr || LATCHKEY_CANARY("reads-not-validated")) {
+  // A transaction without a snapshot has read nothing. It became a writer for its log alone, by a
+  // call that failed.
+  if (txn.reads() == nullptr || !txn.has_snapshot_ || LATCHKEY_CANARY("reads-not-validated")) {
     ts = Stamp(txn, at_commit, before_retry);
   } else {
     LATCHKEY_ASSIGN_OR_RETURN(ts, ValidateAndStamp(txn, at_commit, before_retry));
   }
-  EndWriter(txn, queue);
+  EndWriter(txn, ts, queue);
   CollectAfterCommit(queue, ts, written);
   return ts;
 }
@@ -84,7 +89,7 @@ absl::StatusOr<CommitTs> VersionStore::ValidateAndStamp(Txn& txn,
                                                         absl::FunctionRef<void()> before_retry) {
   WriteRecord& record = *txn.record_;
   ReadSet& reads = *txn.reads();
-  // Held, the snapshot keeps every commit after it from being collected, however full the store is.
+  // While the snapshot is held, no later commit is collected, even if the store is full.
   const SnapshotHold hold(txn);
   if (!hold.held()) return SnapshotTooOld();
   reads.Prepare();
@@ -102,7 +107,8 @@ absl::StatusOr<CommitTs> VersionStore::ValidateAndStamp(Txn& txn,
     if (!current) break;
     bool lacks_something = false;
     const CommitTs ts = snapshots_.StampCommit(record.outcome, [&](CommitTs next) {
-      // Others have committed since: few, or one has lost this race often enough.
+      // Other commits came since. Checked here if they are few, or if this one has lost the race
+      // often enough.
       if (next - 1 - checked > kCommitsInside && round < kRoundsOutside) return false;
       current = AreCurrent(reads, latest_commit_, next - 1, checked);
       if (!current) return false;
@@ -124,6 +130,7 @@ bool VersionStore::AreCurrent(const ReadSet& reads, WriteRecord* newest, CommitT
   if (LATCHKEY_CANARY("validation-misses-the-first-commit")) ++from;
   for (CommitTs ts = upto; ts > from; --ts, record = record->previous_commit) {
     LATCHKEY_DCHECK(record->outcome.load(std::memory_order_relaxed) == ts);
+    if (record->spilled) return false;  // its keys are so many that one may be among those read
     for (const VersionEntry* entry = record->newest; entry != nullptr;
          entry = entry->next_of_writer) {
       if (!entry->lock_only && reads.Covers(entry->tree, entry->key(), entry->hash)) return false;
@@ -133,15 +140,17 @@ bool VersionStore::AreCurrent(const ReadSet& reads, WriteRecord* newest, CommitT
 }
 
 void VersionStore::EndReader(Txn& txn, uint32_t queue) {
-  // Whoever held garbage back finds out at once that it may go.
+  // The transaction that held garbage back finds out at once that it may be dropped.
   const bool was_oldest =
       txn.has_snapshot_ && txn.snapshot_.read_ts <= snapshots_.oldest_snapshot();
   snapshots_.End(txn);
-  if (was_oldest && !finished_.empty(queue)) snapshots_.RefreshBounds();
+  const bool holds_back = !finished_.empty(queue) || !settled_.empty() || HasSpilled();
+  if (was_oldest && holds_back) snapshots_.RefreshBounds();
 }
 
-void VersionStore::EndWriter(Txn& txn, uint32_t queue) {
+void VersionStore::EndWriter(Txn& txn, CommitTs ts, uint32_t queue) {
   WriteRecord& record = *txn.record_;
+  if (record.spilled) spill_->Commit(record, ts);
   ReleaseReads(txn);
   FreeSavedChains(txn);
   snapshots_.End(txn);
@@ -154,9 +163,14 @@ void VersionStore::EndWriter(Txn& txn, uint32_t queue) {
 void VersionStore::CollectAfterCommit(uint32_t queue, CommitTs ts, uint64_t written) {
   counters_[queue].commits.fetch_add(1, std::memory_order_relaxed);
   CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * written));
+  if (finished_.size(queue) > kMostUnsettled) SettleBehind(queue);
+  if (!settled_.empty()) SweepSome();
   if (ts % kCommitsPerVisit != 1) return;
-  CollectFrom(static_cast<uint32_t>(ts / kCommitsPerVisit % kStripes), kEntriesPerCommit);
+  const auto other = static_cast<uint32_t>(ts / kCommitsPerVisit % kStripes);
+  CollectFrom(other, kEntriesPerCommit);
+  if (finished_.size(other) > kMostUnsettled) SettleBehind(other);
   table_.ResizeFor(CountVersions());
+  if (HasSpilled()) DropSpilled();
   Reclaim();
 }
 

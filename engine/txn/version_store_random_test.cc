@@ -1,7 +1,7 @@
 // Snapshot isolation checked by replay: every transaction logs its snapshot, what it read, what it
 // wrote and its timestamp; afterwards the commits are replayed in their order, and each read must
 // have seen the state at its snapshot, and no key may have been committed by another between the
-// snapshot and the commit of who wrote it.
+// snapshot and the commit of its writer.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <map>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/txn/toy_tree.h"
+#include "storage/device/memory_device.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 
@@ -200,9 +201,16 @@ class Replay {
 TEST_CASE("random transactions of many actors are snapshot isolated, and leave nothing behind") {
   const uint64_t seed = GENERATE(1, 2, 3);
   const uint64_t keys = GENERATE(3, 26);
-  CAPTURE(seed, keys);
+  const bool spills = GENERATE(false, true);
+  CAPTURE(seed, keys, spills);
   constexpr int kActors = 4, kTransactions = 1500;
   ToyTree tree(ThreadRuntime());
+  if (spills) {
+    auto device = MemoryDevice::Create(ThreadRuntime(), {.name = "spill"});
+    REQUIRE(device.ok());
+    tree.store.SetSpill(*std::move(device), 64 << 20);
+    tree.store.SetBound(24 << 10);
+  }
   std::vector<ActorLog> logs(kActors);
   std::vector<std::unique_ptr<Actor>> actors;
   for (int a = 0; a < kActors; ++a) {

@@ -25,7 +25,7 @@ VersionTable::Array* VersionTable::ArrayOf(uint32_t bits) {
   auto made = std::make_unique<Array>();
   Array* array = made.get();
   array->bits = bits;
-  // calloc: pages that are zero anyway are touched when a bucket is first used, not here.
+  // calloc: the system gives zero pages, which are touched only when a bucket is first used.
   array->words = static_cast<uintptr_t*>(std::calloc(array->size(), sizeof(uintptr_t)));
   if (array->words == nullptr) throw std::bad_alloc();
   bytes_.fetch_add(sizeof(Array) + array->size() * sizeof(uintptr_t), std::memory_order_relaxed);
@@ -97,15 +97,17 @@ VersionTable::Newest VersionTable::FindNewest(uint64_t hash, TreeId tree, std::s
 
 std::optional<OldState> VersionTable::CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                                  absl::FunctionRef<bool(const WriteRecord&)> sees,
-                                                 std::string* old) {
+                                                 std::string* old, Unseen* walk) {
   if (!MayContain(hash)) return std::nullopt;
   Bucket bucket(*this, hash);
   const VersionEntry* unseen = nullptr;
-  for (const VersionEntry* entry = FindIn(bucket.head, hash, tree, key);
-       entry != nullptr && !sees(*entry->writer); entry = FindIn(entry->older, hash, tree, key)) {
+  const VersionEntry* entry = FindIn(bucket.head, hash, tree, key);
+  for (; entry != nullptr && !sees(*entry->writer); entry = FindIn(entry->older, hash, tree, key)) {
     if (!entry->lock_only) unseen = entry;
   }
+  walk->met_seen = entry != nullptr;
   if (unseen == nullptr) return std::nullopt;
+  walk->outcome = unseen->writer->outcome.load(std::memory_order_relaxed);
   if (unseen->old_size != 0 || unseen->old_state == OldState::kValue) old->assign(unseen->old());
   return unseen->old_state;
 }
@@ -118,8 +120,31 @@ void VersionTable::Link(VersionEntry& entry) {
   bucket.head = &entry;
 }
 
-void VersionTable::Unlink(VersionEntry& entry) {
+bool VersionTable::Unlink(VersionEntry& entry) {
   Bucket bucket(*this, entry.hash);
+  if (entry.settled) return false;
+  UnlinkFrom(bucket, entry);
+  return true;
+}
+
+uint64_t VersionTable::Settle(VersionEntry& entry,
+                              absl::FunctionRef<void(const VersionEntry&)> keep) {
+  Bucket bucket(*this, entry.hash);
+  uint64_t gone = 0;
+  while (!entry.settled) {
+    VersionEntry* oldest = &entry;
+    while (VersionEntry* older = FindIn(oldest->older, entry.hash, entry.tree, entry.key())) {
+      oldest = older;
+    }
+    keep(*oldest);
+    UnlinkFrom(bucket, *oldest);
+    oldest->settled = true;
+    ++gone;
+  }
+  return gone;
+}
+
+void VersionTable::UnlinkFrom(Bucket& bucket, VersionEntry& entry) {
   if (entry.newer != nullptr) {
     entry.newer->older = entry.older;
   } else {
@@ -164,14 +189,14 @@ void VersionTable::SplitBucket(Array& from, size_t index, Array& to) {
 }
 
 void VersionTable::MergeBuckets(Array& from, size_t index, Array& to) {
-  // Two latches at once: only here, and only one actor moves buckets.
+  // The only place that holds two latches at once. Only one actor moves buckets.
   Bucket first(from, 2 * index, runtime_);
   Bucket second(from, 2 * index + 1, runtime_);
   VersionEntry* head = first.head;
   if (head == nullptr) {
     head = second.head;
   } else if (second.head != nullptr) {
-    // No key has entries in both, so that the order between them says nothing.
+    // No key has entries in both, so the order between them does not matter.
     VersionEntry* tail = head;
     while (tail->older != nullptr) tail = tail->older;
     tail->older = second.head;
@@ -211,7 +236,7 @@ void VersionTable::ResizeFor(uint64_t entries) {
   try {
     ResizeLatched(entries);
   } catch (const std::bad_alloc&) {
-    // The table stays as it is, with longer chains, and grows when there is memory.
+    // The table stays as it is, with longer chains, and grows once there is memory.
   }
   resize_latch_.Unlock();
 }

@@ -1,18 +1,20 @@
-// The hash table from (tree, key) to version entries: one word per bucket, which is both the head
-// of a doubly linked chain, newest entry first, and the latch of the chain. An empty bucket costs a
-// reader one load.
+// The hash table from (tree, key) to version entries. Each bucket is one word: the head of a doubly
+// linked chain, newest entry first, and the latch of that chain. An empty bucket costs a reader one
+// load.
 //
 //   word = head pointer | kLatched | kMoved     (kMoved: look in the array that `next` names)
 //
-// The table doubles and halves with the number of entries, a few buckets at a time by whoever adds
-// or collects: small, it stays in the processor's caches. Invariant: for every hash exactly one
-// array has a live (not moved) bucket, but for the moment in which the mover, holding the old one's
-// latch, has published the new one. Arrays are kept for the table's life, since somebody may be
-// about to read them, and used again when the table returns to their size; whoever comes to a moved
-// bucket follows `next` until it finds the live one.
+// The table doubles and halves with the number of entries. The actors that add or collect entries
+// move a few buckets at a time. A small table stays in the processor's caches.
 //
-// Thread-safety: all members from every actor at once. Latches are held for a walk, never across
-// another latch or a wait.
+// Invariant: for every hash exactly one array has a live (not moved) bucket. Exception: the moment
+// in which the mover, holding the latch of the old bucket, has published the new one. An actor that
+// comes to a moved bucket follows `next` until it finds the live one. Arrays are kept for the
+// table's life, since an actor may be about to read them, and are reused when the table returns to
+// their size.
+//
+// Thread-safety: every actor may call every member at once. A latch is held for a walk, never
+// across another latch or a wait.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -42,39 +44,50 @@ class VersionTable {
 
   static uint64_t HashOf(TreeId tree, std::string_view key) { return Hash64(key, Raw(tree)); }
 
-  /// What a would-be writer asks of the newest entry of a key.
+  /// What a writer learns of the newest entry of a key.
   struct Newest {
-    VersionEntry* entry = nullptr;  ///< null: no entry. Safe to follow only for its own writer.
+    VersionEntry* entry = nullptr;  ///< nullptr = no entry. Only its own writer may follow it.
     WriterRef writer;
-    uint64_t outcome = 0;  ///< of the writer, see WriteRecord
+    uint64_t outcome = 0;  ///< that of the writer, see WriteRecord
   };
   Newest FindNewest(uint64_t hash, TreeId tree, std::string_view key);
 
-  /// The state of the record that a reader takes instead of the page's: that before the oldest of
-  /// the writes, newest first, up to the first whose writer the reader `sees`. nullopt: the page's
-  /// stands. A value or an overflow reference is copied into `*old`. `sees` is a few instructions
-  /// under the bucket's latch.
+  /// Result of a reader's walk.
+  struct Unseen {
+    bool met_seen = false;  ///< the walk ended at an entry whose writer the reader sees
+    uint64_t outcome = 0;   ///< that of the writer of the state found, see WriteRecord
+  };
+  /// The state of the record that a reader takes instead of the page's. It walks the writes, newest
+  /// first, up to the first whose writer the reader `sees`, and takes the state before the oldest
+  /// write that it does not see. nullopt = the page's state. `*old` gets the value or the overflow
+  /// reference. `sees` takes a few instructions under the bucket's latch.
   std::optional<OldState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                      absl::FunctionRef<bool(const WriteRecord&)> sees,
-                                     std::string* old);
+                                     std::string* old, Unseen* unseen);
 
-  /// Asks the processor for the bucket of `hash`, to write it.
+  /// Prefetches the bucket of `hash` for writing.
   void Prefetch(uint64_t hash) const {
     const Array* array = current_.load(std::memory_order_acquire);
     __builtin_prefetch(&array->words[array->IndexOf(hash)], /*rw=*/1);
   }
-  /// False means that no entry of this hash is linked; true that there may be.
+  /// False: no entry of this hash is linked. True: one may be.
   bool MayContain(uint64_t hash);
 
   void Link(VersionEntry& entry);
-  void Unlink(VersionEntry& entry);
+  /// False, with nothing done: the entry has settled.
+  bool Unlink(VersionEntry& entry);
+  /// Unlinks `entry` and the older ones of its key, oldest first, and marks them as settled; no
+  /// effect on entries that are settled already. `keep` takes over each entry before it is
+  /// unlinked. Returns the number of entries unlinked. If `keep` throws, the exception is passed
+  /// on; that entry and newer ones are still linked.
+  uint64_t Settle(VersionEntry& entry, absl::FunctionRef<void(const VersionEntry&)> keep);
   /// Gives an entry that only locked its key the old version that a write now replaces.
   void TurnIntoWrite(VersionEntry& entry, OldState state, const char* bytes, uint32_t size);
-  /// Makes an entry whose record has been restored only lock its key again.
+  /// Makes an entry whose record has been restored a mere lock of its key again.
   void TurnIntoLock(VersionEntry& entry);
 
-  /// Starts to double when `entries` outnumber the buckets, to halve when they are few, and goes on
-  /// with what is under way. Called now and then by writers.
+  /// Starts to double if `entries` outnumber the buckets, or to halve if they are few, and
+  /// continues a move under way. Writers call it now and then.
   void ResizeFor(uint64_t entries);
 
   size_t buckets() const;
@@ -122,6 +135,7 @@ class VersionTable {
   static VersionEntry* HeadOf(uintptr_t word) {
     return reinterpret_cast<VersionEntry*>(word & ~(kLatched | kMoved));
   }
+  static void UnlinkFrom(Bucket& bucket, VersionEntry& entry);
   static VersionEntry* FindIn(VersionEntry* from, uint64_t hash, TreeId tree, std::string_view key);
   Array* ArrayOf(uint32_t bits);
   uint32_t WantedBits(const Array& current, uint64_t entries) const;
@@ -136,7 +150,7 @@ class VersionTable {
   SpinLatch resize_latch_;
   // Guarded by resize_latch_:
   Array* arrays_[kMaxBits + 1] = {};  // by bits
-  Array* target_ = nullptr;           // of the move under way; null: none
+  Array* target_ = nullptr;           // of the move under way; nullptr = none
   size_t next_to_move_ = 0;
 };
 

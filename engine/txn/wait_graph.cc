@@ -2,59 +2,72 @@
 
 namespace latchkey {
 
-absl::Status WaitGraph::WaitFor(Txn& txn, const WriterRef& owner) {
+WaitResult WaitGraph::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
   Returned(txn);
-  // Who has written nothing holds no lock: nobody waits for it, so it closes no circle.
-  if (txn.record_ == nullptr) {
-    Sleep(txn, owner);
-    return absl::OkStatus();
-  }
-  absl::Status entered = Enter(*txn.record_, owner);
-  if (!entered.ok()) {
-    txn.deadlocked_ = true;
+  Waiter waiter{.actor = runtime_.ActorIndex(), .owner = owner};
+  const WaitResult entered = Enter(txn, waiter);
+  if (entered != WaitResult::kEnded) {
+    txn.deadlocked_ = entered == WaitResult::kDeadlock;
     return entered;
   }
-  Sleep(txn, owner);
-  Leave(*txn.record_);
-  return absl::OkStatus();
+  const bool ended = Sleep(txn, owner, deadline);
+  Leave(waiter);
+  return ended ? WaitResult::kEnded : WaitResult::kTooLong;
 }
 
-absl::Status WaitGraph::Enter(WriteRecord& waiter, const WriterRef& owner) {
+WaitResult WaitGraph::Enter(const Txn& txn, Waiter& waiter) {
   MutexLock lock(mutex_);
-  // A transaction that has ended waits for nobody, and one that waits cannot end meanwhile: the
-  // chain holds still while the mutex is held, and no circle is in it yet.
-  WriterRef at = owner;
-  while (at.record != nullptr && at.record->IsRunning(at.id)) {
-    if (at.record == &waiter) {
-      return absl::AbortedError(
-          "deadlock: this transaction and others wait for each other's keys; roll back and run it "
-          "again");
-    }
-    at = at.record->waits_for;
+  // The chain ends at the latest when it has met every waiting actor.
+  WriterRef at = waiter.owner;
+  for (uint32_t met = 0; met <= Runtime::kMaxActors; ++met) {
+    if (at.record == nullptr || !at.record->IsRunning(at.id)) break;
+    if (at.record == txn.record_) return WaitResult::kDeadlock;
+    const uint32_t user = at.record->user.load(std::memory_order_relaxed);
+    if (user == waiter.actor) return WaitResult::kOwnThread;
+    const Waiter* next = Find(user);
+    if (next == nullptr) break;
+    at = next->owner;
   }
-  waiter.waits_for = owner;
-  return absl::OkStatus();
+  waiter.next = waiters_;
+  waiter.link = &waiters_;
+  if (waiters_ != nullptr) waiters_->link = &waiter.next;
+  waiters_ = &waiter;
+  return WaitResult::kEnded;
 }
 
-void WaitGraph::Leave(WriteRecord& waiter) {
+const WaitGraph::Waiter* WaitGraph::Find(uint32_t actor) const {
+  const Waiter* waiter = waiters_;
+  while (waiter != nullptr && waiter->actor != actor) waiter = waiter->next;
+  return waiter;
+}
+
+void WaitGraph::Leave(Waiter& waiter) {
   MutexLock lock(mutex_);
-  waiter.waits_for = {};
+  *waiter.link = waiter.next;
+  if (waiter.next != nullptr) waiter.next->link = waiter.link;
 }
 
-void WaitGraph::Sleep(Txn& txn, const WriterRef& owner) {
+bool WaitGraph::Sleep(Txn& txn, const WriterRef& owner, Nanos deadline) {
   WriteRecord& record = *owner.record;
   record.waiters.fetch_add(1, std::memory_order_seq_cst);
   while (true) {
-    // `ends` first: if the owner ends after this, the word differs and the wait returns at once.
+    // `ends` is loaded first: if the owner ends after this, the word differs and the wait returns
+    // at once.
     const uint32_t ends = record.ends.load(std::memory_order_seq_cst);
     if (!record.IsRunning(owner.id)) break;
-    runtime_.WaitOnWord(record.ends, ends, kForever);
+    const Nanos now = deadline == kForever ? 0 : runtime_.Now();
+    if (now >= deadline) {
+      record.waiters.fetch_sub(1, std::memory_order_release);
+      return false;
+    }
+    runtime_.WaitOnWord(record.ends, ends, deadline == kForever ? kForever : deadline - now);
   }
   txn.waited_for_ = &record;
+  return true;
 }
 
 void WaitGraph::YieldToWaiters(WriteRecord& record) {
-  constexpr uint32_t kMostSteps = 200;  // with threads: about 30 ms, most of it asleep
+  constexpr uint32_t kMostSteps = 200;  // with threads about 30 ms, most of it asleep
   Backoff backoff(runtime_);
   while (record.waiters.load(std::memory_order_acquire) != 0 && backoff.attempts() < kMostSteps) {
     backoff.Pause();
@@ -62,7 +75,7 @@ void WaitGraph::YieldToWaiters(WriteRecord& record) {
 }
 
 void WaitGraph::WakeWaiters(WriteRecord& record) {
-  // Either this sees the waiter, or the waiter sees the new `ends` and with it the outcome.
+  // Either this load sees the waiter, or the waiter sees the new `ends` and with it the outcome.
   record.ends.fetch_add(1, std::memory_order_seq_cst);
   if (record.waiters.load(std::memory_order_seq_cst) != 0) runtime_.Wake(record.ends, UINT32_MAX);
 }

@@ -1,7 +1,7 @@
-// The record of one writing transaction: its outcome, its entries and the memory they live in.
+// The record of one writing transaction: its outcome, its entries and their memory.
 //
-// Records are type-stable: their memory is never given back while the store lives, so that a
-// WriterRef to a transaction that is long over can still be asked.
+// Records are type-stable: their memory is kept while the store lives. So a WriterRef stays safe to
+// use long after its transaction has ended.
 //
 //   free --Reset--> running --StampCommit--> committed --CollectRecord--> free
 //                      |------Rollback-----> rolled back ---------------> free
@@ -19,7 +19,7 @@ namespace latchkey {
 
 struct WriteRecord;
 
-/// A transaction by its record and its id; the id tells whether the record is still its own.
+/// A transaction by its record and its id. The id tells whether the record still belongs to it.
 struct WriterRef {
   WriteRecord* record = nullptr;
   TxnId id{0};
@@ -30,8 +30,8 @@ struct alignas(64) WriteRecord {
   static constexpr uint64_t kRolledBack = UINT64_MAX;
   static constexpr uint64_t kUndoFailed = UINT64_MAX - 1;
 
-  /// Bytes of entries that a record holds without a chunk: those of a small transaction, which a
-  /// long snapshot may keep by the thousand.
+  /// Bytes of entries that a record holds without a chunk, enough for a small transaction. A long
+  /// snapshot may keep thousands of those.
   static constexpr size_t kInlineBytes = 832;
 
   explicit WriteRecord(ChunkPool& chunks, uint32_t home_queue)
@@ -47,26 +47,27 @@ struct alignas(64) WriteRecord {
   /// kRunning, a commit timestamp, kRolledBack or kUndoFailed.
   std::atomic<uint64_t> outcome{kRolledBack};
   std::atomic<uint64_t> id{0};
-  /// Changes at every end of a transaction that used this record; waiters sleep on it.
+  /// Changes whenever a transaction that used this record ends. Waiters sleep on it.
   std::atomic<uint32_t> ends{0};
-  /// Who sleeps on `ends`, or has woken and not yet tried its write again.
+  /// Number of actors that sleep on `ends`, or have woken and not yet tried their write again.
   std::atomic<uint32_t> waiters{0};
-  /// Whom this transaction waits for. Guarded by the mutex of the WaitGraph.
-  WriterRef waits_for;
+  /// Index of the actor that has used the transaction last; only this actor can end it.
+  std::atomic<uint32_t> user{UINT32_MAX};
 
-  /// The record of the commit before this one's; set at the commit. Its record may have been
-  /// recycled: follow it only to timestamps that a held snapshot keeps from being collected.
+  /// The record of the previous commit; set at the commit. It may have been recycled: follow it
+  /// only to timestamps that a held snapshot keeps from being collected.
   WriteRecord* previous_commit = nullptr;
 
-  // Only the writer's, and after its end the collector's; the entries of a committed record may be
-  // walked by whoever holds an older snapshot.
+  // Used by the writer alone, and after its end by the collector alone. Exception: an actor that
+  // holds an older snapshot may walk the entries of a committed record.
   VersionEntry* newest = nullptr;
   uint64_t entries = 0;           ///< linked so far
-  uint64_t reported_entries = 0;  ///< of those, already in the store's counters
+  uint64_t reported_entries = 0;  ///< part of them that is in the store's counters
+  bool spilled = false;           ///< more entries are on the spill device (version_spill.h)
   Arena arena;
   WriteRecord* next = nullptr;  ///< in a free list or a finished queue
   WriteRecord* next_of_home = nullptr;
-  const uint32_t home;  ///< the stripe that gets it back
+  const uint32_t home;  ///< the stripe to which it returns
   alignas(8) std::byte inline_bytes[kInlineBytes];
 };
 

@@ -1,5 +1,5 @@
-// Devices that can lose power: what was written since the last sync is kept, lost or torn as a test
-// chooses. Several devices share one PowerSupply, so that they lose power at the same instant.
+// Devices that can lose power: a test chooses whether writes since the last sync are kept, lost or
+// torn. Several devices share one PowerSupply, so that they lose power at the same instant.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace latchkey {
 
-/// What becomes of writes that were not synced.
+/// The fate of writes that were not synced.
 enum class Damage { kKeepAll, kLoseAll, kRandomWrites, kRandomSectors, kGarbageSector };
 inline constexpr Damage kDamages[] = {Damage::kKeepAll, Damage::kLoseAll, Damage::kRandomWrites,
                                       Damage::kRandomSectors, Damage::kGarbageSector};
 
-/// The content of a device, with what is not durable yet.
+/// The content of a device, with the writes that are not durable yet.
 struct CrashImage {
   struct Pending {
     uint64_t offset = 0;
@@ -29,7 +29,7 @@ struct CrashImage {
   std::vector<std::byte> durable;
   std::vector<Pending> pending;
   uint64_t size = 0;        ///< now; the durable one is durable.size()
-  uint64_t least_size = 0;  ///< since the last sync: what lay beyond reads as zeros
+  uint64_t least_size = 0;  ///< smallest size since the last sync: bytes beyond read as zeros
 
   /// What the device holds after a power failure.
   std::vector<std::byte> AfterCrash(Damage damage, Rng& rng) const {
@@ -64,8 +64,9 @@ struct CrashImage {
 
 class CrashDevice;
 
-/// Counts the calls of its devices; at a chosen one, notes what they hold. They go on working, so
-/// that the software above can be taken down in peace: only what is noted counts. Thread-safe.
+/// Counts the calls of its devices, and at a chosen call records their content. The devices go on
+/// working, so that the software above can shut down; only the recorded content counts.
+/// Thread-safe.
 class PowerSupply {
  public:
   explicit PowerSupply(Runtime& runtime) : mutex_(runtime) {}
@@ -133,7 +134,7 @@ class CrashDevice final : public BlockDevice {
     image_.durable.resize(now_.size());
     image_.least_size = now_.size();
     for (const CrashImage::Pending& write : image_.pending) {
-      if (write.offset + write.bytes.size() > now_.size()) continue;  // cut off since
+      if (write.offset + write.bytes.size() > now_.size()) continue;  // the device was cut since
       std::memcpy(image_.durable.data() + write.offset, write.bytes.data(), write.bytes.size());
     }
     image_.pending.clear();
@@ -147,7 +148,7 @@ class CrashDevice final : public BlockDevice {
     image_.size = size_bytes;
     image_.least_size = std::min(image_.least_size, size_bytes);
     if (!grows) return absl::OkStatus();
-    // A new size is durable when a growth returns (see BlockDevice::Resize).
+    // Resize makes a growth durable before it returns (see BlockDevice::Resize).
     image_.durable.resize(image_.least_size);
     image_.durable.resize(size_bytes);
     image_.least_size = size_bytes;

@@ -1,5 +1,6 @@
-// A segment store whose devices lose power at chosen calls, again and again, and what a test may
-// expect of it: what was flushed is found, and nothing but what was written.
+// A segment store whose devices lose power again and again, at chosen calls, and the model that a
+// test compares it with: every flushed page is found, and no page holds bytes that were not
+// written.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +19,11 @@
 
 namespace latchkey {
 
-/// Devices that lose power, a store on them, and what it may hold afterwards. Not thread-safe.
+/// Devices that lose power, a store on them, and its allowed states afterwards. Not thread-safe.
 class CrashingStore {
  public:
-  /// The journal's device takes at most `journal_bytes`. Whether checkpoints are asked for:
-  /// without, the journal fills up.
+  /// The journal's device takes at most `journal_bytes`. If the test asks for no checkpoints, the
+  /// journal fills up.
   CrashingStore(const SegmentStoreOptions& options, uint64_t seed,
                 uint64_t journal_bytes = UINT64_MAX, bool checkpoints = true)
       : options_(options), rng_(seed), journal_bytes_(journal_bytes), checkpoints_(checkpoints) {
@@ -37,7 +38,7 @@ class CrashingStore {
     Close();
   }
 
-  /// Opens, checks, works until the power fails, and takes what is left.
+  /// Opens the store, checks it, works until the power fails, and keeps the remaining content.
   void RunUntilCrash(Damage damage, uint64_t calls, bool while_opening) {
     PowerSupply power(ThreadRuntime());
     CrashDevice* data = nullptr;
@@ -54,7 +55,7 @@ class CrashingStore {
   }
 
   uint64_t checked_pages() const { return checked_pages_; }
-  /// How often the journal's device has refused to grow.
+  /// Number of times that the journal's device has refused to grow.
   uint64_t refusals() const { return *refusals_; }
 
  private:
@@ -85,7 +86,7 @@ class CrashingStore {
     journal_ = power.image(1).AfterCrash(damage, rng_);
   }
 
-  // A root is large and differs everywhere from the one before, so that its superblock can be torn.
+  // A root is large and differs everywhere from the previous one, so that a torn superblock shows.
   static std::vector<std::byte> Root(uint64_t number) {
     return std::vector<std::byte>(number == 0 ? 0 : 2000, static_cast<std::byte>(number));
   }
@@ -177,7 +178,7 @@ class CrashingStore {
   TestPage page_;
 };
 
-/// Small journals that are checkpointed often.
+/// Options for small journals that are checkpointed often.
 inline SegmentStoreOptions CrashOptions(const std::string& layout, double utilization) {
   SegmentStoreOptions options = TestOptions(layout);
   options.space_utilization = utilization;

@@ -15,7 +15,7 @@
 
 namespace latchkey {
 
-/// Thread-safe. What fails reaches the device all the same, which nobody may rely on.
+/// Thread-safe. A failed write reaches the device all the same; callers must not rely on that.
 class FailingWrites final : public BlockDevice {
  public:
   explicit FailingWrites(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
@@ -23,10 +23,10 @@ class FailingWrites final : public BlockDevice {
   std::atomic<bool> fail_writes{false};  ///< all
   std::atomic<bool> fail_syncs{false};
   std::atomic<int> fail_next{0};  ///< so many writes, and then no more
-  /// Bytes at the beginning of the next write go bad, 0: none; every write of them fails.
+  /// That many bytes at the beginning of the next write go bad: every write of them fails. 0: none.
   std::atomic<uint64_t> go_bad_at_next_write{0};
   std::atomic<std::optional<IoClass>> fail_class{std::nullopt};
-  /// The disk is full: it does not grow beyond, and whoever tries is counted.
+  /// The disk is full at this size: it does not grow further, and attempts to grow are counted.
   std::atomic<uint64_t> most_bytes{UINT64_MAX};
   std::shared_ptr<std::atomic<uint64_t>> refusals = std::make_shared<std::atomic<uint64_t>>(0);
   uint64_t failed() const { return failed_; }
@@ -98,7 +98,7 @@ class FailingWrites final : public BlockDevice {
   };
 
   const std::shared_ptr<BlockDevice> device_;
-  Mutex mutex_{ThreadRuntime()};  // guards what follows
+  Mutex mutex_{ThreadRuntime()};  // guards all below
   uint64_t bad_begin_ = 0, bad_end_ = 0;
   std::atomic<uint64_t> failed_{0};
 };

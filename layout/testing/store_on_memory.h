@@ -1,4 +1,4 @@
-// A segment store on a MemoryDevice, and what tests do with it.
+// A segment store on a MemoryDevice, and helpers for tests.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace latchkey {
 
-/// A device that outlives the store on it, so that a test can reopen or damage what is on it.
+/// A device that outlives the store on it, so that a test can reopen or damage its content.
 class SharedDevice final : public BlockDevice {
  public:
   explicit SharedDevice(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
@@ -40,8 +40,8 @@ class SharedDevice final : public BlockDevice {
   const std::shared_ptr<BlockDevice> device_;
 };
 
-/// ThreadSanitizer copies pages byte by byte: long runs of one writer, which it has nothing to say
-/// about, are cut to this part there.
+/// Under ThreadSanitizer, long runs of a single writer are divided by this: it copies pages byte by
+/// byte, and such runs have no races to find.
 inline constexpr int kShorter = kThreadSanitizer ? 10 : 1;
 
 inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_t{1} << 30) {
@@ -50,12 +50,12 @@ inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_
   return *std::move(device);
 }
 
-/// Small segments, a fixed identity and fixed costs: quick and repeatable.
-inline SegmentStoreOptions TestOptions(const std::string& layout = "overwrite",
-                                       const std::string& cleaning = "adaptive") {
+/// Options with small segments, a fixed identity and fixed costs: quick and repeatable.
+inline SegmentStoreOptions TestOptions(std::string_view layout = "overwrite",
+                                       std::string_view cleaning = "adaptive") {
   SegmentStoreOptions options;
-  options.layout = layout;
-  options.segment_cleaning = cleaning;
+  options.layout = Layouts().Named(layout);
+  options.segment_cleaning = CleaningPolicies().Named(cleaning);
   options.segment_size = 64 << 10;
   options.reserve_bytes = 0;
   options.database_id = 0x1234;
@@ -64,7 +64,7 @@ inline SegmentStoreOptions TestOptions(const std::string& layout = "overwrite",
   return options;
 }
 
-/// With `journal` crash-safe.
+/// A store that is crash-safe if `journal` is set.
 inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
     std::shared_ptr<BlockDevice> device, const SegmentStoreOptions& options,
     std::shared_ptr<BlockDevice> journal = nullptr) {
@@ -74,7 +74,7 @@ inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
                           std::move(shared_journal), options);
 }
 
-/// A page whose content follows from (id, version).
+/// A page whose content is a function of (id, version).
 class TestPage {
  public:
   explicit TestPage(uint32_t page_size = kDefaultPageSize) : buffer_(page_size) {}

@@ -1,12 +1,12 @@
-// Canaries: seeded bugs, one of which a test build switches on at run time, so that the campaigns
-// can prove that they find what they are for (RELIABILITY.md 3.1).
+// Canaries: seeded bugs. A test build switches one of them on at run time, to prove that the
+// campaigns find it (RELIABILITY.md 3.1).
 //
 //   if (!LATCHKEY_CANARY("ack-before-flush")) LATCHKEY_RETURN_IF_ERROR(log.Flush(lsn));
 //
-// In every build but one configured with -DLATCHKEY_CANARIES=ON (the preset canaries) the condition
-// is the constant false, and nothing of the bug is compiled. Only .cc files include this header:
-// those that do are compiled for the canaries, all other objects are the ones of a release build.
-// tools/campaign/canary_list.cc tells what each of them is.
+// Only builds with -DLATCHKEY_CANARIES=ON (the preset canaries) contain the bugs; in all others the
+// condition is the constant false. Only .cc files include this header: in the canaries build they
+// are compiled anew, and all other objects are those of a release build.
+// tools/campaign/canary_list.cc describes each canary.
 #pragma once
 
 #ifdef LATCHKEY_CANARIES
@@ -28,12 +28,12 @@ inline constexpr bool kHasCanaries = true;
 inline constexpr bool kHasCanaries = false;
 #endif
 
-/// Selects the one bug of this process; empty: none. At first it is what the environment variable
-/// LATCHKEY_CANARY names. REQUIRES: nothing else runs.
+/// Selects the one bug of this process; empty: none. Initially it is the one that the environment
+/// variable LATCHKEY_CANARY names. REQUIRES: no other thread runs.
 void SelectCanary(const std::string& name);
-/// Whether `name` is selected; counts how often the selected one was asked for. Thread-safe.
+/// Whether `name` is selected; counts the calls for the selected one. Thread-safe.
 bool CanaryIsSelected(std::string_view name);
-/// How often the selected bug was met since it was selected: 0 means that the run never got there.
+/// Number of times the selected bug was reached since it was selected. 0: the run never reached it.
 uint64_t CanaryHits();
 
 }  // namespace latchkey

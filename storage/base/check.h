@@ -1,5 +1,5 @@
 // Invariant checks. A failed check is a bug in Latchkey: it prints the place and aborts.
-// User input, device errors and resource limits never reach a check: those are absl::Status.
+// User input, device errors and resource limits never reach a check: they are absl::Status.
 #pragma once
 
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace latchkey::internal {
        ? static_cast<void>(0)                        \
        : ::latchkey::internal::CheckFailed(__FILE__, __LINE__, #condition))
 
-/// As LATCHKEY_CHECK in debug builds; nothing, not even evaluated, when NDEBUG is defined.
+/// As LATCHKEY_CHECK in debug builds. When NDEBUG is defined, `condition` is not even evaluated.
 #ifdef NDEBUG
 #define LATCHKEY_DCHECK(condition) static_cast<void>(sizeof(condition))
 #else

@@ -17,7 +17,7 @@ inline uint64_t Hash64(const void* data, size_t size, uint64_t seed = 0) {
 inline uint64_t Hash64(std::string_view bytes, uint64_t seed = 0) {
   return Hash64(bytes.data(), bytes.size(), seed);
 }
-/// Mixes one word: for integer keys, where a full hash would cost more than the lookup.
+/// Mixes one word. For integer keys, for which a full hash would cost more than the lookup.
 inline uint64_t MixHash(uint64_t x) {
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;

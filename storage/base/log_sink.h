@@ -1,5 +1,5 @@
-// Where the engine's own messages go. Libraries do not write to a terminal that is not theirs: the
-// default sink drops everything, and an embedder or a tool installs its own.
+// The sink of the engine's own messages. A library does not write to the terminal: the default sink
+// drops everything, and an embedder or a tool installs its own.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,7 @@ namespace latchkey {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// Called with complete one-line messages, without a newline. May be called from any thread at
-/// once.
+/// Called with complete one-line messages, without a newline. Any thread may call it at any time.
 using LogSink = std::function<void(LogLevel, std::string_view message)>;
 
 inline void LogTo(const LogSink& sink, LogLevel level, std::string_view message) {

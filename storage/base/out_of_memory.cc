@@ -11,7 +11,7 @@ const absl::Status& Made() {
   return *status;
 }
 
-// Made when the program starts, not when memory has run out.
+// Made at program start, because later memory may have run out.
 [[maybe_unused]] const bool made_early = Made().ok();
 
 }  // namespace

@@ -1,8 +1,8 @@
-// What a failed allocation becomes: std::bad_alloc inside, one named error at every border.
+// Handling of failed allocations: std::bad_alloc inside, one status at every border.
 //
-// Inside, code is written so that an exception may fly through: guards let go of what they hold,
-// and what changes shared state takes its memory before it changes anything. Where neither is
-// possible the store is made read-only rather than left half changed.
+// Inside, code is exception-safe: guards release what they hold, and functions that change shared
+// state take their memory before they change anything. Where that is not possible, the store
+// becomes read-only instead of being left half changed.
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,16 +12,19 @@
 #include <type_traits>
 #include <utility>
 
+#include "storage/base/thread_annotations.h"
+
 namespace latchkey {
 
-/// ResourceExhausted, with the text that names the remedy. Allocates nothing.
+/// ResourceExhausted, with a message that names the remedy. Allocates nothing.
 absl::Status OutOfMemory();
-/// Whether `status` is OutOfMemory(): the call may be tried again when there is memory.
+/// Whether `status` is OutOfMemory(): the call may be retried when there is memory.
 bool IsOutOfMemory(const absl::Status& status);
 
 /// Runs `call`, which returns a Status or a StatusOr; OutOfMemory() when it throws std::bad_alloc.
+/// Locks that `call` requires are its caller's: clang looks at both, not at what is between them.
 template <typename Call>
-std::invoke_result_t<Call> CatchOutOfMemory(Call&& call) {
+std::invoke_result_t<Call> CatchOutOfMemory(Call&& call) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
   try {
     return std::forward<Call>(call)();
   } catch (const std::bad_alloc&) {
@@ -29,7 +32,7 @@ std::invoke_result_t<Call> CatchOutOfMemory(Call&& call) {
   }
 }
 
-/// Runs `undo` when the scope is left by an exception, and not otherwise. `undo` must not throw.
+/// Runs `undo` only if the scope is left by an exception. `undo` must not throw.
 template <typename Undo>
 class [[nodiscard]] OnException {
  public:

@@ -1,20 +1,20 @@
 // Access to page memory that optimistic readers read while a latch holder writes it.
 //
-// A reader that validates a version afterwards may read bytes in mid-change; it must bound every
-// offset before use and act on nothing until it has validated. C++ calls concurrent plain accesses
-// a data race, so *all* reads by optimistic readers and *all* writes by latch holders go through
-// these functions (readers under a shared or exclusive latch may use them too, or read plainly):
-//  - single aligned words are relaxed atomics in every build: plain instructions on our targets;
-//  - ranges are byte-wise relaxed atomics under ThreadSanitizer, and memcpy/memmove/memcmp
-//  otherwise:
-//    what WG21 P1478 calls atomic_load_per_byte_memcpy, which no compiler ships yet.
-// ThreadSanitizer therefore checks that nothing goes around this file, without suppressions.
+// An optimistic reader validates a version after it has read, so it may read bytes in mid-change.
+// It must bound every offset before use, and act on nothing before it has validated. In C++
+// concurrent plain accesses are a data race. So *all* reads by optimistic readers and *all* writes
+// by latch holders go through these functions. Readers under a latch may use them or read plainly.
+//  - Single aligned words are relaxed atomics in every build: plain instructions on our targets.
+//  - Ranges are byte-wise relaxed atomics under ThreadSanitizer, and memcpy/memmove/memcmp
+//    otherwise. WG21 P1478 calls this atomic_load_per_byte_memcpy; no compiler has it yet.
+// ThreadSanitizer therefore checks, without suppressions, that no code bypasses this file.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace latchkey {
 
@@ -24,17 +24,25 @@ inline constexpr bool kThreadSanitizer = true;
 inline constexpr bool kThreadSanitizer = false;
 #endif
 
-/// Loads an aligned T (1, 2, 4 or 8 bytes) that others may be writing.
+/// Loads an aligned T (1, 2, 4 or 8 bytes) that other threads may be writing.
 template <typename T>
 T RacyLoad(const void* from) {
-  return __atomic_load_n(static_cast<const T*>(from), __ATOMIC_RELAXED);
+  if constexpr (std::is_same_v<T, std::byte>) {
+    return std::byte{RacyLoad<uint8_t>(from)};  // clang has atomics of integers only
+  } else {
+    return __atomic_load_n(static_cast<const T*>(from), __ATOMIC_RELAXED);
+  }
 }
 template <typename T>
 void RacyStore(void* to, T value) {
-  __atomic_store_n(static_cast<T*>(to), value, __ATOMIC_RELAXED);
+  if constexpr (std::is_same_v<T, std::byte>) {
+    RacyStore(to, std::to_integer<uint8_t>(value));
+  } else {
+    __atomic_store_n(static_cast<T*>(to), value, __ATOMIC_RELAXED);
+  }
 }
 
-/// Copies out of page memory that others may be writing.
+/// Copies out of page memory that other threads may be writing.
 inline void RacyCopyOut(void* to, const void* from_page, size_t size) {
   if constexpr (kThreadSanitizer) {
     auto* d = static_cast<uint8_t*>(to);
@@ -45,7 +53,7 @@ inline void RacyCopyOut(void* to, const void* from_page, size_t size) {
   }
 }
 
-/// Copies into page memory that others may be reading. REQUIRES: exclusive latch.
+/// Copies into page memory that other threads may be reading. REQUIRES: exclusive latch.
 inline void RacyCopyIn(void* to_page, const void* from, size_t size) {
   if constexpr (kThreadSanitizer) {
     auto* d = static_cast<uint8_t*>(to_page);
@@ -80,7 +88,7 @@ inline void RacyMove(void* to_page, const void* from_page, size_t size) {
   }
 }
 
-/// memcmp of page memory that others may be writing with private memory.
+/// memcmp of page memory, which other threads may be writing, with private memory.
 inline int RacyCompare(const void* page, const void* other, size_t size) {
   if constexpr (kThreadSanitizer) {
     auto* a = static_cast<const uint8_t*>(page);
@@ -95,9 +103,9 @@ inline int RacyCompare(const void* page, const void* other, size_t size) {
   }
 }
 
-/// Between racy reads and the re-read of the version that validates them.
+/// To be called between racy reads and the re-read of the version that validates them.
 inline void RacyReadFence() {
-  // GCC's ThreadSanitizer does not model fences; there every racy read is an atomic it can see.
+  // GCC's ThreadSanitizer does not model fences. Under it every racy read is an atomic anyway.
   if constexpr (!kThreadSanitizer) std::atomic_thread_fence(std::memory_order_acquire);
 }
 

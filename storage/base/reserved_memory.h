@@ -1,4 +1,5 @@
-// Large zeroed memory straight from the system: touched pages only count, and it goes back whole.
+// Large zeroed memory directly from the system. Only touched pages take memory, and a reservation
+// is released as a whole.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +10,15 @@ namespace latchkey {
 
 enum class MemoryAdvice { kNone, kHugePages };
 
-/// Maps `bytes` of zeroed memory that takes physical memory only as it is touched; aligned to the
-/// system's page, with kHugePages to 2 MiB and advised to use huge pages. nullptr when the system
-/// refuses.
+/// Maps `bytes` of zeroed memory, which takes physical memory only where it is touched. Aligned to
+/// the system's page; with kHugePages aligned to 2 MiB and advised to use huge pages. nullptr when
+/// the system refuses.
 void* ReserveMemory(size_t bytes, MemoryAdvice advice);
-/// Whether so much memory gains more from huge pages than it loses: each is zeroed whole when its
-/// first byte is touched.
+/// Whether `bytes` of memory gain more from huge pages than they lose: a huge page is zeroed wholly
+/// when its first byte is touched.
 constexpr bool HugePagesPay(size_t bytes) { return bytes >= size_t{16} << 20; }
 
-/// Asks for huge pages in [start, start + bytes), a part of a reservation, from now on.
+/// From now on advises huge pages for [start, start + bytes), a part of a reservation.
 void AdviseHugePages(void* start, size_t bytes);
 /// Gives the physical memory of [start, start + bytes) back; the addresses stay valid and read
 /// zero. REQUIRES: start and bytes are multiples of 4096 within one reservation.
@@ -25,8 +26,8 @@ void DiscardMemory(void* start, size_t bytes);
 /// Ends a reservation. REQUIRES: exactly what ReserveMemory returned, or nullptr.
 void ReleaseMemory(void* start, size_t bytes);
 
-/// Owner of a reservation without huge pages: a large buffer of which perhaps only the
-/// front is ever used.
+/// Owner of a reservation without huge pages: for a large buffer that may be used only at its
+/// front.
 class ReservedBuffer {
  public:
   /// Throws std::bad_alloc when the system refuses, as `new` does.

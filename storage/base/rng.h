@@ -1,5 +1,5 @@
 // A small, fast, seeded random number generator (xoshiro256**, Blackman and Vigna 2018).
-// Every random choice in the project comes from one of these, so that a seed repeats a run.
+// Every random choice in the project comes from such a generator, so that a seed repeats a run.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 namespace latchkey {
 namespace {
 
-// A request that the kernel keeps interrupting, or a submission that it keeps refusing while
-// nothing else is in flight, is an error in the end (the latter after about two seconds).
+// A request that the kernel interrupts more often, or a submission that it refuses more often while
+// nothing else is in flight (about two seconds), is an error.
 constexpr uint32_t kMaxInterruptions = 16;
 constexpr uint32_t kMaxSubmitAttempts = 10'000;
 
@@ -143,7 +143,7 @@ void AioQueue::Submit(std::span<IoRequest* const> requests) {
 
 void AioQueue::SubmitPending() {
   Backoff backoff(file_.runtime);
-  // Reap may add the rest of a short transfer to pending_ meanwhile: hence the index.
+  // An index, because Reap may add the rest of a short transfer to pending_ meanwhile.
   for (size_t next = 0; next < pending_.size();) {
     const auto left = static_cast<long>(pending_.size() - next);
     const int rc = kernel_.Submit(context_, left, pending_.data() + next);
@@ -153,12 +153,12 @@ void AioQueue::SubmitPending() {
     } else if (rc == -EINTR) {
       continue;
     } else if ((rc == 0 || rc == -EAGAIN) && in_kernel_ > 0) {
-      Reap(1);  // a completion frees what the kernel lacks
+      Reap(1);  // a completion frees resources of the kernel
     } else if ((rc == 0 || rc == -EAGAIN) && backoff.attempts() < kMaxSubmitAttempts) {
       backoff.Pause();
     } else {
-      // The kernel takes requests in order: the error is the first one's, the others may still
-      // pass.
+      // The kernel takes requests in order, so the error concerns the first one. The others may
+      // still succeed.
       Slot& slot = *static_cast<Slot*>(pending_[next++]->data);
       IoBatch finished;
       Finish(slot, TransferError(slot, rc == 0 ? EAGAIN : -rc), finished);
@@ -174,7 +174,7 @@ void AioQueue::Reap(size_t min) {
   const auto at_least = static_cast<long>(std::min(min, in_kernel_));
   const int rc = kernel_.GetEvents(context_, at_least, static_cast<long>(in_kernel_),
                                    events_.data(), at_least == 0 ? &poll : nullptr);
-  if (rc == -EINTR || rc == 0) return;  // the caller asks again for what it misses
+  if (rc == -EINTR || rc == 0) return;  // the caller asks again if it needs more
   LATCHKEY_CHECK(rc > 0 && static_cast<size_t>(rc) <= in_kernel_);
   in_kernel_ -= static_cast<size_t>(rc);
   IoBatch finished, resumed;
@@ -183,13 +183,13 @@ void AioQueue::Reap(size_t min) {
   }
   if (ring_ == nullptr) return file_.accounting.Finish(finished);
   file_.accounting.FinishTaken(finished);
-  // Their flight ended with the part that the ring told of.
+  // For the accounting they ended with the part seen in the ring: start their rest.
   if (!resumed.IsEmpty()) file_.accounting.Start(resumed);
 }
 
 absl::Status AioQueue::TransferError(const Slot& slot, int errnum) const {
   const IoRequest& r = *slot.request;
-  // Whatever there is to say, the request is finished.
+  // The request finishes even if there is no memory for the message.
   return CatchOutOfMemory([&] {
     return FileError(Verb(r.op), file_.path, r.offset + slot.done_bytes, r.length - slot.done_bytes,
                      errnum);
@@ -205,7 +205,7 @@ void AioQueue::Complete(Slot& slot, int64_t result, IoBatch& finished, IoBatch& 
   if (result < 0) {
     return Finish(slot, TransferError(slot, static_cast<int>(-result)), finished);
   }
-  // What is left has to start on a block again.
+  // The rest must start on a block boundary.
   const uint64_t progress = static_cast<uint64_t>(result) & ~uint64_t{file_.logical_block - 1};
   if (progress == 0) {
     return Finish(

@@ -1,6 +1,6 @@
 // AioQueue: an IoQueue over Linux libaio (io_setup, io_submit, io_getevents).
 //
-// Each request walks through these states; the arrows are the functions below.
+// The states of a request; the arrows are the functions below.
 //
 //             Submit              SubmitPending                 Reap
 //   (caller) --------> pending --------------> in the kernel --------> finished --Wait--> (caller)
@@ -26,9 +26,9 @@
 
 namespace latchkey {
 
-/// The head of the ring of completions that Linux maps into the process: what io_context_t points
-/// to. libaio itself reads it to answer an empty poll without a system call. `tail` is where the
-/// kernel puts the next of `nr` events, which follow the head; it moves after the event is written.
+/// The head of the ring of completions that Linux maps into the process; io_context_t points to it.
+/// libaio itself reads it to answer an empty poll without a system call. `nr` events follow the
+/// head. The kernel writes the next event at `tail` and then advances `tail`.
 struct AioRing {
   static constexpr uint32_t kMagic = 0xa10a10a1;
   uint32_t id, nr, head, tail, magic, compat_features, incompat_features, header_length;
@@ -36,7 +36,7 @@ struct AioRing {
 };
 static_assert(sizeof(AioRing) == 32 && sizeof(io_event) == 32);
 
-/// The calls into the kernel, so that tests can play a kernel that is short of resources,
+/// The calls into the kernel. Tests replace them to simulate a kernel that lacks resources,
 /// interrupts, and completes in parts. Results are libaio's: negative numbers are -errno.
 class AioKernel {
  public:
@@ -46,14 +46,14 @@ class AioKernel {
   virtual int Submit(io_context_t context, long count, iocb** controls) = 0;
   virtual int GetEvents(io_context_t context, long min, long max, io_event* events,
                         timespec* timeout) = 0;
-  /// The ring of completions, or nullptr where the system does not show it.
+  /// The ring of completions, or nullptr if it cannot be read.
   virtual const AioRing* Ring(io_context_t context) = 0;
 };
 
 /// The real one.
 AioKernel& LinuxAio();
 
-/// What a queue needs to know of its file. Outlives the queue.
+/// The file of a queue. Outlives the queue.
 struct AioFile {
   int fd = -1;
   const std::string& path;
@@ -64,15 +64,16 @@ struct AioFile {
   IoAccounting& accounting;
 };
 
-/// Belongs to one actor, but for the accounting, which looks at the ring of completions at every
-/// event of the device: a request is charged device time until it is seen there, however late its
-/// owner collects it. (Where the ring is not to be seen: until it is collected.)
+/// Belongs to one actor. Only the accounting accesses it from other actors: it looks at the ring of
+/// completions at every event of the device. A request is charged device time until it is seen in
+/// the ring, even if its owner collects it later. (If the ring cannot be read: until it is
+/// collected.)
 class AioQueue final : public IoQueue, private CompletionSource {
  public:
   /// ResourceExhausted when the system's limit of asynchronous requests (fs.aio-max-nr) is reached.
   static absl::StatusOr<std::unique_ptr<AioQueue>> Create(const AioFile& file, uint32_t depth,
                                                           AioKernel& kernel = LinuxAio());
-  /// Slow (milliseconds: the kernel waits for its readers), so keep queues.
+  /// Takes milliseconds, because the kernel waits for its readers. So keep queues.
   ~AioQueue() override;
 
   void Submit(std::span<IoRequest* const> requests) override;
@@ -85,7 +86,7 @@ class AioQueue final : public IoQueue, private CompletionSource {
     IoRequest* request = nullptr;
     uint32_t done_bytes = 0;
     uint32_t interruptions = 0;
-    // Of request, which others than the owner may not touch.
+    // Copies of fields of `request`, which only the owner may access.
     IoClass io_class = IoClass::kPageRead;
     uint32_t length = 0;
   };
@@ -97,9 +98,9 @@ class AioQueue final : public IoQueue, private CompletionSource {
   absl::Status Check(const IoRequest& request) const;
   void Prepare(Slot& slot);
   void SubmitPending();
-  // Takes at least `min` (at most what is there) events from the kernel.
+  // Takes events from the kernel, at least `min` of them; waits for these.
   void Reap(size_t min);
-  // Acts on the end of a part of a request: the request is over, or its rest becomes pending.
+  // Handles the end of a part of a request: the request is finished, or its rest becomes pending.
   void Complete(Slot& slot, int64_t result, IoBatch& finished, IoBatch& resumed);
   absl::Status TransferError(const Slot& slot, int errnum) const;
   void Finish(Slot& slot, absl::Status status, IoBatch& finished);
@@ -113,8 +114,8 @@ class AioQueue final : public IoQueue, private CompletionSource {
   std::vector<io_event> events_;
   std::vector<IoRequest*> finished_;  // not yet handed to the owner
   size_t in_kernel_ = 0;
-  // Both belong to the accounting's latch. Events from ring_->events[next_event_] on are new to it;
-  // they are at most `depth`, fewer than the ring holds, because Reap brings it up to date.
+  // The accounting's latch guards both. It has not seen the events from ring_->events[next_event_]
+  // on. There are at most `depth` of them, fewer than the ring holds, because Reap updates both.
   const AioRing* const ring_;
   uint32_t next_event_ = 0;
 };

@@ -1,4 +1,4 @@
-// The queue against a kernel that is short of resources, interrupts, and completes in parts.
+// The queue with a kernel that lacks resources, interrupts, and completes in parts.
 #include "storage/device/aio_queue.h"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ class ScriptedKernel final : public AioKernel {
   void Destroy(io_context_t) override {}
   const AioRing* Ring(io_context_t) override { return shows_ring ? &ring() : nullptr; }
 
-  // Puts a request into the ring, in order: it has completed, collected or not.
+  // Puts a request into the ring, in order: it has completed, whether or not it is collected.
   void Complete(size_t which) {
     ring().events[ring().tail].data = in_kernel[which]->data;
     ring().tail = (ring().tail + 1) % kRingEvents;
@@ -76,7 +76,7 @@ class ScriptedKernel final : public AioKernel {
   }
 
  private:
-  // A little more than the depth of the tests' queues, so that it wraps.
+  // Slightly more than the depth of the tests' queues, so that the ring wraps.
   static constexpr uint32_t kRingEvents = 20;
   AioRing& ring() { return *reinterpret_cast<AioRing*>(ring_memory_.data()); }
 
@@ -268,7 +268,7 @@ TEST_CASE("A request is charged until it completes, however late its owner colle
   queue->Submit(pointers);
   f.clock.Advance(100);
   f.kernel.Complete(0);
-  CHECK(f.accounting.Snapshot().in_flight == 1);  // sees it
+  CHECK(f.accounting.Snapshot().in_flight == 1);  // Snapshot sees the completion
   f.clock.Advance(100);
   f.kernel.Complete(1);
   CHECK(f.accounting.Snapshot().in_flight == 0);

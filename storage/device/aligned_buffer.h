@@ -16,16 +16,15 @@ namespace latchkey {
 enum class HugePages { kNo, kAdvise };
 
 /// Move-only owner of zeroed memory aligned to kAlignment, usable as a buffer of any BlockDevice.
-/// Not thread-safe; the memory itself may be shared as its user arranges.
+/// Not thread-safe; users that share the memory synchronise by themselves.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 4096;
   static constexpr size_t kHugePage = size_t{2} << 20;
 
   AlignedBuffer() = default;
-  /// `size` bytes, rounded up to a multiple of the alignment inside. kAdvise aligns to 2 MiB and
-  /// asks the kernel for huge pages (advice: it may not have any). Throws std::bad_alloc, as `new`
-  /// does.
+  /// Allocates `size` bytes, rounded up inside to a multiple of the alignment. kAdvise aligns to
+  /// 2 MiB and advises the kernel to use huge pages. Throws std::bad_alloc, as `new` does.
   explicit AlignedBuffer(size_t size, HugePages huge_pages = HugePages::kNo) : size_(size) {
     const size_t alignment = huge_pages == HugePages::kAdvise ? kHugePage : kAlignment;
     const size_t capacity = (size + alignment - 1) / alignment * alignment;

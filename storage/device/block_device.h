@@ -1,5 +1,5 @@
 // BlockDevice: batched asynchronous reads and writes on one flat range of bytes, with statistics of
-// every call and with the device's busy time attributed to what caused it.
+// every call. The device's busy time is attributed to the classes of requests that caused it.
 //
 // Alignment: offsets, lengths and buffer addresses are multiples of geometry().logical_block.
 // Thread-safety: a BlockDevice may be used by every actor at once; an IoQueue belongs to one actor.
@@ -26,8 +26,8 @@ struct DeviceGeometry {
   uint32_t atomic_write_unit = 512;  ///< bytes; an aligned write of this size is never torn
 };
 
-/// What a request is for: statistics and busy time are kept per class, so that the write cost model
-/// of the layouts can be fed by measurement (thesis 6.1; page and segment, reads and writes apart).
+/// The purpose of a request. Statistics and busy time are kept per class, as measured input of the
+/// layouts' write cost model (thesis 6.1; page and segment, reads and writes apart).
 enum class IoClass : uint8_t { kPageRead, kPageWrite, kSegmentRead, kSegmentWrite, kMeta };
 inline constexpr size_t kIoClasses = 5;
 
@@ -37,21 +37,21 @@ struct IoRequest {
   IoClass io_class = IoClass::kPageRead;
   uint64_t offset = 0;          ///< bytes
   uint32_t length = 0;          ///< bytes, > 0
-  std::byte* buffer = nullptr;  ///< not changed by anybody while the request is in flight
-  void* context = nullptr;      ///< the owner's; not looked at
+  std::byte* buffer = nullptr;  ///< the owner must not change it while the request is in flight
+  void* context = nullptr;      ///< for the owner; the device ignores it
   absl::Status status;          ///< set at completion
 };
 
-/// Requests in flight for one owner. Not thread-safe. Destroyed only when nothing is in flight.
+/// The requests in flight of one owner. Not thread-safe. Destroyed only when nothing is in flight.
 class IoQueue {
  public:
   virtual ~IoQueue() = default;
-  /// Starts all of `requests` (they stay the caller's and must outlive their completion). Partial
-  /// submissions are continued inside; a request that cannot even be started completes with its
-  /// error in `status`. REQUIRES: in_flight() + requests.size() <= depth.
+  /// Starts all of `requests`, which the caller owns and which must outlive their completion.
+  /// Continues partial submissions. A request that cannot be started completes with its error in
+  /// `status`. REQUIRES: in_flight() + requests.size() <= depth.
   virtual void Submit(std::span<IoRequest* const> requests) = 0;
-  /// Waits until at least `min_completions` (at most in_flight()) have completed since the last
-  /// call and appends every completed request to `completed`. 0 polls.
+  /// Waits until at least `min_completions` requests (at most in_flight()) have completed since the
+  /// last call, and appends every completed request to `completed`. 0 polls.
   virtual void Wait(size_t min_completions, std::vector<IoRequest*>& completed) = 0;
   virtual size_t in_flight() const = 0;
 };
@@ -59,8 +59,8 @@ class IoQueue {
 struct IoClassStats {
   uint64_t requests = 0;
   uint64_t bytes = 0;
-  /// Share of the device's busy time: every instant is shared out over the requests in flight, by
-  /// weight: length + positioning bytes. The sum over all classes is the time the device was busy.
+  /// Share of the device's busy time: every instant is divided among the requests in flight in
+  /// proportion to length + positioning bytes. The sum over all classes is the device's busy time.
   Nanos busy = 0;
 };
 
@@ -68,12 +68,12 @@ struct DeviceStats {
   std::array<IoClassStats, kIoClasses> by_class;
   uint64_t syncs = 0;
   Nanos sync_time = 0;  ///< summed latency of the syncs; not part of busy
-  Nanos busy = 0;       ///< at least one request was in flight
+  Nanos busy = 0;       ///< time with at least one request in flight
   /// Integral of the number of requests in flight over time, divided by busy: mean depth while
   /// busy.
   double mean_depth = 0;
   uint64_t errors = 0;     ///< requests and syncs that failed or were refused
-  uint64_t in_flight = 0;  ///< now: started and not yet known to have completed
+  uint64_t in_flight = 0;  ///< now: started, and not yet seen completed
 
   const IoClassStats& of(IoClass c) const { return by_class[static_cast<size_t>(c)]; }
 };
@@ -89,23 +89,23 @@ class BlockDevice {
   virtual absl::Status Write(uint64_t offset, std::span<const std::byte> data,
                              IoClass io_class) = 0;
 
-  /// A queue for at most `depth` requests in flight (1..1024). It goes before the device does.
+  /// A queue for at most `depth` requests in flight (1..1024). Destroyed before the device.
   virtual absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) = 0;
 
   /// Returns once every write that completed before the call is durable. An error is final: the
-  /// caller stops writing (a later success proves nothing about the earlier writes).
+  /// caller must stop writing, because a later success proves nothing about earlier writes.
   virtual absl::Status Sync() = 0;
 
   /// Grows or shrinks to `size_bytes`. Growth allocates the space and writes it once, so that later
-  /// writes change no file-system metadata, and is durable when this returns: what is written next
-  /// may name the new space. ResourceExhausted when the medium is full, with the old size kept.
+  /// writes change no file-system metadata. It is durable on return, so later writes may refer to
+  /// the new space. ResourceExhausted when the medium is full; the size is then unchanged.
   virtual absl::Status Resize(uint64_t size_bytes) = 0;
 
   virtual DeviceStats stats() const = 0;
-  /// What one request takes besides its bytes, in bytes that the device transfers in that time
-  /// (thesis: T_pos * B): how busy time is shared out from now on. 32 KiB until told.
+  /// Sets the positioning cost of a request, as the bytes that the device transfers in that time
+  /// (thesis: T_pos * B). Busy time is divided by it from now on. Initially 32 KiB.
   virtual void SetPositioningBytes(uint64_t bytes) = 0;
-  /// What the device is, for reports and messages: "file(data.lk, O_DIRECT, libaio)".
+  /// A description for reports and messages: "file(data.lk, O_DIRECT, libaio)".
   virtual std::string Describe() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What every BlockDevice does alike. A new device is one more type in DevicesUnderTest.
+// Conformance suite of BlockDevice. To add a device: one type in DevicesUnderTest.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -76,7 +76,7 @@ struct SimulatedUnderTest {
 using DevicesUnderTest = std::tuple<MemoryUnderTest, DirectFileUnderTest, BufferedFileUnderTest,
                                     FaultyUnderTest, SlowFaultyUnderTest, SimulatedUnderTest>;
 
-// Content that tells which page, and which writing of it, it is.
+// Content that identifies the page and the number of its write.
 void FillPage(std::byte* page, uint64_t number, uint64_t generation) {
   Rng rng(number * 1'000'003 + generation);
   for (size_t i = 0; i < kPage; i += sizeof(uint64_t)) {

@@ -1,8 +1,8 @@
 #include "storage/device/device_list.h"
 
-#include <charconv>
-#include <system_error>
+#include <bit>
 #include <utility>
+#include <vector>
 
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
@@ -13,59 +13,47 @@
 namespace latchkey {
 namespace {
 
-constexpr double kMaxServiceMs = 100'000;
-constexpr double kMaxMegabytes = 1'000'000;
-constexpr double kMaxDisks = 1024;
-constexpr double kMaxStripeKb = 65'536;
+// In the order in which SpecOf and ValuesOf name them.
+constexpr ChoiceParameter kFixedParameters[] = {
+    {"service_ms", 9, 0, 100'000, ParameterKind::kNumber, "of one request"},
+    {"mb_s", 0, 0, 1'000'000, ParameterKind::kNumber, "transfer rate; 0: it takes no time"},
+    {"disks", 1, 1, 1024, ParameterKind::kWhole, "RAID-0 over so many"},
+    {"stripe_kb", 64, 1, 65'536, ParameterKind::kWhole, "a power of two"},
+};
 
-std::vector<std::string_view> SplitAtColons(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t colon; (colon = text.find(':')) != std::string_view::npos;) {
-    parts.push_back(text.substr(0, colon));
-    text.remove_prefix(colon + 1);
-  }
-  parts.push_back(text);
-  return parts;
+DeviceSpec SpecOf(std::span<const double> parameters) {
+  DeviceSpec spec;
+  spec.kind = DeviceSpec::Kind::kFixed;
+  spec.service = static_cast<Nanos>(parameters[0] * kNanosPerMilli + 0.5);
+  spec.bytes_per_second = static_cast<uint64_t>(parameters[1] * 1e6 + 0.5);
+  spec.disks = static_cast<uint32_t>(parameters[2]);
+  spec.stripe_bytes = static_cast<uint64_t>(parameters[3]) << 10;
+  return spec;
 }
 
-absl::StatusOr<double> ParseNumber(std::string_view name, std::string_view value, double min,
-                                   double max) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || !(number >= min) ||
-      !(number <= max)) {
-    return InvalidArgument("device parameter {}={}: a number from {} to {}", name, value, min, max);
-  }
-  return number;
+std::vector<double> ValuesOf(const DeviceSpec& spec) {
+  if (spec.kind != DeviceSpec::Kind::kFixed) return {};
+  return {static_cast<double>(spec.service) / kNanosPerMilli,
+          static_cast<double>(spec.bytes_per_second) / 1e6, static_cast<double>(spec.disks),
+          static_cast<double>(spec.stripe_bytes >> 10)};
 }
 
-absl::Status SetParameter(std::string_view parameter, DeviceSpec& spec) {
-  const size_t equals = parameter.find('=');
-  const std::string_view name = parameter.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view() : parameter.substr(equals + 1);
-  if (name == "service_ms") {
-    LATCHKEY_ASSIGN_OR_RETURN(const double ms, ParseNumber(name, value, 0, kMaxServiceMs));
-    spec.service = static_cast<Nanos>(ms * kNanosPerMilli + 0.5);
-  } else if (name == "mb_s") {
-    LATCHKEY_ASSIGN_OR_RETURN(const double mb, ParseNumber(name, value, 0, kMaxMegabytes));
-    spec.bytes_per_second = static_cast<uint64_t>(mb * 1e6 + 0.5);
-  } else if (name == "disks") {
-    LATCHKEY_ASSIGN_OR_RETURN(const double disks, ParseNumber(name, value, 1, kMaxDisks));
-    spec.disks = static_cast<uint32_t>(disks);
-  } else if (name == "stripe_kb") {
-    LATCHKEY_ASSIGN_OR_RETURN(const double kb, ParseNumber(name, value, 1, kMaxStripeKb));
-    spec.stripe_bytes = static_cast<uint64_t>(kb) << 10;
-    if ((spec.stripe_bytes & (spec.stripe_bytes - 1)) != 0) {
-      return InvalidArgument("device parameter stripe_kb={}: a power of two", value);
-    }
-  } else {
-    return InvalidArgument(
-        "device parameter \"{}\" is unknown: \"fixed\" takes service_ms, mb_s, disks, stripe_kb",
-        name);
-  }
-  return absl::OkStatus();
+template <DeviceSpec::Kind kind>
+DeviceSpec Plain(std::span<const double>) {
+  DeviceSpec spec;
+  spec.kind = kind;
+  return spec;
 }
+
+// In the order of DeviceSpec::Kind.
+constexpr DeviceInfo kDevices[] = {
+    {{"file", "a file, O_DIRECT where the file system takes it", {}},
+     Plain<DeviceSpec::Kind::kFile>},
+    {{"memory", "no file at all", {}}, Plain<DeviceSpec::Kind::kMemory>},
+    {{"fixed", "simulated disks of fixed service time, their content in memory", kFixedParameters},
+     SpecOf},
+};
+static_assert(static_cast<int>(DeviceSpec::Kind::kFixed) == 2);
 
 std::unique_ptr<DiskModel> NewModel(const DeviceSpec& spec) {
   std::vector<std::unique_ptr<DiskModel>> disks;
@@ -78,36 +66,23 @@ std::unique_ptr<DiskModel> NewModel(const DeviceSpec& spec) {
 
 }  // namespace
 
-std::vector<std::string> DeviceNames() { return {"file", "memory", "fixed"}; }
+const Registry<DeviceInfo>& Devices() {
+  static constexpr Registry<DeviceInfo> registry("device", kDevices);
+  return registry;
+}
 
 absl::StatusOr<DeviceSpec> ParseDeviceSpec(std::string_view text) {
-  const std::vector<std::string_view> parts = SplitAtColons(text);
-  DeviceSpec spec;
-  if (parts[0] == "file") {
-    spec.kind = DeviceSpec::Kind::kFile;
-  } else if (parts[0] == "memory") {
-    spec.kind = DeviceSpec::Kind::kMemory;
-  } else if (parts[0] == "fixed") {
-    spec.kind = DeviceSpec::Kind::kFixed;
-  } else {
-    return InvalidArgument("device \"{}\" is unknown: file, memory, or fixed:service_ms=9", text);
-  }
-  if (spec.kind != DeviceSpec::Kind::kFixed && parts.size() > 1) {
-    return InvalidArgument("device \"{}\": {} takes no parameters", text, parts[0]);
-  }
-  for (size_t i = 1; i < parts.size(); ++i) {
-    LATCHKEY_RETURN_IF_ERROR(SetParameter(parts[i], spec));
+  LATCHKEY_ASSIGN_OR_RETURN(const Choice<DeviceInfo> choice, Devices().Parse(text));
+  const DeviceSpec spec = choice.Make();
+  if (!std::has_single_bit(spec.stripe_bytes)) {
+    return InvalidArgument("{}: stripe_kb is {}, but must be a power of two", choice.name(),
+                           spec.stripe_bytes >> 10);
   }
   return spec;
 }
 
 std::string CanonicalDeviceSpec(const DeviceSpec& spec) {
-  if (spec.kind == DeviceSpec::Kind::kFile) return "file";
-  if (spec.kind == DeviceSpec::Kind::kMemory) return "memory";
-  return fmt::format("fixed:service_ms={}:mb_s={}:disks={}:stripe_kb={}",
-                     static_cast<double>(spec.service) / kNanosPerMilli,
-                     static_cast<double>(spec.bytes_per_second) / 1e6, spec.disks,
-                     spec.stripe_bytes >> 10);
+  return FormatChoice(kDevices[static_cast<size_t>(spec.kind)].description, ValuesOf(spec));
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> OpenDeviceOf(Runtime& runtime, const DeviceSpec& spec,

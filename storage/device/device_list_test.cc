@@ -21,17 +21,18 @@ TEST_CASE("A device is named by its kind and its parameters, and prints as all o
   const std::string canonical = CanonicalDeviceSpec(*spec);
   CHECK(canonical == "fixed:service_ms=9:mb_s=0:disks=11:stripe_kb=64");
   CHECK(CanonicalDeviceSpec(*ParseDeviceSpec(canonical)) == canonical);
-  for (const std::string& name : DeviceNames()) CHECK(ParseDeviceSpec(name).ok());
+  for (const std::string& name : Devices().Names()) CHECK(ParseDeviceSpec(name).ok());
 }
 
 TEST_CASE("A device that is misspelt or out of range is refused with what there is") {
-  CHECK_THAT(Message("disk"), Catch::Contains("\"disk\"") && Catch::Contains("file, memory"));
-  CHECK_THAT(Message("file:disks=2"), Catch::Contains("no parameters"));
+  CHECK(Message("disk") == "unknown device 'disk'; known: file, memory, fixed");
+  CHECK_THAT(Message("file:disks=2"), Catch::Contains("it takes none"));
   CHECK_THAT(Message("fixed:speed=1"), Catch::Contains("speed") && Catch::Contains("service_ms"));
   CHECK_THAT(Message("fixed:service_ms=-1"), Catch::Contains("0 to 100000"));
   CHECK_THAT(Message("fixed:service_ms=nan"), Catch::Contains("0 to 100000"));
-  CHECK_THAT(Message("fixed:service_ms"), Catch::Contains("0 to 100000"));
+  CHECK_THAT(Message("fixed:service_ms="), Catch::Contains("0 to 100000"));
   CHECK_THAT(Message("fixed:disks=0"), Catch::Contains("1 to 1024"));
+  CHECK_THAT(Message("fixed:disks=1.5"), Catch::Contains("a whole number"));
   CHECK_THAT(Message("fixed:stripe_kb=3"), Catch::Contains("power of two"));
   CHECK(absl::IsInvalidArgument(ParseDeviceSpec("").status()));
 }

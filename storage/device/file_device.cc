@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/base/canary.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
@@ -25,8 +26,9 @@ namespace {
 constexpr uint64_t kZeroPiece = uint64_t{1} << 20;
 constexpr uint32_t kZeroDepth = 4;
 
-// Stale optimistic readers may still look at a frame while a read fills it. ThreadSanitizer sees
-// pread as plain stores, so under it the bytes take a detour to stores that it knows to be racy.
+// Stale optimistic readers may still read a frame while a read fills it. ThreadSanitizer sees pread
+// as plain stores and would report a race. So under it the bytes go to other memory first, and from
+// there by racy stores to the frame.
 ssize_t ReadOnce(int fd, std::byte* out, size_t length, uint64_t offset) {
   if constexpr (kThreadSanitizer) {
     AlignedBuffer detour(length);
@@ -128,10 +130,11 @@ absl::Status FileDevice::SyncFailure() {
 absl::Status FileDevice::SyncFile(bool with_metadata) {
   LATCHKEY_RETURN_IF_ERROR(SyncFailure());
   const Nanos start = runtime_.Now();
-  const int rc = with_metadata ? fsync(file_.fd.get()) : fdatasync(file_.fd.get());
+  const bool left_out = !with_metadata && LATCHKEY_CANARY("fdatasync-left-out");
+  const int rc = with_metadata ? fsync(file_.fd.get()) : left_out ? 0 : fdatasync(file_.fd.get());
   const int errnum = errno;
   accounting_.CountSync(runtime_.Now() - start, rc == 0);
-  if (rc == 0) return SyncFailure();  // another actor's, meanwhile, took our writes with it
+  if (rc == 0) return SyncFailure();  // a concurrent sync that failed covered our writes too
   SpinLatchGuard guard(sync_failure_latch_, runtime_);
   if (sync_failure_.ok()) {
     sync_failure_ = MakeStatus(absl::StatusCode::kUnavailable,
@@ -170,7 +173,7 @@ absl::Status FileDevice::Grow(uint64_t old_size, uint64_t new_size) {
   LATCHKEY_RETURN_IF_ERROR(CheckFreeSpace(new_size - old_size));
   absl::Status status = Allocate(old_size, new_size);
   if (status.ok()) status = WriteZeros(old_size, new_size);
-  // Synced before the size is published: nothing may name space that a crash can take back.
+  // Sync before publishing the size: no write may refer to space that a crash could undo.
   if (status.ok()) status = SyncFile(/*with_metadata=*/true);
   if (status.ok()) {
     size_bytes_.store(new_size, std::memory_order_release);
@@ -182,12 +185,12 @@ absl::Status FileDevice::Grow(uint64_t old_size, uint64_t new_size) {
                     ErrnoText(errno));
 }
 
-// Allocating until the disk is full, only to give it all back, would starve everybody else on it.
+// Checked in advance: allocating until the disk is full would starve other users of the disk.
 absl::Status FileDevice::CheckFreeSpace(uint64_t growth) {
   struct statvfs info;
   if (fstatvfs(file_.fd.get(), &info) != 0) return FileError("examine the space of", path_, errno);
   const uint64_t free_bytes = static_cast<uint64_t>(info.f_bfree) * info.f_frsize;
-  if (info.f_blocks == 0 || growth <= free_bytes) return absl::OkStatus();  // 0: says nothing
+  if (info.f_blocks == 0 || growth <= free_bytes) return absl::OkStatus();  // 0: size not known
   return MakeStatus(absl::StatusCode::kResourceExhausted,
                     "cannot grow \"{}\" by {} bytes: its file system has {} bytes free; make room, "
                     "or keep less in the database",
@@ -199,7 +202,7 @@ absl::Status FileDevice::Allocate(uint64_t begin, uint64_t end) {
   do {
     rc = fallocate(file_.fd.get(), 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
   } while (rc != 0 && errno == EINTR);
-  // Where there is no fallocate, writing the zeros allocates.
+  // Without fallocate, writing the zeros allocates the space.
   if (rc == 0 || errno == EOPNOTSUPP) return absl::OkStatus();
   return FileError("allocate", path_, begin, end - begin, errno);
 }

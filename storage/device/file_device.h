@@ -1,18 +1,17 @@
 // FileDevice: a BlockDevice on a regular file, with Linux libaio and O_DIRECT.
 //
-// O_DIRECT keeps the kernel's page cache out of the way of our own. Where the file system refuses
-// it (tmpfs on older kernels, some network file systems) the device works through the page cache,
-// warns once and says so in Describe(): figures measured like that are not comparable.
+// O_DIRECT bypasses the kernel's page cache, because the buffer pool is the cache. If the file
+// system refuses O_DIRECT (tmpfs on older kernels, some network file systems), the device works
+// through the page cache, warns once and says so in Describe(). Measurements are then not
+// comparable.
 //
 // Invariants:
 //  1. One writer per file, in this process and among all (file_lock.h), for the device's lifetime.
-//  2. Before the first read the file and its directory are synced: data of a crashed predecessor
-//  may
-//     sit in the page cache, readable but not durable.
-//  3. Every block below size_bytes has been allocated and written: a sparse or merely allocated
-//  file
-//     pays for block allocation and metadata at each write or sync (the commit rate doubles
-//     without).
+//  2. Before the first read the file and its directory are synced, because data of a crashed
+//     predecessor may be in the page cache: readable, but not durable.
+//  3. Every block below size_bytes has been allocated and written. In a sparse or merely allocated
+//     file each write or sync would pay for block allocation and metadata; avoiding that doubles
+//     the commit rate.
 //  4. A failed sync is final: every later Sync and Resize returns the same error. The kernel
 //  reports
 //     a lost write once, and a later success says nothing about it.
@@ -35,8 +34,8 @@
 
 namespace latchkey {
 
-/// Thread-safe as BlockDevice says. Queues must be gone before it. It waits in the kernel, not in
-/// the runtime: the one device that a simulated runtime cannot drive.
+/// Thread-safe as BlockDevice says. Queues must be destroyed before it. It waits in the kernel, not
+/// in the runtime, so it is the only device that a simulated runtime cannot drive.
 class FileDevice final : public BlockDevice {
  public:
   /// Opens `path`. A size that is not a multiple of the logical block is rounded down. Errors name
@@ -51,8 +50,8 @@ class FileDevice final : public BlockDevice {
   absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass io_class) override;
   absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override;
   absl::Status Sync() override;
-  /// As BlockDevice::Resize; synced on return. Growth costs two system calls and the writing of the
-  /// new space: grow in large steps. REQUIRES: nobody uses the range that a shrink cuts off.
+  /// As BlockDevice::Resize; synced on return. Growth costs two system calls and writing the new
+  /// space: grow in large steps. REQUIRES: no thread uses the range that a shrink cuts off.
   absl::Status Resize(uint64_t size_bytes) override;
   DeviceStats stats() const override { return accounting_.Snapshot(); }
   void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
@@ -70,12 +69,12 @@ class FileDevice final : public BlockDevice {
   template <typename Once>
   absl::Status Transfer(IoRequest::Op op, uint64_t offset, uint64_t length, IoClass io_class,
                         Once&& once);
-  absl::Status Grow(uint64_t old_size, uint64_t new_size);
+  absl::Status Grow(uint64_t old_size, uint64_t new_size) LATCHKEY_REQUIRES(resize_mutex_);
   absl::Status Shrink(uint64_t old_size, uint64_t new_size);
   absl::Status CheckFreeSpace(uint64_t growth);
   absl::Status Allocate(uint64_t begin, uint64_t end);
-  absl::Status WriteZeros(uint64_t begin, uint64_t end);
-  // fsync or fdatasync, counted; remembers the first failure for ever.
+  absl::Status WriteZeros(uint64_t begin, uint64_t end) LATCHKEY_REQUIRES(resize_mutex_);
+  // Calls fsync or fdatasync and counts it; keeps the first failure.
   absl::Status SyncFile(bool with_metadata);
   absl::Status SyncFailure();
 
@@ -86,12 +85,12 @@ class FileDevice final : public BlockDevice {
   std::atomic<uint64_t> size_bytes_;
   Mutex resize_mutex_;
   IoAccounting accounting_;
-  // Kept from one growth to the next, because closing a queue takes milliseconds. It may write
-  // beyond size_bytes_: up to growth_limit_. Both guarded by resize_mutex_.
+  // The queue for growth, kept because closing a queue takes milliseconds. It may write beyond
+  // size_bytes_, up to growth_limit_. resize_mutex_ guards both.
   std::atomic<uint64_t> growth_limit_{0};
-  std::unique_ptr<AioQueue> growth_queue_;
+  std::unique_ptr<AioQueue> growth_queue_ LATCHKEY_GUARDED_BY(resize_mutex_);
   SpinLatch sync_failure_latch_;
-  absl::Status sync_failure_;  // guarded by sync_failure_latch_
+  absl::Status sync_failure_ LATCHKEY_GUARDED_BY(sync_failure_latch_);
 };
 
 }  // namespace latchkey

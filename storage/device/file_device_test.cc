@@ -14,6 +14,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/aligned_buffer.h"
+#include "storage/runtime/testing/in_child.h"
 
 namespace latchkey {
 namespace {
@@ -147,7 +148,40 @@ TEST_CASE("A file that another process has open is refused by that process's num
   REQUIRE(waitpid(child, &exit_status, 0) == child);
   CHECK(exit_status == 0);
   for (int fd : {ready[0], ready[1], finish[0], finish[1]}) close(fd);
-  OpenOk(path);  // the lock went with its holder
+  OpenOk(path);  // the lock ended with its holder
+}
+
+TEST_CASE("A child that has inherited a locked file neither gives the lock back nor keeps it") {
+  TempDir dir;
+  const std::string path = dir.File("data.lk");
+  auto device = OpenOk(path);
+  const auto open_again = [&] {
+    const auto opened = FileDevice::Open(ThreadRuntime(), path, {});
+    return opened.ok() ? 1 : 0;
+  };
+  // The child goes without its copy of the device, then with it.
+  CHECK(InChild([&] { return open_again(); }) == 0);
+  CHECK(InChild([&] {
+          device.reset();
+          return open_again();
+        }) == 0);
+  CHECK(InChild([&] { return open_again(); }) == 0);
+
+  int finish[2];
+  REQUIRE(pipe(finish) == 0);
+  const pid_t lasting = fork();
+  char byte = 0;
+  if (lasting == 0) {
+    close(finish[1]);
+    _exit(read(finish[0], &byte, 1) == 1 && open_again() ? 0 : 1);
+  }
+  device.reset();
+  OpenOk(path);  // though the child has the old descriptor still
+  REQUIRE(write(finish[1], &byte, 1) == 1);
+  int status = -1;
+  REQUIRE(waitpid(lasting, &status, 0) == lasting);
+  CHECK(status == 0);  // and the child may open it now
+  for (int fd : {finish[0], finish[1]}) close(fd);
 }
 
 TEST_CASE("Read-only devices share a file, change nothing and shut writers out") {
@@ -234,7 +268,7 @@ TEST_CASE(
   std::vector<IoRequest*> completed;
   (*queue)->Wait(1, completed);
   CHECK(absl::IsUnavailable(request.status));
-  CHECK(device->stats().of(IoClass::kPageRead).bytes == 4 * kPage);  // twice the half that is there
+  CHECK(device->stats().of(IoClass::kPageRead).bytes == 4 * kPage);  // twice the existing half
 }
 
 TEST_CASE("A completed request costs no device time while its owner leaves it uncollected") {

@@ -1,4 +1,4 @@
-// Errors of the operating system as Status: always with the file, the place and the system's text.
+// Errors of the operating system as Status, with the file, the place and the system's text.
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,8 +12,8 @@ namespace latchkey {
 /// "No space left on device (ENOSPC)". Thread-safe, unlike strerror.
 std::string ErrnoText(int errnum);
 
-/// What an errno means to a caller: disk full is ResourceExhausted, a failing device Unavailable,
-/// a missing file NotFound, a forbidden one PermissionDenied.
+/// The status code of an errno: a full disk is ResourceExhausted, a failing device Unavailable, a
+/// missing file NotFound, a forbidden one PermissionDenied.
 absl::StatusCode ErrnoCode(int errnum);
 
 /// `cannot ACTION "PATH": TEXT`.
@@ -23,8 +23,8 @@ absl::Status FileError(std::string_view action, std::string_view path, int errnu
 absl::Status FileError(std::string_view action, std::string_view path, uint64_t offset,
                        uint64_t length, int errnum);
 
-/// Unavailable: a transfer that the system ended without an error and without progress; of a read
-/// it says that the file is shorter than it was. `verb` is "read" or "write".
+/// Unavailable: a transfer that the system ended without an error and without progress. For a read
+/// the message says that the file is shorter than before. `verb` is "read" or "write".
 absl::Status NoProgress(std::string_view verb, std::string_view path, uint64_t offset,
                         uint64_t length);
 

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -18,10 +19,11 @@ namespace {
 
 constexpr int kWriter = -1;
 
-// Who has which file open in this process: the number of readers, or kWriter.
+// The files open in this process, with the number of readers or kWriter. The entries that a child of
+// fork() has copied are its parent's.
 class OpenFiles {
  public:
-  using Key = std::pair<dev_t, ino_t>;
+  using Key = std::tuple<dev_t, ino_t, pid_t>;
 
   bool Add(Runtime& runtime, Key key, FileLock::Mode mode) {
     SpinLatchGuard guard(latch_, runtime);
@@ -77,9 +79,9 @@ absl::StatusOr<FileLock> FileLock::Acquire(Runtime& runtime, int fd, const std::
                                            Mode mode) {
   struct stat info;
   if (fstat(fd, &info) != 0) return FileError("examine", path, errno);
-  const Key key(info.st_dev, info.st_ino);
+  const Key key(info.st_dev, info.st_ino, getpid());
   if (!Table().Add(runtime, key, mode)) return OpenElsewhere(path, "this process");
-  FileLock lock(runtime, key, mode);
+  FileLock lock(runtime, fd, key, mode);
   const int operation = mode == Mode::kExclusive ? LOCK_EX : LOCK_SH;
   int rc;
   do {
@@ -92,7 +94,10 @@ absl::StatusOr<FileLock> FileLock::Acquire(Runtime& runtime, int fd, const std::
 }
 
 FileLock::~FileLock() {
-  if (runtime_ != nullptr) Table().Remove(*runtime_, key_, mode_);
+  // The flock belongs to the descriptor's open file, which a child of fork() shares.
+  if (runtime_ == nullptr || std::get<pid_t>(key_) != getpid()) return;
+  flock(fd_, LOCK_UN);
+  Table().Remove(*runtime_, key_, mode_);
 }
 
 }  // namespace latchkey

@@ -16,13 +16,14 @@ namespace latchkey {
 namespace {
 
 constexpr uint32_t kSector = 512;
-// What direct I/O asks for at most on file systems that do not say (kernels before 6.1).
+// The largest alignment of direct I/O, for file systems that do not tell theirs (kernels before
+// 6.1).
 constexpr uint32_t kCommonHostPage = 4096;
 
 int OpenRetrying(const std::string& path, int flags) {
   int fd;
   do {
-    // O_NONBLOCK: opening a FIFO by mistake must not hang; cleared with the flags' next change.
+    // O_NONBLOCK, so that opening a FIFO by mistake does not hang. The next F_SETFL clears it.
     fd = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
   } while (fd < 0 && errno == EINTR);
   return fd;
@@ -42,7 +43,7 @@ absl::Status OpenDescriptor(const std::string& path, const FileDeviceOptions& op
     file.fd = FileDescriptor(OpenRetrying(path, access | O_CREAT | O_EXCL));
     file.created = file.fd.get() >= 0;
     if (file.created) return absl::OkStatus();
-    // Somebody else created it in between: then it exists, which kIfMissing takes.
+    // Another process created it in between. It exists now, which kIfMissing accepts.
     if (errno != EEXIST || options.creation == FileCreation::kMustBeNew) {
       return FileError("create", path, errno);
     }
@@ -57,7 +58,7 @@ absl::Status CheckRegularFile(const std::string& path, const OpenFile& file) {
                     "\"{}\" is not a regular file; name a file for the data", path);
 }
 
-// The block that direct I/O asks for, 0 where the file system has none.
+// The alignment of direct I/O in bytes; 0: the file system has no direct I/O.
 uint32_t DirectIoBlock(const OpenFile& file) {
 #ifdef STATX_DIOALIGN
   struct statx info;
@@ -70,8 +71,8 @@ uint32_t DirectIoBlock(const OpenFile& file) {
   return kCommonHostPage;
 }
 
-// O_DIRECT is set on the open file rather than asked of open(2): some file systems create the file
-// and then refuse the flag.
+// O_DIRECT is set after open(2), because some file systems create the file and then refuse the
+// flag.
 absl::Status ChooseDirectIo(const std::string& path, const FileDeviceOptions& options,
                             OpenFile& file) {
   const int fd = file.fd.get();
@@ -96,19 +97,12 @@ absl::Status ChooseDirectIo(const std::string& path, const FileDeviceOptions& op
   return absl::OkStatus();
 }
 
-// Without this a name, or data that a crashed predecessor never synced, could be seen now and gone
-// after the next power failure.
+// Without this, a name or data that a crashed predecessor never synced could be visible now and
+// lost after the next power failure.
 absl::Status MakeDurable(const std::string& path, const OpenFile& file) {
   if (fsync(file.fd.get()) != 0) return FileError("sync", path, errno);
-  const std::string directory =
-      (std::filesystem::path(path).parent_path() / ".").lexically_normal().string();
-  const FileDescriptor fd(OpenRetrying(directory, O_RDONLY | O_DIRECTORY));
-  if (fd.get() < 0) return FileError("open the directory", directory, errno);
-  // EINVAL: directories cannot be synced on this file system, which then has to order names itself.
-  if (fsync(fd.get()) != 0 && errno != EINVAL) {
-    return FileError("sync the directory", directory, errno);
-  }
-  return absl::OkStatus();
+  return SyncDirectory(
+      (std::filesystem::path(path).parent_path() / ".").lexically_normal().string());
 }
 
 absl::Status CheckOptions(const std::string& path, const FileDeviceOptions& options) {
@@ -122,6 +116,16 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
+absl::Status SyncDirectory(const std::string& directory) {
+  const FileDescriptor fd(OpenRetrying(directory, O_RDONLY | O_DIRECTORY));
+  if (fd.get() < 0) return FileError("open the directory", directory, errno);
+  // EINVAL: this file system cannot sync directories, and must make names durable by itself.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) {
+    return FileError("sync the directory", directory, errno);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<OpenFile> OpenDeviceFile(Runtime& runtime, const std::string& path,
                                         const FileDeviceOptions& options) {
   LATCHKEY_RETURN_IF_ERROR(CheckOptions(path, options));
@@ -132,7 +136,7 @@ absl::StatusOr<OpenFile> OpenDeviceFile(Runtime& runtime, const std::string& pat
   LATCHKEY_ASSIGN_OR_RETURN(file.lock, FileLock::Acquire(runtime, file.fd.get(), path, mode));
   LATCHKEY_RETURN_IF_ERROR(ChooseDirectIo(path, options, file));
   if (!options.read_only) LATCHKEY_RETURN_IF_ERROR(MakeDurable(path, file));
-  // Only now: while others had it open, its size could change.
+  // After taking the lock, because other processes could change the size before.
   struct stat info;
   if (fstat(file.fd.get(), &info) != 0) return FileError("examine", path, errno);
   file.size_bytes = static_cast<uint64_t>(info.st_size) & ~uint64_t{file.logical_block - 1};

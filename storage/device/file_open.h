@@ -1,5 +1,5 @@
-// Opening a file as a device: create or find, lock, take O_DIRECT if the file system lets us, and
-// make durable what a crashed predecessor left. Nothing is written into the file.
+// Opening a file as a device: create or find it, lock it, use O_DIRECT if the file system allows,
+// and make writes of a crashed predecessor durable. Nothing is written into the file.
 #pragma once
 
 #include <absl/status/status.h>
@@ -23,15 +23,15 @@ enum class FileCreation {
 
 struct FileDeviceOptions {
   FileCreation creation = FileCreation::kIfMissing;
-  /// Writes and Resize are refused, Sync does nothing; several read-only devices may share a file.
-  /// Needs kMustExist. Changes nothing, not even by syncing.
+  /// Writes and Resize are refused, and Sync does nothing. Several read-only devices may share a
+  /// file. Requires kMustExist. Changes nothing, not even by a sync.
   bool read_only = false;
-  /// False: through the page cache, without a warning (for experiments).
+  /// False: use the page cache, without a warning (for experiments).
   bool direct_io = true;
   LogSink log_sink = nullptr;
 };
 
-/// Closes a file descriptor at the end. Move-only.
+/// Owns a file descriptor and closes it. Move-only.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
@@ -48,16 +48,20 @@ class FileDescriptor {
 };
 
 struct OpenFile {
-  FileLock lock;  // before fd: the table's entry goes after the descriptor that holds the flock
   FileDescriptor fd;
+  FileLock lock;  // after fd: the lock is given back through the open descriptor
   bool created = false;
   bool direct_io = false;
   uint32_t logical_block = 512;  ///< bytes, a power of two
   uint64_t size_bytes = 0;       ///< rounded down to whole logical blocks
 };
 
-/// Errors as FileDevice::Open. One warning goes to the log sink when O_DIRECT was asked for and is
-/// not to be had.
+/// Makes the names in `directory` durable, where the file system can be asked to. PermissionDenied,
+/// Unavailable: the file system's reason.
+absl::Status SyncDirectory(const std::string& directory);
+
+/// Errors as FileDevice::Open. If O_DIRECT was asked for and the file system refuses it, one
+/// warning goes to the log sink.
 absl::StatusOr<OpenFile> OpenDeviceFile(Runtime& runtime, const std::string& path,
                                         const FileDeviceOptions& options);
 

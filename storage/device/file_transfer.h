@@ -1,4 +1,4 @@
-// Synchronous transfers on a file descriptor, carried through to the end.
+// Complete synchronous transfers on a file descriptor.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,7 +13,7 @@
 
 namespace latchkey {
 
-/// What is to be moved, and how it is called in messages.
+/// A transfer, and its name in messages.
 struct FileTransfer {
   const char* verb;  ///< "read" or "write"
   const std::string& path;
@@ -23,8 +23,8 @@ struct FileTransfer {
 };
 
 /// Calls `once(offset, done, length) -> ssize_t` (pread or pwrite of the rest; errno set when
-/// negative) until all is moved: goes on after interruptions and, from the last whole block, after
-/// short results. No progress is an error. `*done` receives the bytes moved.
+/// negative) until all bytes are moved. Continues after interruptions, and after short results from
+/// the last whole block. No progress is an error. `*done` receives the number of bytes moved.
 template <typename Once>
 absl::Status TransferAll(const FileTransfer& transfer, uint64_t* done, Once&& once) {
   *done = 0;

@@ -15,7 +15,7 @@ struct Step {
   int errnum = 0;
 };
 
-// Plays `steps` and records what was asked for.
+// Returns the results in `steps`, and records the requests.
 struct Script {
   std::deque<Step> steps;
   std::vector<std::pair<uint64_t, size_t>> asked = {};

@@ -7,7 +7,7 @@ namespace latchkey {
 
 void IoAccounting::Settle() const {
   const Nanos now = runtime_.Now();
-  // Nothing in flight: the time since the last event belongs to nobody.
+  // If nothing was in flight, the time since the last event is idle time and is not charged.
   if (total_in_flight_ > 0) {
     const Nanos elapsed = now - last_event_;
     busy_ += elapsed;

@@ -1,13 +1,13 @@
-// IoAccounting: what a device did, and what its busy time was spent on.
+// IoAccounting: counts a device's requests and divides its busy time among them.
 //
 // The write cost model of the layouts (thesis 6.1) compares page and segment I/O by the device time
-// each takes. Latency cannot serve: at depth 32 it is mostly waiting for the other 31. So busy time
-// is shared out: at every instant each request in flight is charged its share, by weight. The
-// weight of a request is its length plus a constant, the bytes that the device could transfer in
-// the time of its positioning (thesis: T_pos * B): beside 30 page reads, a segment of 256 pages
-// takes much more of the device than any of them.
+// that each takes. Latency is no measure of that: at depth 32 it is mostly waiting for the other 31
+// requests. So at every instant the device's time is divided among the requests in flight, by
+// weight. The weight of a request is its length plus the bytes that the device could transfer in
+// the time of one positioning (thesis: T_pos * B). A segment of 256 pages beside 30 page reads is
+// thus charged much more than any of them.
 //
-// Thread-safety: every member may be called from every actor at once.
+// Thread-safety: all actors may call every member at once.
 // Invariant: the busy times of the classes add up to the device's (to rounding), which never
 // exceeds the time since construction.
 #pragma once
@@ -27,8 +27,8 @@ namespace latchkey {
 struct IoBatch {
   std::array<uint32_t, kIoClasses> requests{};
   std::array<uint64_t, kIoClasses> lengths{};  ///< bytes asked for: the same at start and finish
-  std::array<uint64_t, kIoClasses> bytes{};    ///< transferred; looked at by Finish only
-  uint32_t errors = 0;                         ///< looked at by Finish only
+  std::array<uint64_t, kIoClasses> bytes{};    ///< transferred; used by Finish only
+  uint32_t errors = 0;                         ///< used by Finish only
 
   void Add(IoClass io_class, uint64_t length, uint64_t transferred_bytes = 0) {
     ++requests[static_cast<size_t>(io_class)];
@@ -43,13 +43,13 @@ struct IoBatch {
   }
 };
 
-/// Requests in flight whose completion can be seen before their owner collects it. Without this, a
-/// segment written in the background would be charged until somebody cares for its buffer again.
+/// A queue whose completions can be seen before their owner collects them. Without this, a segment
+/// written in the background would be charged until its owner uses the buffer again.
 class CompletionSource {
  public:
   virtual ~CompletionSource() = default;
   /// Adds to `completed` each request seen completed since the last call. Called at every event of
-  /// the accounting, with its latch held: a few instructions, and no call back.
+  /// the accounting, with its latch held: must take a few instructions and not call the accounting.
   virtual void TakeCompleted(IoBatch& completed) = 0;
 };
 
@@ -57,52 +57,52 @@ class CompletionSource {
 class IoAccounting {
  public:
   explicit IoAccounting(Runtime& runtime) : runtime_(runtime) {}
-  /// REQUIRES: no sources: the queues of a device are gone before it.
+  /// REQUIRES: no sources, because the queues of a device are destroyed before it.
   ~IoAccounting() { LATCHKEY_CHECK(sources_.empty()); }
 
-  /// These requests are in flight from now on, until the same number of each class is finished.
+  /// The requests are in flight from now on, until Finish is called for as many of each class.
   void Start(const IoBatch& batch);
   void Finish(const IoBatch& batch);
-  /// As Finish for requests of a CompletionSource: their flight ends when the source tells of them,
+  /// As Finish, for requests of a CompletionSource: their flight ends when the source reports them,
   /// at the latest now.
   void FinishTaken(const IoBatch& batch);
-  /// `source` is asked from now on, until it is removed.
+  /// From now on `source` is asked at every event, until it is removed.
   void AddSource(CompletionSource& source);
   void RemoveSource(CompletionSource& source);
-  /// A request that was refused before it started.
+  /// Counts a request that was refused before it started.
   void CountRefused();
   void CountSync(Nanos latency, bool ok);
-  /// What a request costs besides its bytes, in bytes that could be transferred meanwhile.
+  /// Sets the positioning cost of a request, as the bytes that could be transferred meanwhile.
   void SetPositioningBytes(uint64_t bytes);
   static constexpr uint64_t kDefaultPositioningBytes = 32768;
 
-  /// Everything up to now, requests in flight included.
+  /// Statistics up to now, requests in flight included.
   DeviceStats Snapshot() const;
 
  private:
-  // Charges the time since the last event to what was in flight, then takes out what the sources
-  // have seen completed. REQUIRES: latch_ held.
-  void Settle() const;
-  void Land(const IoBatch& batch) const;  // ends flights. REQUIRES: latch_ held.
-  void Count(const IoBatch& batch);       // REQUIRES: latch_ held.
+  // Charges the time since the last event to the requests in flight, then removes the requests that
+  // the sources have seen completed.
+  void Settle() const LATCHKEY_REQUIRES(latch_);
+  void Land(const IoBatch& batch) const LATCHKEY_REQUIRES(latch_);  // ends flights
+  void Count(const IoBatch& batch) LATCHKEY_REQUIRES(latch_);
 
   Runtime& runtime_;
   alignas(64) mutable SpinLatch latch_;
-  mutable Nanos last_event_ = 0;
-  mutable Nanos busy_ = 0;
+  mutable Nanos last_event_ LATCHKEY_GUARDED_BY(latch_) = 0;
+  mutable Nanos busy_ LATCHKEY_GUARDED_BY(latch_) = 0;
   // Doubles: shares are fractions of nanoseconds, and 2^53 ns are 104 days without rounding.
-  mutable double depth_integral_ = 0;
-  mutable std::array<double, kIoClasses> class_busy_{};
-  mutable uint32_t total_in_flight_ = 0;
-  mutable std::array<uint32_t, kIoClasses> in_flight_{};
-  mutable std::array<uint64_t, kIoClasses> length_in_flight_{};
-  uint64_t positioning_bytes_ = kDefaultPositioningBytes;
-  std::vector<CompletionSource*> sources_;
-  std::array<uint64_t, kIoClasses> finished_{};
-  std::array<uint64_t, kIoClasses> bytes_{};
-  uint64_t errors_ = 0;
-  uint64_t syncs_ = 0;
-  Nanos sync_time_ = 0;
+  mutable double depth_integral_ LATCHKEY_GUARDED_BY(latch_) = 0;
+  mutable std::array<double, kIoClasses> class_busy_ LATCHKEY_GUARDED_BY(latch_){};
+  mutable uint32_t total_in_flight_ LATCHKEY_GUARDED_BY(latch_) = 0;
+  mutable std::array<uint32_t, kIoClasses> in_flight_ LATCHKEY_GUARDED_BY(latch_){};
+  mutable std::array<uint64_t, kIoClasses> length_in_flight_ LATCHKEY_GUARDED_BY(latch_){};
+  uint64_t positioning_bytes_ LATCHKEY_GUARDED_BY(latch_) = kDefaultPositioningBytes;
+  std::vector<CompletionSource*> sources_ LATCHKEY_GUARDED_BY(latch_);
+  std::array<uint64_t, kIoClasses> finished_ LATCHKEY_GUARDED_BY(latch_){};
+  std::array<uint64_t, kIoClasses> bytes_ LATCHKEY_GUARDED_BY(latch_){};
+  uint64_t errors_ LATCHKEY_GUARDED_BY(latch_) = 0;
+  uint64_t syncs_ LATCHKEY_GUARDED_BY(latch_) = 0;
+  Nanos sync_time_ LATCHKEY_GUARDED_BY(latch_) = 0;
 };
 
 }  // namespace latchkey

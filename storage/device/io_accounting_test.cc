@@ -14,7 +14,7 @@ TEST_CASE("A single request is charged all of its time") {
   accounting.Start(IoBatch::One(IoClass::kPageRead, 4096));
   clock.Advance(70);
   accounting.Finish(IoBatch::One(IoClass::kPageRead, 4096, 4096));
-  clock.Advance(1000);  // idle: nobody pays
+  clock.Advance(1000);  // idle: not charged
   const DeviceStats stats = accounting.Snapshot();
   CHECK(stats.busy == 70);
   CHECK(stats.of(IoClass::kPageRead).busy == 70);

@@ -28,7 +28,7 @@ absl::Status BeyondLimit(const MemoryDeviceOptions& options, uint64_t size_bytes
 
 }  // namespace
 
-// Executes at submission; only the hand-over of the results waits for Wait.
+// Executes requests at submission; Wait only hands over the results.
 class MemoryDevice::Queue final : public IoQueue {
  public:
   Queue(MemoryDevice& device, uint32_t depth) : device_(device), depth_(depth) {
@@ -100,8 +100,8 @@ absl::Status MemoryDevice::Transfer(IoRequest::Op op, uint64_t offset, std::byte
     return status;
   }
   accounting_.Start(IoBatch::One(io_class, length));
-  // Readers of a frame may still look at it, stale, while a read fills it, and a read may overlap a
-  // write of the same place: both are allowed on a disk, so here they are racy accesses.
+  // Racy accesses, for two reasons: stale optimistic readers may still read a frame while a read
+  // fills it, and a read may overlap a write of the same place.
   if (op == IoRequest::Op::kRead) {
     RacyMove(buffer, memory_ + offset, length);
   } else {

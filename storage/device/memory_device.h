@@ -1,4 +1,4 @@
-// MemoryDevice: a BlockDevice in memory, for tests, for in-memory databases, and to measure the
+// MemoryDevice: a BlockDevice in memory, for tests, for in-memory databases, and for measuring the
 // software above without a disk. Requests complete at once, in the order of submission.
 #pragma once
 
@@ -18,18 +18,18 @@
 namespace latchkey {
 
 struct MemoryDeviceOptions {
-  uint64_t size_bytes = 0;  ///< at first; a multiple of 512
+  uint64_t size_bytes = 0;  ///< initial size; a multiple of 512
   /// Resize beyond it is ResourceExhausted, as on a full disk. Address space of this size is
-  /// reserved; memory is taken as it is written.
+  /// reserved; memory is used only where it is written.
   uint64_t capacity_limit_bytes = uint64_t{64} << 30;
   std::string name = "memory";  ///< appears in messages
 };
 
-/// Thread-safe as BlockDevice says; reads and writes take no lock and may overlap, with the result
-/// that a real device has: bytes of the old or the new content. Queues must be gone before it.
+/// Thread-safe as BlockDevice says. Reads and writes take no lock. If they overlap, a read returns
+/// bytes of the old or the new content, as on a real device. Queues must be destroyed before it.
 ///
-/// All of the capacity is one reserved range of addresses, so a read is one copy, and growth moves
-/// nothing under a reader. Shrinking gives the memory back; what is regrown reads as zeros.
+/// The whole capacity is one reserved range of addresses, so a read is one copy, and growth moves
+/// nothing under a reader. Shrinking gives the memory back; regrown space reads as zeros.
 class MemoryDevice final : public BlockDevice {
  public:
   /// InvalidArgument for an unaligned size; ResourceExhausted when `size_bytes` exceeds the limit
@@ -52,7 +52,7 @@ class MemoryDevice final : public BlockDevice {
   class Queue;
 
   MemoryDevice(Runtime& runtime, const MemoryDeviceOptions& options, std::byte* memory);
-  // Carries a request out, accounted; CheckRequest decides its status.
+  // Checks, accounts and executes a request.
   absl::Status Transfer(IoRequest::Op op, uint64_t offset, std::byte* buffer, uint64_t length,
                         IoClass io_class);
 

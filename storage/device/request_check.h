@@ -1,4 +1,4 @@
-// The rules every request keeps on every device, checked in one place.
+// The rules for requests on every device, checked in one place.
 #pragma once
 
 #include <absl/status/status.h>
@@ -11,7 +11,7 @@
 
 namespace latchkey {
 
-/// Depths that NewQueue takes.
+/// The largest depth that NewQueue accepts.
 inline constexpr uint32_t kMaxQueueDepth = 1024;
 
 namespace internal {
@@ -19,8 +19,8 @@ absl::Status RefuseRequest(const DeviceGeometry& geometry, std::string_view devi
                            uint64_t length, const void* buffer);
 }  // namespace internal
 
-/// OK, or why the device called `device` refuses the request: InvalidArgument (alignment, length 0)
-/// or OutOfRange (beyond the end).
+/// OK, or the reason for which the device named `device` refuses the request: InvalidArgument
+/// (alignment, length 0) or OutOfRange (beyond the end).
 inline absl::Status CheckRequest(const DeviceGeometry& geometry, std::string_view device,
                                  uint64_t offset, uint64_t length, const void* buffer) {
   const uint64_t misaligned =

@@ -1,4 +1,4 @@
-// What is due when, in virtual time.
+// Events in virtual time, ordered by due time.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace latchkey {
 
-/// Something that happens to `target` at `when`. The owner of `target` knows by the ticket, which
-/// is never used twice, whether the event still means anything.
+/// An event for `target` at time `when`. Tickets are never reused, so the owner of `target` can
+/// tell by the ticket whether the event is still valid.
 struct VirtualEvent {
   Nanos when = 0;
-  uint64_t salt = 0;  ///< seeded: decides among events of one instant
+  uint64_t salt = 0;  ///< seeded; orders events of one instant
   uint64_t ticket = 0;
   uint32_t target = 0;
 
@@ -26,8 +26,8 @@ struct VirtualEvent {
   }
 };
 
-/// A heap of events, the earliest first. The order is total, so it does not depend on how the heap
-/// came about. Not thread-safe.
+/// A heap of events, the earliest first. The order is total, so it does not depend on the order of
+/// insertion. Not thread-safe.
 class EventQueue {
  public:
   bool empty() const { return heap_.empty(); }
@@ -46,7 +46,7 @@ class EventQueue {
   }
   void Clear() { heap_.clear(); }
 
-  /// Drops the events of which `is_stale` says so.
+  /// Drops the events for which `is_stale` returns true.
   template <typename IsStale>
   void Purge(IsStale is_stale) {
     heap_.erase(std::remove_if(heap_.begin(), heap_.end(), is_stale), heap_.end());

@@ -1,5 +1,6 @@
-// Which allocations count in a test that lets allocations fail: all but those of the simulation
-// itself, which has no user to tell. Costs the simulation an increment; nothing else uses it.
+// Exempts the simulation's own allocations from tests that let allocations fail, because the
+// simulation has no caller to which it could report the failure. Costs the simulation an increment;
+// nothing else uses it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace latchkey {
 
-/// > 0: what the caller allocates is not the engine's. Each fiber has its own (Fiber::JumpTo).
+/// > 0: allocations now are the simulation's, not the engine's. One per fiber (Fiber::JumpTo).
 inline thread_local uint32_t exempt_allocations = 0;
 
 /// Exempts the allocations of a scope.
@@ -19,7 +20,7 @@ class [[nodiscard]] ExemptAllocations {
   ExemptAllocations& operator=(const ExemptAllocations&) = delete;
 };
 
-/// Inside a scope that is exempt: the allocations of this one count again.
+/// Inside an exempt scope: the allocations of this inner scope count again.
 class [[nodiscard]] CountedAllocations {
  public:
   CountedAllocations() : outside_(std::exchange(exempt_allocations, 0)) {}

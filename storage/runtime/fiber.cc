@@ -14,8 +14,9 @@
 #include "storage/runtime/sanitizers.h"
 
 // latchkey_switch_stack(void** save, void* load): pushes the registers that a called function must
-// preserve, stores the stack pointer in *save, and undoes the same on the stack `load`. The control
-// words of the floating-point units are the same for all fibers and are left alone.
+// preserve, stores the stack pointer in *save, switches to the stack `load` and pops the registers
+// there. The control words of the floating-point units are the same for all fibers and are not
+// saved.
 extern "C" void latchkey_switch_stack(void** save, void* load);
 
 #if defined(__x86_64__)
@@ -96,12 +97,13 @@ size_t StackBytes(size_t wanted) {
   return (wanted + page - 1) / page * page;
 }
 
-// The fiber that is about to run for the first time: its entry has no other way to learn of it.
+// The fiber that is about to run for the first time. Its entry point has no argument, so it finds
+// the fiber here.
 thread_local Fiber* arriving = nullptr;
 
-// The registers of a fiber that has not run yet, as latchkey_switch_stack pops them: all zero but
-// the address to return to. Above them lies the return address of the entry, zero: the end of every
-// stack trace.
+// The registers of a fiber that has not run yet, as latchkey_switch_stack pops them: all zero
+// except the return address. Above them lies the return address of the entry, zero, which ends
+// every stack trace.
 void* FirstStackPointer(std::byte* stack, size_t bytes, void (*entry)()) {
 #if defined(__x86_64__)
   constexpr size_t kWords = 10, kReturnAddress = 6;
@@ -120,7 +122,7 @@ void* FirstStackPointer(std::byte* stack, size_t bytes, void (*entry)()) {
 
 namespace {
 
-// Stacks of the thread that nobody uses; of few sizes, mostly one.
+// Unused stacks of the thread; of few sizes, mostly one.
 struct SpareStacks {
   static constexpr size_t kMost = 64;
 
@@ -182,7 +184,7 @@ std::byte* FiberStacks::Take() {
 }
 
 void FiberStacks::Return(std::byte* stack) {
-  const ExemptAllocations simulation;  // in whichever actor comes behind
+  const ExemptAllocations simulation;  // this may run in any actor
 #if LATCHKEY_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(stack, bytes_);
 #endif
@@ -269,7 +271,7 @@ void Fiber::Switch(Fiber& from, Fiber& to) {
 
 void Fiber::SwitchForGood(Fiber& from, Fiber& to) {
   JumpTo(from, to, /*for_good=*/true);
-  LATCHKEY_CHECK(false);  // nobody switches back
+  LATCHKEY_CHECK(false);  // no fiber switches back
   std::abort();
 }
 

@@ -1,28 +1,29 @@
-// Mutex, CondVar and SpinLatch: built once, on the Runtime, for everything above.
+// Mutex, CondVar and SpinLatch: built once, on the Runtime, for all runtimes.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "storage/base/thread_annotations.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
-/// A fair-enough mutual exclusion lock: spins briefly, then sleeps in the runtime (a three-state
-/// futex mutex: 0 free, 1 held, 2 held with possible sleepers). Not recursive.
-class Mutex {
+/// A mutual exclusion lock: spins briefly, then sleeps in the runtime (a three-state futex mutex: 0
+/// free, 1 held, 2 held with possible sleepers). Not recursive. Not strictly fair.
+class LATCHKEY_CAPABILITY("mutex") Mutex {
  public:
   explicit Mutex(Runtime& runtime) : runtime_(runtime) {}
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  bool TryLock() {
+  bool TryLock() LATCHKEY_TRY_ACQUIRE(true) {
     runtime_.SchedulePoint();
     return TryAcquire();
   }
-  /// Returns true when the caller had to sleep: the "contention" that BP-Wrapper counts.
-  bool Lock() { return TryLock() ? false : LockSlow(); }
-  void Unlock() {
+  /// Returns true when the caller had to sleep, which BP-Wrapper counts as a "contention".
+  bool Lock() LATCHKEY_ACQUIRE() { return TryLock() ? false : LockSlow(); }
+  void Unlock() LATCHKEY_RELEASE() {
     if (state_.exchange(0, std::memory_order_release) == 2) {
       runtime_.Wake(state_, 1);
     } else {
@@ -45,10 +46,10 @@ class Mutex {
 };
 
 /// Holds a Mutex for a scope.
-class [[nodiscard]] MutexLock {
+class [[nodiscard]] LATCHKEY_SCOPED_CAPABILITY MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) : mutex_(mutex) { mutex_.Lock(); }
-  ~MutexLock() { mutex_.Unlock(); }
+  explicit MutexLock(Mutex& mutex) LATCHKEY_ACQUIRE(mutex) : mutex_(mutex) { mutex_.Lock(); }
+  ~MutexLock() LATCHKEY_RELEASE() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
@@ -56,12 +57,12 @@ class [[nodiscard]] MutexLock {
   Mutex& mutex_;
 };
 
-/// Condition variable over a Mutex. Spurious wake-ups happen: wait in a loop on the condition.
+/// Condition variable over a Mutex. Spurious wake-ups happen: wait in a loop over the condition.
 class CondVar {
  public:
-  /// REQUIRES: `mutex` held; it is released while waiting and held again on return. Returns false
-  /// when `timeout` passed.
-  bool Wait(Mutex& mutex, Nanos timeout = kForever);
+  /// Waits for a notification; returns false when `timeout` passed. Releases `mutex` while waiting
+  /// and holds it again on return.
+  bool Wait(Mutex& mutex, Nanos timeout = kForever) LATCHKEY_REQUIRES(mutex);
   void NotifyOne(Mutex& mutex) { Notify(mutex.runtime_, 1); }
   void NotifyAll(Mutex& mutex) { Notify(mutex.runtime_, UINT32_MAX); }
 
@@ -75,13 +76,13 @@ class CondVar {
 
 /// A one-byte lock for critical sections of a few instructions (test-and-test-and-set with the
 /// runtime's back-off). Never held across I/O or another wait.
-class SpinLatch {
+class LATCHKEY_CAPABILITY("latch") SpinLatch {
  public:
-  bool TryLock() {
+  bool TryLock() LATCHKEY_TRY_ACQUIRE(true) {
     return !held_.load(std::memory_order_relaxed) &&
            !held_.exchange(true, std::memory_order_acquire);
   }
-  void Lock(Runtime& runtime) {
+  void Lock(Runtime& runtime) LATCHKEY_ACQUIRE() {
     runtime.SchedulePoint();
     if (TryLock()) return;
     Backoff backoff(runtime);
@@ -89,19 +90,20 @@ class SpinLatch {
       backoff.Pause();
     } while (!TryLock());
   }
-  void Unlock() { held_.store(false, std::memory_order_release); }
+  void Unlock() LATCHKEY_RELEASE() { held_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> held_{false};
 };
 
 /// Holds a SpinLatch for a scope.
-class [[nodiscard]] SpinLatchGuard {
+class [[nodiscard]] LATCHKEY_SCOPED_CAPABILITY SpinLatchGuard {
  public:
-  SpinLatchGuard(SpinLatch& latch, Runtime& runtime) : latch_(latch), runtime_(runtime) {
+  SpinLatchGuard(SpinLatch& latch, Runtime& runtime) LATCHKEY_ACQUIRE(latch)
+      : latch_(latch), runtime_(runtime) {
     latch_.Lock(runtime);
   }
-  ~SpinLatchGuard() {
+  ~SpinLatchGuard() LATCHKEY_RELEASE() {
     latch_.Unlock();
     runtime_.SchedulePoint();
   }

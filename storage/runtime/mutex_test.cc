@@ -46,7 +46,7 @@ TEST_CASE("A held mutex cannot be taken a second time, and a free one can") {
   });
 }
 
-// Counts how often somebody goes to sleep.
+// Counts the sleeps of all actors.
 class CountingSleeps final : public ForwardingRuntime {
  public:
   using ForwardingRuntime::ForwardingRuntime;
@@ -71,7 +71,7 @@ TEST_CASE("A mutex held for long puts its waiters to sleep and wakes every one o
         mutex.Unlock();
       }));
     }
-    // For as long as they take to get there: no span of time is long enough for all schedules.
+    // Waits until all three sleep: no fixed time is long enough for all schedules.
     Backoff backoff(runtime);
     while (counting.sleeps < 3) backoff.Pause();
     CHECK(entered == 0);
@@ -99,7 +99,7 @@ TEST_CASE("A spin latch excludes: increments of a plain counter are never lost")
   });
 }
 
-// A bounded buffer on two condition variables, the classic use.
+// A bounded buffer on two condition variables.
 class BoundedBuffer {
  public:
   explicit BoundedBuffer(Runtime& runtime) : mutex_(runtime) {}

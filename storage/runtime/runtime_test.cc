@@ -1,5 +1,7 @@
 #include "storage/runtime/runtime.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -124,7 +126,7 @@ TEST_CASE("Actors that live at once have different, dense indexes, which stay th
     CHECK(runtime.ActorIndex() == own_index);
     CHECK(distinct.size() == kActors + 1);
     CHECK(changed == 0);
-    CHECK(*distinct.rbegin() < 2 * kActors + 2);  // dense: at most a few are taken by others
+    CHECK(*distinct.rbegin() < 2 * kActors + 2);  // dense: other threads take only a few
   });
 }
 
@@ -138,6 +140,43 @@ TEST_CASE("The index of an actor that ended is used again") {
     }
     CHECK(seen.size() == 1);
   });
+}
+
+/// Puts the calling actor on the first of its processors under SCHED_FIFO, where it runs until it
+/// waits, gives its turn away, or one of higher priority wants to run. False when that is
+/// forbidden.
+bool RunInOrder(int priority) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  size_t cpu = 0;
+  while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &allowed)) ++cpu;
+  CPU_SET(cpu, &one);
+  const sched_param parameters = {.sched_priority = priority};
+  return sched_setaffinity(0, sizeof one, &one) == 0 &&
+         sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+}
+
+TEST_CASE("An actor that backs off on one core leaves it to actors of lower priority, too") {
+  constexpr uint32_t kMostAttempts = 100'000;
+  std::atomic<bool> waiting{false}, released{false}, forbidden{false}, given_up{false};
+  auto waiter = ThreadRuntime().Spawn("waiter", [&] {
+    forbidden = !RunInOrder(2);
+    waiting = true;
+    Backoff backoff(ThreadRuntime());
+    while (!released && backoff.attempts() < kMostAttempts) backoff.Pause();
+    given_up = !released;
+  });
+  for (Backoff backoff(ThreadRuntime()); !waiting;) backoff.Pause();
+  auto releaser = ThreadRuntime().Spawn("releaser", [&] {
+    RunInOrder(1);
+    released = true;
+  });
+  releaser->Join();
+  waiter->Join();
+  if (forbidden) WARN("real-time scheduling is forbidden here: tested with the usual one");
+  CHECK_FALSE(given_up);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which sanitizers this build has, for what runs on stacks that they have to be told of.
+// The sanitizers of this build, for code that must report its stacks to them.
 #pragma once
 
 #if defined(__has_feature)
@@ -25,7 +25,7 @@
 
 namespace latchkey {
 
-/// While it lives, what this OS thread allocates may be leaked without a report.
+/// While it lives, memory that this OS thread allocates may be leaked without a report.
 class ScopedLeakAllowance {
  public:
   explicit ScopedLeakAllowance([[maybe_unused]] bool allowed) : allowed_(allowed) {

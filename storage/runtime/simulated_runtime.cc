@@ -21,11 +21,11 @@
 namespace latchkey {
 namespace {
 
-constexpr Nanos kStartTime = kNanosPerSecond;  // so that "a moment ago" is a time, too
+constexpr Nanos kStartTime = kNanosPerSecond;  // > 0, so that a time before the start is valid
 constexpr int64_t kWallClockStart = 1'700'000'000;
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint32_t kTimer = UINT32_MAX - 1;  // the target of events that are not an actor's
-constexpr size_t kPurgeAbove = 1024;         // events; fewer stale ones are not worth a look
+constexpr uint32_t kTimer = UINT32_MAX - 1;  // target of the events of ScheduleAt
+constexpr size_t kPurgeAbove = 1024;         // events; fewer stale events are not purged
 
 Nanos SaturatingAdd(Nanos a, Nanos b) { return a > kForever - b ? kForever : a + b; }
 
@@ -75,16 +75,16 @@ class SimulatedRuntime::Scheduler {
     Fiber fiber;
     std::string name;
     std::function<void()> body;
-    uint64_t number = 0;  // of the spawn: never used again, unlike the slot
+    uint64_t number = 0;  // of the spawn; never reused, unlike the slot
     uint32_t slot = kNone;
     uint32_t index = kNone;
     State state = State::kEnded;
-    uint64_t ticket = 0;    // of the event that resumes it; any other one is stale
+    uint64_t ticket = 0;    // of the event that resumes it; any other event is stale
     Nanos since = 0;        // when it gave up control
     Nanos slice_start = 0;  // when it got its processor
     bool has_processor = false;
     bool timed_out = false;
-    uint32_t back_offs = 0;  // of the wait that it is in
+    uint32_t back_offs = 0;  // in its present wait
     std::atomic<uint32_t>* word = nullptr;
     uint32_t expected = 0;
     std::string waits_for;          // the name of the actor that it joins
@@ -99,17 +99,17 @@ class SimulatedRuntime::Scheduler {
   uint32_t TakeIndex();
 
   bool in_actor() const { return current_ != nullptr && !in_event_; }
-  // The caller of something that may give up control: only actors do.
+  // The calling actor, in calls that may give up control. REQUIRES: in_actor().
   ActorRecord& Me() {
     LATCHKEY_CHECK(in_actor());
     return *current_;
   }
 
   void Schedule(ActorRecord& actor, Nanos when);
-  // Lets the processor time that the caller has used pass, and `pause` more; `yields`: without
-  // using a processor.
+  // Lets virtual time pass: the processor time that the caller has used, plus `pause`. `yields`:
+  // the caller uses no processor meanwhile.
   void Pay(Nanos pause, bool yields = false);
-  // Suspends the caller; something is under way that will resume it, or it is a deadlock.
+  // Suspends the caller. An event or another actor resumes it; otherwise it is a deadlock.
   void GiveUpControl(ActorRecord& me);
   // Takes events until one resumes an actor; nullptr when the run is over.
   ActorRecord* Next();
@@ -143,13 +143,13 @@ class SimulatedRuntime::Scheduler {
   uint32_t outside_index_ = kNone;
 
   EventQueue events_;
-  // Looked up, never iterated: what they hash must not decide anything.
+  // Only looked up, never iterated: the order of a hash map must not influence the run.
   absl::flat_hash_map<uint64_t, std::function<void()>> timers_;                       // by ticket
   absl::flat_hash_map<const std::atomic<uint32_t>*, std::vector<uint32_t>> waiters_;  // slots
 
   Fiber outside_;                   // the caller of Run
   ActorRecord* current_ = nullptr;  // nullptr: outside of Run
-  ActorRecord* ended_ = nullptr;    // its stack goes back once control has left it
+  ActorRecord* ended_ = nullptr;    // its stack is returned once control has left it
   bool in_event_ = false;
   bool stopping_ = false;
   absl::Status outcome_;
@@ -175,7 +175,7 @@ void SimulatedRuntime::Scheduler::Stop(absl::Status outcome) {
   outcome_ = std::move(outcome);
   stopping_ = true;
   SwitchFrom(current_, nullptr);
-  LATCHKEY_CHECK(false);  // nobody resumes an actor of a stopped run
+  LATCHKEY_CHECK(false);  // no actor of a stopped run is resumed
   std::abort();
 }
 
@@ -190,7 +190,7 @@ void SimulatedRuntime::Scheduler::StopAll() {
 void SimulatedRuntime::Scheduler::AbandonAll() {
   for (ActorRecord& actor : actors_) {
     if (actor.state == State::kEnded) continue;
-    // The stack stays: what outlives the run may point into it, if only to unlink itself.
+    // The stack stays, because objects that outlive the run may point into it.
     actor.fiber.Abandon();
     actor.state = State::kEnded;
     actor.ticket = ++tickets_;
@@ -224,7 +224,7 @@ SimulatedRuntime::Scheduler::ActorRecord& SimulatedRuntime::Scheduler::NewRecord
 
 std::pair<uint32_t, uint64_t> SimulatedRuntime::Scheduler::Spawn(const std::string& name,
                                                                  std::function<void()> body) {
-  LATCHKEY_CHECK(in_actor() || live_actors_ == 0);  // events and the outside spawn nothing
+  LATCHKEY_CHECK(in_actor() || live_actors_ == 0);  // only actors and Run spawn
   ActorRecord& actor = NewRecord();
   actor.name = name;
   actor.body = std::move(body);
@@ -237,7 +237,7 @@ std::pair<uint32_t, uint64_t> SimulatedRuntime::Scheduler::Spawn(const std::stri
   ++live_actors_;
   Schedule(actor, SaturatingAdd(now_, debt_ + rng_.Below(2 * options_.step_cost + 1)));
   const std::pair<uint32_t, uint64_t> identity(actor.slot, actor.number);
-  if (in_actor()) Pay(options_.step_cost);  // the new actor may have ended behind this
+  if (in_actor()) Pay(options_.step_cost);  // the new actor may end meanwhile
   return identity;
 }
 
@@ -334,7 +334,7 @@ void SimulatedRuntime::Scheduler::Pay(Nanos pause, bool yields) {
   if (yields || slice_is_over) GiveUpProcessor(me, used_until);
   const bool has_processor = options_.processors == 0 || me.has_processor;
   if (has_processor && (events_.empty() || due < events_.earliest().when)) {
-    now_ = due;  // nobody else is due before
+    now_ = due;  // no other actor or event is due before
     if (!CountHandOver()) Stop(std::move(outcome_));
     return;
   }
@@ -451,7 +451,7 @@ void SimulatedRuntime::Scheduler::SchedulePoint() {
 // ---- Waiting
 
 Nanos SimulatedRuntime::Scheduler::Now() {
-  if (in_actor()) {  // who polls the clock must see it go on
+  if (in_actor()) {  // an actor that polls the clock must see it advance
     debt_ += std::max<Nanos>(options_.step_cost, 1);
     if (debt_ >= options_.quantum) Pay(0);
   }
@@ -491,7 +491,7 @@ void SimulatedRuntime::Scheduler::Wake(std::atomic<uint32_t>& word, uint32_t cou
     if (found == waiters_.end()) break;
     ActorRecord& actor = actors_[found->second[rng_.Below(found->second.size())]];
     StopWaiting(actor);
-    // Being woken takes as long as a step or two of the waker, so either may go on first.
+    // Waking takes as long as a step or two of the waker, so either actor may go on first.
     Schedule(actor, SaturatingAdd(now_, debt_ + rng_.Below(2 * options_.step_cost + 1)));
     woke_any = true;
   }
@@ -516,7 +516,7 @@ void SimulatedRuntime::Scheduler::BackOff(uint32_t attempt) {
   } else if (attempt >= kSpins + kYields) {
     pause = (5 * kNanosPerMicro) << std::min(attempt - kSpins - kYields, kDoublings);
   }
-  // Seeded, lest two that wait for each other stay in step.
+  // Jittered by the seed, so that two actors that wait for each other do not stay in step.
   Pay(pause + rng_.Below(pause / 2 + 1), /*yields=*/attempt >= kSpins);
   me.back_offs = 0;
 }

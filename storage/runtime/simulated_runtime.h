@@ -1,19 +1,21 @@
-// SimulatedRuntime: the whole engine on one OS thread, in virtual time, the same way for every run
-// with the same seed (ARCHITECTURE.md seam 1, RELIABILITY.md 3.1).
+// SimulatedRuntime: runs the whole engine on one OS thread, in virtual time. Every run with the
+// same seed is the same (ARCHITECTURE.md seam 1, RELIABILITY.md 3.1).
 //
-// Actors are fibers; one runs at a time, until it gives up control in a call of this runtime. Next
-// comes the actor (or the event of a device) with the earliest virtual time; among equals the seed
-// chooses. Processor time is virtual too: every schedule point (Runtime::SchedulePoint: latches,
-// mutexes, wakes, steps of lock-free protocols) costs `step_cost`, and what an actor has used up is
-// paid by letting that much time pass, in pieces of at least `quantum`; with `preempt_probability`
-// also at seeded schedule points in between, which is what finds races.
+// Actors are fibers. One runs at a time, until it gives up control in a call of this runtime. The
+// next to run is the actor (or the event of a device) with the earliest virtual time; among equals
+// the seed decides. Processor time is virtual too: every schedule point (Runtime::SchedulePoint:
+// latches, mutexes, wakes, steps of lock-free protocols) costs `step_cost`. An actor pays the time
+// it has used by letting that much virtual time pass, in pieces of at least `quantum`. With
+// `preempt_probability` it is also interrupted at seeded schedule points in between, which finds
+// races.
 //
-// What may differ between two runs with the same seed: nothing that an actor can see. So actors
-// must not look at anything else either: addresses, salted hash maps, real clocks, other threads.
+// Everything that an actor can see is the same in two runs with the same seed. In return, actors
+// must not use values that the seed does not determine: addresses, salted hash maps, real clocks,
+// other threads.
 //
 // Thread-safety: none needed; Run and everything inside it happens on the calling OS thread.
-// Outside of Run only Now, ActorIndex, Wake, ScheduleAt, Join and the figures may be called; a call
-// that would wait is a failed check.
+// Outside of Run only Now, ActorIndex, Wake, ScheduleAt, Join and the statistics may be called; a
+// call that would wait is a failed check.
 #pragma once
 
 #include <absl/status/status.h>
@@ -32,57 +34,57 @@ namespace latchkey {
 struct SimulationOptions {
   uint64_t seed = 1;
   Nanos step_cost = 50;  ///< processor time of one schedule point
-  Nanos quantum = 1000;  ///< 0: control can pass at every schedule point
-  /// Chance, 0 to 1, that an actor is interrupted at a schedule point, for a seeded time of up to
-  /// `max_preemption`: short ones are as frequent as long ones.
+  Nanos quantum = 1000;  ///< 0: another actor may run at every schedule point
+  /// Probability, 0 to 1, that an actor is interrupted at a schedule point, for a seeded time of up
+  /// to `max_preemption`. Short times are as frequent as long ones.
   double preempt_probability = 0;
   Nanos max_preemption = 20 * kNanosPerMicro;
-  /// Virtual processors: so many actors use processor time at once. 0: one for each.
+  /// Virtual processors: the number of actors that use processor time at once. 0: one per actor.
   uint32_t processors = 0;
-  Nanos time_slice = kNanosPerMilli;  ///< after which a waiting actor gets the processor
+  Nanos time_slice = kNanosPerMilli;  ///< after it a waiting actor gets the processor
   /// Livelock bounds: hand-overs in one run; back-offs of one wait (after the first dozen they take
   /// up to 160 us each).
   uint64_t max_hand_overs = UINT64_MAX;
   uint32_t max_back_offs = 1'000'000;
-  size_t stack_bytes = 256 * 1024;  ///< per actor; touched pages only cost memory
-  /// The run is meant to end in StopAll, a deadlock or a livelock: leak checkers are told not to
-  /// report what its actors allocate.
+  size_t stack_bytes = 256 * 1024;  ///< per actor; only touched pages cost memory
+  /// Set if the run is expected to end in StopAll, a deadlock or a livelock: leak checkers then do
+  /// not report the memory of its actors.
   bool may_be_abandoned = false;
 };
 
 struct SimulationStats {
-  uint64_t hand_overs = 0;       ///< actor to actor, or back to the same one after virtual time
+  uint64_t hand_overs = 0;       ///< from actor to actor, or back to the same one after some time
   uint64_t schedule_points = 0;  ///< passed, with or without a hand-over
   uint64_t preemptions = 0;
   uint64_t timer_events = 0;
   uint64_t actors = 0;  ///< spawned so far, with the main ones
 };
 
-/// Handles of actors go before it.
+/// REQUIRES: handles of its actors are destroyed before it.
 class SimulatedRuntime final : public Runtime, public VirtualTimers {
  public:
   explicit SimulatedRuntime(const SimulationOptions& options = {});
   ~SimulatedRuntime() override;
 
-  /// Runs `main` as the first actor, and on until it and all that were spawned have returned. An
-  /// exception that leaves `main` or an actor ends the run and comes out here. May be called again
-  /// afterwards: the clock goes on.
+  /// Runs `main` as the first actor, until it and all spawned actors have returned. An exception
+  /// that leaves `main` or an actor ends the run and is thrown here. Run may be called again
+  /// afterwards; the clock goes on.
   ///
-  /// Internal: a deadlock, nobody can run and no event is due; DeadlineExceeded: a livelock bound
-  /// was met; both name every actor and what it waits for. Cancelled: StopAll was called. After an
-  /// error the actors are abandoned as StopAll says.
+  /// Internal: a deadlock, that is, no actor can run and no event is due. DeadlineExceeded: a
+  /// livelock bound was reached. Both messages name every actor and what it waits for. Cancelled:
+  /// StopAll was called. After an error the actors are abandoned as in StopAll.
   absl::Status Run(const std::function<void()>& main);
 
-  /// A crash: ends the run now. No actor runs any further and no destructor on any stack does, so
-  /// what the actors owned is leaked; words, mutexes and devices stay as they are. From an actor
-  /// it does not return; from an event the run ends behind the event.
+  /// A crash: ends the run now. No actor runs any further, and no destructor on any stack runs.
+  /// Objects that the actors own are leaked; words, mutexes and devices stay as they are. Called by
+  /// an actor, it does not return; called by an event, the run ends after the event.
   ///
-  /// A loop over very many crashes therefore either replays recorded device events, cuts the
-  /// devices off and lets the actors end by themselves, or calls this in a child process.
+  /// Because of the leaks, a loop over very many crashes should replay recorded device events, or
+  /// cut the devices off and let the actors end, or call this in a child process.
   void StopAll();
 
-  /// A hash of everything that was decided so far: who ran when, which events happened when, and
-  /// what was noted. Same seed, same program, same hash.
+  /// A hash of all decisions so far: the order and times of actors and events, and all noted
+  /// values. The same program with the same seed has the same hash.
   uint64_t history_hash() const;
   /// Adds an observation to the history: checksums of writes, results of operations.
   void NoteInHistory(uint64_t value);
@@ -90,13 +92,13 @@ class SimulatedRuntime final : public Runtime, public VirtualTimers {
   /// A line for every actor that has not ended: its name, its state and what it waits for.
   std::string DescribeActors() const;
 
-  // VirtualTimers. Now() is that of Runtime, too.
+  // VirtualTimers. Its Now() is Runtime's Now().
   void ScheduleAt(Nanos when, std::function<void()> event) override;
 
   // Runtime.
   std::unique_ptr<Actor> Spawn(const std::string& name, std::function<void()> body) override;
   Nanos Now() override;
-  /// The virtual time as if it had begun at a fixed moment of 2023.
+  /// The virtual time, beginning at a fixed moment in 2023.
   int64_t WallClockSeconds() override;
   void SleepFor(Nanos duration) override;
   bool WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) override;

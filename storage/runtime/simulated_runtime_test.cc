@@ -29,7 +29,7 @@ void RunOrFail(SimulatedRuntime& runtime, std::function<void()> main) {
   REQUIRE(ran.ok());
 }
 
-// ---- The same seed is the same history
+// ---- The same seed gives the same history
 
 struct Outcome {
   uint64_t hash;
@@ -40,7 +40,7 @@ struct Outcome {
   }
 };
 
-// A bit of everything: mutexes, condition variables, sleeps, time-outs, back-offs, events.
+// A mixture: mutexes, condition variables, sleeps, time-outs, back-offs, events.
 Outcome MixedWorkload(const SimulationOptions& options) {
   SimulatedRuntime runtime(options);
   Outcome outcome{};
@@ -93,10 +93,10 @@ TEST_CASE("What is noted in the history is part of its hash") {
   CHECK(one.history_hash() != other.history_hash());
 }
 
-// ---- Bugs that it is there to find
+// ---- Bugs that the simulation must find
 
-// A consumer that sleeps until a flag is set. The broken one looks at the flag before it reads the
-// word on which it will sleep, so a wake-up in between is lost.
+// A consumer that sleeps until a flag is set. The broken one checks the flag before it reads the
+// word on which it then sleeps, so a wake-up in between is lost.
 absl::Status HandOver(uint64_t seed, bool broken) {
   SimulationOptions options = Preempting(seed);
   options.may_be_abandoned = true;
@@ -287,7 +287,7 @@ TEST_CASE("Events happen at their time, wake who waits, and may schedule more") 
       });
     });
     runtime.ScheduleAt(start + 2000, [&] { happened.push_back(runtime.Now() - start); });
-    runtime.ScheduleAt(0, [&] { happened.push_back(0); });  // long past: as soon as can be
+    runtime.ScheduleAt(0, [&] { happened.push_back(0); });  // long past: as soon as possible
     CHECK(happened.empty());
     CHECK(runtime.WaitOnWord(done, 0, kForever));
     CHECK(done == 1);
@@ -365,7 +365,7 @@ TEST_CASE("Stopping everything runs no destructor and no actor any further") {
     CHECK_FALSE(destroyed);
     CHECK_FALSE(went_on);
     CHECK(steps > 10);
-    // The next life, on the same clock.
+    // The next run, on the same clock.
     const int before = steps;
     const Nanos crash = runtime.Now();
     RunOrFail(runtime, [&] {
@@ -400,7 +400,7 @@ TEST_CASE("An exception comes out of the run, whichever actor it left") {
         runtime.SleepFor(500);
         throw std::runtime_error("caught where it belongs");
       } catch (const std::runtime_error&) {
-        runtime.SleepFor(500);  // in the handler, while main unwinds
+        runtime.SleepFor(500);  // in the handler, while main is unwinding
       }
       joined = true;
     });

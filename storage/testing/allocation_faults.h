@@ -1,6 +1,6 @@
 // Allocations that fail on demand: the k-th one since AllocationFaults::Arm, once or from then on.
-// The operators that ask it are in failing_new.h. What ExemptAllocations covers neither counts nor
-// fails.
+// The operators in failing_new.h ask it. Allocations inside ExemptAllocations neither count nor
+// fail.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class AllocationFaults {
   static constexpr uint64_t kNever = UINT64_MAX;
 
   /// From now on allocations are counted from 0, and number `fails` fails; with `from_then_on` all
-  /// behind it, too.
+  /// later ones fail too.
   static void Arm(uint64_t fails, bool from_then_on) {
     count_.store(0);
     injected_.store(0);
@@ -28,7 +28,7 @@ class AllocationFaults {
   static uint64_t count() { return count_.load(); }
   static uint64_t injected() { return injected_.load(); }
 
-  /// Whether the allocation that is asked for fails.
+  /// Counts an allocation and returns whether it fails.
   static bool Fails() {
     if (!armed_.load(std::memory_order_relaxed) || exempt_allocations > 0) return false;
     const uint64_t number = count_.fetch_add(1, std::memory_order_relaxed);

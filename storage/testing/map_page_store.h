@@ -1,5 +1,5 @@
-// A PageStore for tests: a map from page id to bytes. It shows what the layers above ask of a
-// store, and it can be told to fail.
+// A PageStore for tests: a map from page id to bytes. Tests can observe the calls of the layers
+// above, and make calls fail.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ class MapPageStore final : public PageStore {
   std::atomic<bool> fail_writes{false};
   /// While set, allocations fail with ResourceExhausted.
   std::atomic<bool> full{false};
-  /// What checkpoints answer; nullptr: OK. Set before the store is used.
+  /// The result of checkpoints; nullptr: OK. Set before the store is used.
   std::function<absl::Status()> on_checkpoint;
 
-  /// From now on, until it is written again, reading the page is DataLoss.
+  /// From now on reading the page is DataLoss, until it is written again.
   void Damage(PageId id) {
     MutexLock lock(mutex_);
     damaged_.insert(Raw(id));
@@ -128,12 +128,12 @@ class MapPageStore final : public PageStore {
 
   mutable Mutex mutex_;
   const uint32_t page_size_;
-  std::map<uint64_t, std::vector<std::byte>> pages_;
-  std::set<uint64_t> damaged_;
-  std::vector<PageId> free_;
+  std::map<uint64_t, std::vector<std::byte>> pages_ LATCHKEY_GUARDED_BY(mutex_);
+  std::set<uint64_t> damaged_ LATCHKEY_GUARDED_BY(mutex_);
+  std::vector<PageId> free_ LATCHKEY_GUARDED_BY(mutex_);
   std::atomic<uint64_t> limit_{0};
   std::atomic<WriteTicket> ticket_{0};
-  PageStoreStats stats_;
+  PageStoreStats stats_ LATCHKEY_GUARDED_BY(mutex_);
 };
 
 }  // namespace latchkey

@@ -1,7 +1,7 @@
 // log_bench FILE [SECONDS]: commits per second of 1, 8 and 32 actors that each append 200 bytes and
-// flush, on a log in FILE, beside what the device itself does with overwrites of 4 KiB and of the
-// log's own block, each followed by a sync. FILE and FILE.raw must not exist; they are removed at
-// the end. SECONDS (default 2) is for each of the five figures.
+// flush, on a log in FILE. For comparison, the device's own rate of overwrites of 4 KiB and of the
+// log's block, each followed by a sync. FILE and FILE.raw must not exist; they are removed at the
+// end. SECONDS (default 2) is the time for each of the five figures.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ struct FileRemover {
   ~FileRemover() { unlink(path.c_str()); }
 };
 
-// Overwrites of `bytes` per second, one after the other, each synced.
+// The number of overwrites of `bytes` per second, one after the other, each synced.
 absl::StatusOr<double> DeviceRate(BlockDevice& device, uint32_t bytes, Nanos duration) {
   Runtime& runtime = ThreadRuntime();
   AlignedBuffer block(bytes);
@@ -89,7 +89,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Rounds take turns, so that what else the device does meanwhile hits all of them.
+// The figures take turns in each round, so that other load on the device affects all of them.
 absl::Status Run(const std::string& path, Nanos duration) {
   constexpr int kRounds = 5;
   constexpr std::array<int, 3> kActors = {1, 8, 32};

@@ -97,8 +97,8 @@ TEST_CASE("A failing device lets nobody wait for ever") {
   auto log = MustStart(medium);
   medium->fails_at = medium->calls + 40;
   // Every flush of one actor needs a device call of its own, so the device fails long before the
-  // rounds end. Who learns of it where depends on the schedule: when the write that fails is one
-  // that makes room for an append, all others may hear of it from Reserve.
+  // rounds end. The call that reports the failure depends on the schedule: if the failed write was
+  // making room for an append, all other actors may get the error from Reserve.
   std::atomic<int> told{0};
   RunActors(5, [&](int) {
     for (int i = 0; i < 200; ++i) {

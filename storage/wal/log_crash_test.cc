@@ -1,5 +1,5 @@
-// Power failures at every write and sync of random runs, each with every kind of damage, some of
-// them again while the log is opened and continued after the first.
+// Power failures at every write and sync of random runs, each with every kind of damage. In some
+// runs the power fails again while the log is opened and continued.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@
 namespace latchkey {
 namespace {
 
-// ThreadSanitizer has nothing to say about runs of one actor, and makes them slow.
+// Shorter under ThreadSanitizer, which makes runs slow and finds no races in runs of one actor.
 constexpr uint64_t kSeeds = kThreadSanitizer ? 1 : 12;
 constexpr size_t kSweepStep = kThreadSanitizer ? 61 : 1;
 
@@ -18,7 +18,7 @@ struct Counts {
   uint64_t states = 0, nested = 0, torn = 0;
 };
 
-// A log on a medium that crashes, beside what it must hold.
+// A log on a medium that crashes, and the records that it must hold.
 class Run {
  public:
   Run(std::shared_ptr<CrashMedium> medium, std::unique_ptr<Log> log, Records known, Lsn from,
@@ -41,7 +41,7 @@ class Run {
     REQUIRE(log_->Flush(log_->next()).ok());
     acknowledged_ = std::max(acknowledged_, log_->durable());
   }
-  // Everything but the newest few records is given up.
+  // Truncates all but the newest few records.
   void Truncate(size_t kept) {
     Flush();
     if (known_.size() <= kept) return;
@@ -81,7 +81,7 @@ class Run {
     auto medium = CrashDevice::MediumOf(std::move(image));
     auto log = MustOpen(medium, from_);
     const Lsn end = log->end();
-    // Whatever was acknowledged, and beyond it the beginning of what was not.
+    // All acknowledged records, and a prefix of the others.
     if (end < acknowledged_) FAIL("ends at " << Raw(end) << " before " << Raw(acknowledged_));
     Records expected(known_.lower_bound(Raw(from_)), known_.lower_bound(Raw(end)));
     Records found = MustReadAll(*log, from_);
@@ -92,8 +92,8 @@ class Run {
       CrashAgain(medium, std::move(log), std::move(found), lost);
   }
 
-  // Continues after the crash, with the records that it lost first: recovery often writes again
-  // what was there before.
+  // Continues after the crash, and first appends the lost records again, because recovery often
+  // writes the same bytes again.
   void CrashAgain(std::shared_ptr<CrashMedium> medium, std::unique_ptr<Log> log, Records found,
                   const Records& lost) {
     ++counts_.nested;
@@ -134,7 +134,7 @@ TEST_CASE("A crash loses nothing that was acknowledged and finds nothing that wa
   CHECK(counts.torn > 80 * kSeeds);
 }
 
-// ---- Damage of what was durable.
+// ---- Damage of durable bytes.
 
 struct Victim {
   DeviceImage image;
@@ -165,7 +165,7 @@ Victim MakeVictim(Lsn* from) {
 
 enum class Outcome { kRight, kRefused, kShorter };
 
-// What a reader makes of the damaged image. Anything but the three outcomes fails the test.
+// The outcome of reading the damaged image. Any but these three outcomes fails the test.
 Outcome ReadDamaged(const Victim& victim, DeviceImage image, Lsn from) {
   auto log = Open(CrashDevice::MediumOf(std::move(image)));
   if (!log.ok() || !(*log)->FindEnd(from, Lsn{0}).ok()) return Outcome::kRefused;
@@ -175,7 +175,7 @@ Outcome ReadDamaged(const Victim& victim, DeviceImage image, Lsn from) {
   const Records shorter(victim.records.begin(), victim.records.lower_bound(victim.last_group));
   REQUIRE(*found == shorter);
   CHECK(Raw((*log)->end()) == victim.last_group);
-  // A recorded end tells.
+  // A recorded end reveals the loss.
   CHECK(absl::IsDataLoss((*log)->FindEnd(from, Lsn{victim.end})));
   return Outcome::kShorter;
 }
@@ -190,7 +190,7 @@ TEST_CASE("A changed bit in any byte is noticed, harmless, or in the last group"
     image[i] ^= std::byte{static_cast<unsigned char>(1 << rng.Below(8))};
     ++outcomes[ReadDamaged(victim, std::move(image), from)];
   }
-  // The last group is one block, and its segment's header may hide no more than it.
+  // The last group is one block, and damage of its segment's header may hide only that group.
   CHECK(outcomes[Outcome::kShorter] <= 512);
   CHECK(outcomes[Outcome::kRefused] > static_cast<int>(5000 / kSweepStep));
   CHECK(outcomes[Outcome::kRight] > static_cast<int>(5000 / kSweepStep));
@@ -260,7 +260,7 @@ TEST_CASE("The first failed write or sync ends all acknowledgement, and reopenin
       CHECK(log->poisoned());
       medium->fails_at = UINT64_MAX;
       medium->has_failed = false;
-      // The device may be well again: nobody asks it any more. Positions go on.
+      // Even if the device works again, the log does not use it any more. LSNs go on.
       const uint64_t calls = medium->calls;
       Lsn last = log->next();
       REQUIRE(log->ReserveUrgent(log->RecordSpace(500)).ok());

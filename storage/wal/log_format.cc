@@ -24,7 +24,7 @@ T Get(const std::byte* in) {
   return value;
 }
 
-// Every header is 64 bytes that end with the checksum of the 56 before it.
+// Every header has 64 bytes; the last 8 are the checksum of the first 56.
 constexpr size_t kChecksumAt = 56;
 
 void PutChecksum(std::byte* header, uint64_t seed) {
@@ -61,7 +61,7 @@ void EncodeLogFileHeader(const LogFileHeader& header, std::byte* out) {
   Put(out + 32, header.segment_bytes);
   Put(out + 36, header.block_bytes);
   Put(out + 40, header.slots);
-  // Unseeded: a log of another database shall be recognised as one.
+  // Unseeded, so that a log of another database is recognised as a log.
   PutChecksum(out, 0);
 }
 
@@ -93,7 +93,7 @@ std::optional<SegmentHeader> DecodeSegmentHeader(const std::byte* in, uint64_t d
                              .index = Get<uint64_t>(in + 8),
                              .epoch = Get<uint64_t>(in + 16)};
   if (header.slot != slot) return std::nullopt;
-  // No position of such a segment would fit 63 bits.
+  // Positions in such a segment would not fit 63 bits.
   if (header.index != kFreeSegment && header.index > UINT64_MAX / 2 / kMaxLogSegment) {
     return std::nullopt;
   }

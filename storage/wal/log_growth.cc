@@ -1,5 +1,5 @@
-// Growing before room is short: what is added is written ahead and synced, which takes long, and
-// whoever needs room in the meantime waits for all of it.
+// Growing before room is short. New space is written ahead and synced, which takes long; without
+// this, a thread that needs room waits for all of it.
 #include <algorithm>
 
 #include "storage/base/check.h"
@@ -9,8 +9,8 @@
 namespace latchkey {
 namespace {
 
-// Of the log's size: what is free when it grows, and by how much it does. What is free has to last
-// until the new part is written, which the log itself is on its way through the same device.
+// As shares of the log's size: the free part below which it grows, and the part that is added. The
+// free part must last until the new part is written. Meanwhile the log uses the same device.
 constexpr uint64_t kShareFree = 4, kShareAdded = 8;
 
 }  // namespace
@@ -38,7 +38,7 @@ bool LogImpl::IsShort() const {
              static_cast<int64_t>(slots * g.payload() / kShareFree);
 }
 
-// After every group: what it took was reserved before.
+// Called after every group.
 void LogImpl::NoteShortage() {
   if (!grows_ahead_.load(std::memory_order_relaxed) || !IsShort()) return;
   grower_word_.fetch_add(1, std::memory_order_seq_cst);
@@ -51,7 +51,7 @@ void LogImpl::GrowAhead() {
     if (!IsShort()) {
       runtime_.WaitOnWord(grower_word_, seen, kForever);
     } else if (!CatchOutOfMemory([this] { return GrowAheadOnce(); }).ok()) {
-      return;  // a full device: whoever needs room hears of it from Reserve
+      return;  // a full device: Reserve reports the error to its callers
     }
   }
 }
@@ -59,7 +59,7 @@ void LogImpl::GrowAhead() {
 absl::Status LogImpl::GrowAheadOnce() {
   const LogGeometry& g = medium_->geometry;
   MutexLock lock(grow_mutex_);
-  if (!IsShort()) return absl::OkStatus();  // somebody else has grown it
+  if (!IsShort()) return absl::OkStatus();  // another thread has grown the log
   const uint64_t slots = slots_.load();
   const uint64_t most = std::min(options_.max_bytes, watch_.usual_bytes());
   const uint64_t fit = (most - kLogSegmentsBegin) / g.segment_bytes;

@@ -1,4 +1,4 @@
-// Growing ahead of need: the log's own actor makes room before anybody lacks it.
+// Growing ahead of need: the log's own actor makes room before a caller lacks it.
 #include <catch2/catch.hpp>
 
 #include "storage/device/memory_device.h"
@@ -25,7 +25,7 @@ void AppendAndFlush(Log& log, size_t size) {
   REQUIRE(log.Flush(log.next()).ok());
 }
 
-// Ends when the log's actor has done it: with nobody who does the test hangs.
+// Returns when the log's actor has grown the log; without that actor the test hangs.
 void AwaitSize(const Log& log, uint64_t more_than) {
   while (log.stats().allocated_bytes <= more_than) ThreadRuntime().SleepFor(kNanosPerMilli);
 }
@@ -47,7 +47,7 @@ TEST_CASE("A log that cannot grow ahead says so to who lacks room, and to nobody
   auto log = StartIn(40u << 10);
   log->StartGrowingAhead();
   for (int i = 0; i < 6; ++i) AppendAndFlush(*log, 3000);
-  log->space_watch().End();  // nobody whom Reserve could ask for room
+  log->space_watch().End();  // no keeper that Reserve could ask for room
   CHECK(absl::IsResourceExhausted(log->Reserve(64u << 10)));
   CHECK_FALSE(log->poisoned());
   AppendAndFlush(*log, 100);

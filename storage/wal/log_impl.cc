@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Dense enough to find a group by walking, sparse enough for a few thousand entries per GiB.
+// Dense enough to find a group by a short scan, sparse enough for some 16 thousand entries per GiB.
 uint64_t StartSpacing(const LogGeometry& geometry) {
   return std::min<uint64_t>(64u << 10, geometry.payload() / 8);
 }
@@ -56,7 +56,7 @@ absl::Status LogImpl::FindEnd(Lsn from, Lsn end_at_least) {
   return absl::OkStatus();
 }
 
-// What follows the end decides whether it is one.
+// Decides by the groups behind the end whether it is the end of the log or damage.
 absl::Status LogImpl::CheckEnd(const GroupScanner& scanner, GroupScanner::Found why, Lsn from,
                                Lsn end_at_least) {
   const uint64_t end = scanner.position();
@@ -87,7 +87,7 @@ absl::Status LogImpl::CheckEnd(const GroupScanner& scanner, GroupScanner::Found 
   return absl::OkStatus();
 }
 
-// The epoch of the group that ends at `from`, where nothing has been written since.
+// The epoch of the group that ends at `from`, for a log that ends there.
 absl::StatusOr<uint64_t> LogImpl::EpochBefore(uint64_t from) {
   if (from == 0) return 0;
   LATCHKEY_ASSIGN_OR_RETURN(const std::optional<GroupHeader> before,
@@ -161,7 +161,8 @@ absl::Status LogImpl::AllocateBuffer() {
   try {
     header_block_ = AlignedBuffer(medium_->geometry.block_bytes);
     for (Half& half : halves_) half.memory = AlignedBuffer(half_bytes_);
-    // Segments that one group can touch, and the one behind it: writing takes no memory.
+    // The segments that one group can touch, and the one behind it, so that writing takes no
+    // memory.
     const size_t segments = half_bytes_ / medium_->geometry.payload() + 3;
     needed_headers_.reserve(segments);
     early_headers_.reserve(segments);
@@ -178,7 +179,7 @@ absl::Status LogImpl::StartWriting() {
   LATCHKEY_RETURN_IF_ERROR(AllocateBuffer());
   const LogGeometry& g = medium_->geometry;
   const uint64_t end = next_.load();
-  // The last group stays, so that the next open can tell the epoch at an end where nothing follows.
+  // The last group stays, so that the next open knows the epoch even if the log ends behind it.
   floor_ = g.IndexOf(std::min(oldest_, last_group_start_));
   medium_->table.FreeBelow(floor_);
   const uint64_t slots = medium_->table.slots();
@@ -190,8 +191,8 @@ absl::Status LogImpl::StartWriting() {
   return absl::OkStatus();
 }
 
-// Once the mark is durable nothing of an earlier epoch can follow: a torn group that later writes
-// happen to complete is not taken for a continuation.
+// Once the mark is durable, no group of an earlier epoch can follow. So a torn group is not taken
+// for a continuation, even if later writes happen to complete it.
 absl::Status LogImpl::WriteMark() {
   LATCHKEY_RETURN_IF_ERROR(GrowAndTake(medium_->geometry.block_bytes, Claim::kMark));
   if (!LATCHKEY_CANARY("epoch-not-bumped")) ++epoch_;

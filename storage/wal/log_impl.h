@@ -1,22 +1,22 @@
 // LogImpl: the Log on a BlockDevice.
 //
-// Two halves of a buffer: records go into the open one; a sealed one is being written, or waits for
-// somebody to write it. Whoever needs a flush and finds nobody writing leads: it seals the open
-// half, writes it, syncs, and wakes those whose records went with it, and one of those who came
-// meanwhile, to lead next.
+// The buffer has two halves. Records go into the open half. A sealed half is being written, or
+// waits to be written. A thread that needs a flush becomes the leader if there is none: it seals
+// the open half, writes it, syncs, and wakes the threads whose records are now durable. It also
+// wakes one of the threads that came meanwhile, which leads next.
 //
-// Space is counted in stream bytes: what the slots hold, less what the stream takes from its oldest
-// needed segment on, less what is reserved or kept back, is `available_`. Segments follow each
-// other without gaps, so whoever has the bytes has the slots.
+// Space is counted in stream bytes. `available_` = bytes in all slots, less the stream from its
+// oldest needed segment on, less the reserved and the kept-back bytes. Segments follow each other
+// without gaps, so a thread that has reserved bytes has slots for them.
 //
-// GroupSpace::kShared, what may go wrong and does not: what is kept back pays for groups that
-// nobody has paid for. When a quarter of it is gone the device grows; when it cannot, scarce() asks
-// everybody for restraint, and Reserve gives nothing any more. Urgent reservations go down to half
-// of it, unpaid groups to the last quarter, which is for marks of later openings.
+// With GroupSpace::kShared the kept-back bytes pay for groups that are not paid for. When a quarter
+// of them is used, the device grows. If it cannot grow, scarce() asks callers to flush less, and
+// Reserve refuses. Urgent reservations may use half of the kept-back bytes, unpaid groups all but
+// the last quarter. That quarter is for marks of later openings.
 //
-// Lock order: grow_mutex_ or read_mutex_, then medium_.latch. The leader alone (leading_) writes to
-// the device, and waits for it with no latch held. Append may wait for the leader, or lead, with
-// whatever latches its caller holds: what leads must not want them (it wants none but these).
+// Lock order: grow_mutex_ or read_mutex_, then medium_.latch. Only the leader (leading_) writes to
+// the device, and it holds no latch while it waits for the device. Append may wait for the leader,
+// or lead, while its caller holds latches. So a leader takes no locks but the ones named here.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ namespace latchkey {
 
 class LogImpl final : public Log {
  public:
-  /// `medium` knows its geometry and slots. `is_new`: nothing has ever been written.
+  /// REQUIRES: the geometry and slots of `medium` are set. `is_new`: the log was never written.
   LogImpl(std::unique_ptr<LogMedium> medium, const LogOptions& options, bool is_new);
 
   ~LogImpl() override { StopGrowingAhead(); }
@@ -75,21 +75,21 @@ class LogImpl final : public Log {
   BlockDevice& device() override { return *medium_->device; }
 
  private:
-  // How far into what is kept back a reservation may go: not at all; most of it; all of it, for the
-  // mark without which a full log could not even be recovered.
+  // How much of the kept-back bytes a reservation may use: none; a part; all of them, for the mark
+  // of an opening, without which a full log could not be recovered.
   enum class Claim : uint8_t { kNormal, kUrgent, kMark };
   enum class Phase : uint8_t { kOpened, kEndKnown, kWriting };
 
   static constexpr size_t kCacheLine = 64;
 
-  // One cache line, since every record that an actor appends takes it from the others.
+  // One cache line, because every append moves it to another processor.
   struct alignas(kCacheLine) Half {
     AlignedBuffer memory;
     uint64_t start = 0;  // of its group
     uint32_t used = kGroupHeaderBytes;
     uint32_t bytes = 0;     // with padding, once sealed
-    uint64_t taken = 0;     // of reservations by its records, and not accounted for yet
-    uint64_t charge = 0;    // of that, what pays for the group: not more than one of those
+    uint64_t taken = 0;     // bytes that its records took from reservations, not accounted for yet
+    uint64_t charge = 0;    // of `taken`, the part that pays for the group: at most one group
     uint64_t sequence = 0;  // of its group since open
     uint32_t records = 0;
     bool is_paid = false;  // one record has paid for a whole group
@@ -128,8 +128,8 @@ class LogImpl final : public Log {
   void GiveUpBelow(Lsn oldest_needed);
   absl::Status NoSpace(uint64_t bytes, const absl::Status& cause) const;
 
-  // ---- Writing (log_writer.cc). All but WriteGroup: REQUIRES medium_->latch, which those that
-  // wait let go meanwhile.
+  // ---- Writing (log_writer.cc). All but WriteGroup: REQUIRES medium_->latch. Functions that wait
+  // release it meanwhile.
   Half& open_half() { return halves_[open_]; }
   Half& sealed_half() { return halves_[open_ ^ 1]; }
   const Half& open_half() const { return halves_[open_]; }
@@ -141,34 +141,34 @@ class LogImpl final : public Log {
   bool HasRoom(size_t size) const {
     return open_half().used + kRecordHeaderBytes + size <= half_bytes_;
   }
-  bool MakeRoomAtOnce();
-  void MakeRoom();
+  bool MakeRoomAtOnce() LATCHKEY_REQUIRES(medium_->latch);
+  void MakeRoom() LATCHKEY_REQUIRES(medium_->latch);
   inline Lsn AppendHere(size_t size, uint64_t paid, absl::FunctionRef<void(Lsn, std::byte*)> fill);
   void PayGroup(Half& half, uint64_t whole_group);
-  void Seal();
+  void Seal() LATCHKEY_REQUIRES(medium_->latch);
   bool CanPaySeal(int64_t lowest) const;
-  absl::Status PrepareSeal();
-  absl::Status Lead(uint64_t target);
-  uint32_t BeginWait(uint64_t sequence);
+  absl::Status PrepareSeal() LATCHKEY_REQUIRES(medium_->latch);
+  absl::Status Lead(uint64_t target) LATCHKEY_REQUIRES(medium_->latch);
+  uint32_t BeginWait(uint64_t sequence) LATCHKEY_REQUIRES(medium_->latch);
   void PlanGroup(const Half& half);
   absl::Status WriteGroup(Half& half);
   absl::Status WriteHeader(const NewHeader& header);
   absl::Status WriteTailAgain(uint64_t end);
-  bool Finish(Half& half, uint64_t target);
-  void StopLeading();
-  void Poison(const absl::Status& cause);
+  bool Finish(Half& half, uint64_t target) LATCHKEY_REQUIRES(medium_->latch);
+  void StopLeading() LATCHKEY_REQUIRES(medium_->latch);
+  void Poison(const absl::Status& cause) LATCHKEY_REQUIRES(medium_->latch);
   std::atomic<uint32_t>& WakeWord(uint64_t sequence) { return wake_words_[sequence & 1]; }
 
   const std::unique_ptr<LogMedium> medium_;
   Runtime& runtime_;
   const LogOptions options_;
   const uint32_t half_bytes_;
-  const uint64_t share_of_group_;  // what a record pays for its group, besides a part of its bytes
+  const uint64_t share_of_group_;  // part of RecordSpace: bytes that a record pays for its group
 
   std::atomic<Phase> phase_;
   std::atomic<uint64_t> durable_{0};
   std::atomic<bool> is_poisoned_{false};
-  // Stream bytes that may still be reserved; negative: what is kept back has been used.
+  // Stream bytes that may still be reserved; negative: some of the kept-back bytes are used.
   std::atomic<int64_t> available_{0};
   std::atomic<int64_t> reserved_{0};
   std::atomic<uint64_t> slots_{0};
@@ -177,32 +177,32 @@ class LogImpl final : public Log {
   std::array<Half, 2> halves_;
   alignas(kCacheLine) std::atomic<uint64_t> next_{0};
   uint32_t open_ = 0;
-  bool is_sealed_ = false;  // the other half waits to be written, or is being written
+  bool is_sealed_ = false;  // the other half waits to be written or is being written
   bool leading_ = false;
   std::array<uint32_t, 2> waiting_{};
   uint64_t epoch_ = 0;
   uint64_t floor_ = 0;             // index of the oldest segment that is needed
-  uint64_t oldest_ = 0;            // what Truncate said
+  uint64_t oldest_ = 0;            // the argument of the last Truncate
   uint64_t last_group_start_ = 0;  // of the last durable group
   GroupStarts starts_;
   LogStats stats_;
   absl::Status failure_;
-  const absl::Status failed_without_memory_;  // made before memory runs out
+  const absl::Status failed_without_memory_;  // made in advance, for when memory runs out
 
   std::array<std::atomic<uint32_t>, 2> wake_words_{};
   SpaceWatch watch_;
 
   std::unique_ptr<Actor> grower_;
   std::atomic<bool> grows_ahead_{false};
-  std::atomic<uint32_t> grower_word_{0};  // changes with what the grower waits for
+  std::atomic<uint32_t> grower_word_{0};  // changes whenever the grower should look for work
 
-  // The leader's.
+  // Used by the leader only.
   AlignedBuffer header_block_;
   std::vector<NewHeader> needed_headers_, early_headers_;
 
   Mutex grow_mutex_;
   Mutex read_mutex_;
-  LoadedGroup loaded_;  // guarded by read_mutex_
+  LoadedGroup loaded_ LATCHKEY_GUARDED_BY(read_mutex_);
 };
 
 }  // namespace latchkey

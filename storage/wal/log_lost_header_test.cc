@@ -1,5 +1,5 @@
-// A write of a header that the device has lost: a slot still says what it held before, or the file
-// how many slots there were, so nothing leads to the groups behind it.
+// The device has lost the write of a header. A slot's header still names the old segment, or the
+// file header the old number of slots, so no header leads to the groups behind.
 #include <catch2/catch.hpp>
 
 #include "storage/wal/log_format.h"
@@ -24,7 +24,7 @@ TEST_CASE("A segment header whose write was lost does not hide what was acknowle
   };
   append(12);
   const DeviceImage early = medium->durable;
-  append(20);  // goes on into other slots
+  append(20);  // continues in other slots
   DeviceImage late = medium->durable;
   log = nullptr;
 
@@ -46,7 +46,7 @@ TEST_CASE("A segment header whose write was lost does not hide what was acknowle
   CHECK(MustReadAll(*MustOpen(CrashDevice::MediumOf(std::move(late)))) == written);
 }
 
-// Older copies of both file headers hid every slot that the log had grown by since.
+// Older copies of both file headers hid every slot by which the log had grown since.
 TEST_CASE("A file header that is older than the slots in use does not hide what lies in them") {
   auto medium = std::make_shared<CrashMedium>();
   auto log = MustStart(medium);
@@ -76,7 +76,8 @@ TEST_CASE("A growth that a crash cut off before the file header is no sign of da
   CHECK(MustReadAll(*MustOpen(CrashDevice::MediumOf(std::move(grown)))).size() == 1);
 }
 
-// The header of the slot that the last group goes on in was damaged, and the group taken for torn.
+// The header of the slot in which the last group continues was damaged: the group was taken for
+// torn.
 TEST_CASE("A group that goes on in a segment which is nowhere was acknowledged, and is missed") {
   auto medium = std::make_shared<CrashMedium>();
   auto log = MustStart(medium);

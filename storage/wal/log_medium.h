@@ -1,5 +1,5 @@
-// LogMedium: a log's device, and which segment of the stream lies where on it. What reading and
-// writing of a log share.
+// LogMedium: a log's device, and the place of each segment of the stream on it. Shared by reading
+// and writing of a log.
 #pragma once
 
 #include <absl/status/status.h>
@@ -20,7 +20,7 @@
 
 namespace latchkey {
 
-/// Thread-safe but for `table`, which `latch` guards.
+/// Thread-safe, except that `latch` guards `table`.
 struct LogMedium {
   LogMedium(Runtime& rt, std::unique_ptr<BlockDevice> log_device)
       : runtime(rt), device(std::move(log_device)) {}
@@ -29,8 +29,7 @@ struct LogMedium {
     SpinLatchGuard guard(latch, runtime);
     return table.Find(index);
   }
-  /// The end of the stream that can be read in one go from `lsn` on: up to the first segment that
-  /// has no slot.
+  /// The end of the contiguous stream from `lsn` on: the first segment that has no slot.
   uint64_t ReadableEnd(uint64_t lsn) {
     SpinLatchGuard guard(latch, runtime);
     return geometry.StartOf(table.EndOfRun(geometry.IndexOf(lsn)));
@@ -45,8 +44,8 @@ struct LogMedium {
   SegmentTable table;
 };
 
-/// Reads the stream from `lsn` on into all of `out`. REQUIRES: whole blocks below ReadableEnd(lsn),
-/// `out` aligned for the device. Errors: the device's, with the log's name and the position.
+/// Fills `out` with the stream from `lsn` on. REQUIRES: whole blocks below ReadableEnd(lsn); `out`
+/// aligned for the device. Errors: the device's, with the log's name and the position.
 absl::Status ReadStream(LogMedium& medium, uint64_t lsn, std::span<std::byte> out);
 
 /// Says in both copies of the file header that the device holds `slots` slots; durable on return.

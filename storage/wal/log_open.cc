@@ -76,7 +76,7 @@ absl::StatusOr<LogFileHeader> ReadFileHeader(BlockDevice& device, const std::str
   LATCHKEY_RETURN_IF_ERROR(device.Read(0, start.span(), IoClass::kMeta));
   std::optional<LogFileHeader> header = DecodeLogFileHeader(start.data());
   const auto second = DecodeLogFileHeader(start.data() + kLogHeaderCopyBytes);
-  // They differ when a crash came between the two writes of a growth: its space is there.
+  // They differ if a crash came between the two writes of a growth. The grown space exists then.
   if (second && (!header || second->slots > header->slots)) header = second;
   if (header) return *header;
   if (!HasLogMagic(start.data()) && !HasLogMagic(start.data() + kLogHeaderCopyBytes)) {
@@ -143,8 +143,8 @@ absl::Status ReadSegmentHeaders(LogMedium& medium, uint64_t slots) {
   return absl::OkStatus();
 }
 
-// A slot is given to a segment only when the file header that counts it is durable. Behind a growth
-// that a crash cut off there are free ones, then none.
+// A segment gets a slot only after the file header that counts the slot is durable. So behind the
+// counted slots there are only free ones, from a growth that a crash interrupted.
 absl::Status RefuseOutgrownHeader(LogMedium& medium, uint64_t slots) {
   const uint64_t on_device =
       SlotsIn(medium.device->geometry().size_bytes, medium.geometry.segment_bytes);

@@ -9,8 +9,8 @@
 namespace latchkey {
 namespace {
 
-// Of one request. A scan has a window of several in flight, enough for the device's bandwidth and
-// small beside any cache.
+// Bytes of one request. A scan has a window of several requests in flight: enough for the device's
+// bandwidth, and small compared with any cache.
 constexpr uint64_t kScanBytes = 256u << 10;
 constexpr uint32_t kScanDepth = 8;
 constexpr uint64_t kBackwardBytes = 64u << 10;
@@ -56,7 +56,7 @@ absl::StatusOr<const std::byte*> GroupScanner::Window(uint64_t lsn, uint64_t byt
   return window_.data() + (lsn - window_begin_);
 }
 
-// As ReadStream, with all of the window in flight at once where the device can.
+// As ReadStream, with the whole window in flight at once if the device has a queue.
 absl::Status GroupScanner::ReadDeep(uint64_t lsn, std::span<std::byte> out) {
   if (out.size() <= kScanBytes) return ReadStream(medium_, lsn, out);
   if (queue_ == nullptr) {
@@ -88,7 +88,7 @@ absl::Status GroupScanner::ReadDeep(uint64_t lsn, std::span<std::byte> out) {
     done.clear();
     queue_->Wait(count, done);
     for (size_t i = 0; i < count; ++i) {
-      // Once more, alone: that may work, and names the position if it does not.
+      // Retry without the queue: it may succeed, and otherwise the error names the position.
       if (!requests[i].status.ok()) return ReadStream(medium_, lsn, out);
     }
   }
@@ -148,7 +148,8 @@ class SlotSearch {
         epoch_(epoch),
         buffer_(std::min<uint64_t>(kScanBytes, medium.geometry.segment_bytes)) {}
 
-  /// From `begin` on (bytes into the slot). `torn_at`: where the torn group begins, if it is here.
+  /// Searches a slot from byte `begin` on. `torn_at`: the byte where the torn group begins, if it
+  /// is in this slot.
   absl::StatusOr<std::optional<uint64_t>> Search(uint32_t slot, uint64_t begin,
                                                  std::optional<uint64_t> torn_at = {}) {
     const LogGeometry& g = medium_.geometry;
@@ -166,8 +167,8 @@ class SlotSearch {
     return std::optional<uint64_t>();
   }
 
-  /// The group that a slot begins with, whatever its header says: a header whose last write was
-  /// lost hides all that lies behind it. Looks at one piece of the slot at most.
+  /// Searches for the first group in a slot, regardless of the slot's header: if the last write of
+  /// the header was lost, it hides the groups in the slot. Reads at most one piece of the slot.
   absl::StatusOr<std::optional<uint64_t>> SearchFront(uint32_t slot) {
     const LogGeometry& g = medium_.geometry;
     for (const uint64_t bytes : {uint64_t{g.block_bytes}, buffer_.size() - g.block_bytes}) {
@@ -186,7 +187,7 @@ class SlotSearch {
   }
 
  private:
-  // Wherever it stands: a misplaced group proves as much as one in its place.
+  // A group in the wrong place counts too: it also proves that the log went on.
   bool IsLater(const GroupHeader& header, bool is_torn_group) const {
     return header.epoch >= epoch_ && (is_torn_group ? header.lsn > end_ : header.lsn >= end_);
   }

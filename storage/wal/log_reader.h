@@ -1,5 +1,5 @@
-// Reading a log's groups from its device: forward scans that prove every group, the look-ahead that
-// tells a torn tail from damage, and the way back from a record to its group.
+// Reading a log's groups from its device: forward scans that check every group, the look-ahead that
+// distinguishes a torn tail from damage, and the search for the group of a record.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,28 +19,28 @@
 
 namespace latchkey {
 
-/// Goes through the groups from one position on, as long as each follows soundly on the one before.
-/// Not thread-safe; several may scan one medium.
+/// Scans the groups from one position on, as long as each is a sound continuation of the previous
+/// one. Not thread-safe; several scanners may read one medium.
 class GroupScanner {
  public:
   enum class Found {
-    kGroup,    ///< a sound group, proved: header(), group()
+    kGroup,    ///< a sound group: header(), group()
     kNothing,  ///< no group of the expected epoch begins here
-    kTorn,     ///< a header, but not all of its group
-    kGap,      ///< a group of a later epoch, whose mark is missing; or one that goes on in a
-               ///< segment that is nowhere, though its slot was known before the group was written
+    kTorn,     ///< a sound header, but an incomplete group
+    kGap,      ///< a group of a later epoch whose mark is missing; or a group that goes on in a
+               ///< segment without a slot, although slots are durable before groups are written
   };
 
-  /// `limit`: no group beyond it is looked at (UINT64_MAX: as far as there are segments).
+  /// `limit`: the scan ends there (UINT64_MAX: as far as there are segments).
   GroupScanner(LogMedium& medium, uint64_t from, uint64_t limit)
       : medium_(medium), position_(from), limit_(limit) {}
 
-  /// Looks at position(); after kGroup, position() is one past it. DataLoss for a proved group
-  /// whose records make no sense, and the device's errors.
+  /// Examines position(); after kGroup, position() is one past the group. DataLoss for a sound
+  /// group whose records make no sense; and the device's errors.
   absl::StatusOr<Found> Next();
 
   uint64_t position() const { return position_; }
-  /// Of the last group found; nullopt before.
+  /// The epoch of the last group found; nullopt before the first.
   std::optional<uint64_t> epoch() const { return epoch_; }
   const GroupHeader& header() const { return header_; }
   const std::byte* group() const { return group_; }
@@ -62,14 +62,14 @@ class GroupScanner {
   std::unique_ptr<IoQueue> queue_;  // nullptr until large windows are read
 };
 
-/// The position of some group of `epoch` or later that lies behind `end`, anywhere on the device:
-/// proof that the log went on. Only headers are looked at: a group is written when all before it
-/// are durable.
+/// The position of any group of `epoch` or later that lies behind `end`, anywhere on the device: it
+/// proves that the log went on. Examines headers only. That suffices, because a group is written
+/// only after all groups before it are durable.
 absl::StatusOr<std::optional<uint64_t>> FindLaterGroup(LogMedium& medium, uint64_t end,
                                                        uint64_t epoch);
 
-/// The last group that begins at or below `lsn`, going back at most the length of the largest
-/// group; nullopt when there is none. Only its header is proved.
+/// The last group that begins at or below `lsn`, at most the length of the largest group before it;
+/// nullopt when there is none. Checks its header only.
 absl::StatusOr<std::optional<GroupHeader>> FindGroupBefore(LogMedium& medium, uint64_t lsn);
 
 /// One group in memory, for reading single records. Not thread-safe.
@@ -80,7 +80,7 @@ class LoadedGroup {
   }
   /// Loads the group that holds `lsn`. DataLoss when there is none.
   absl::Status Load(LogMedium& medium, uint64_t lsn);
-  /// Empty when no record begins at `lsn`. REQUIRES: Holds(lsn).
+  /// The record at `lsn`; empty when no record begins there. REQUIRES: Holds(lsn).
   std::span<const std::byte> Record(uint64_t lsn) const;
 
  private:

@@ -10,16 +10,16 @@ namespace latchkey {
 
 namespace {
 
-// Records of which one at most makes a group of its own, where nobody pays for groups: with fewer
-// frames than that a cache hardly works, and a flush for the sake of a page makes all others
-// writable (WriteAheadLog::scarce).
+// Number of records that together pay for one unpaid flush. Callers that obey scarce() flush less
+// often: a flush for one page makes all other dirty pages writable too, and a usable cache has at
+// least so many frames.
 constexpr uint64_t kRecordsPerGroup = 32;
-// A half of the buffer that is sealed because the next record does not fit is, together with that
-// record, at least 64 blocks: this much more of them pays for both groups.
+// If a half of the buffer is sealed because the next record does not fit, both together are at
+// least 64 blocks. A sixteenth of their bytes pays for both groups.
 constexpr uint64_t kShareOfBytes = 16;
 
-// How long a keeper has for making room before the device grows beyond its usual size; and before a
-// full log is an error, if its round takes that long.
+// Time for the keeper to make room before the device grows beyond its usual size, and before a full
+// log returns an error.
 constexpr Nanos kPatienceBeforeGrowth = 50 * kNanosPerMilli;
 constexpr Nanos kPatienceBeforeFailure = 5 * kNanosPerSecond;
 
@@ -38,13 +38,13 @@ size_t LogImpl::max_record_bytes() const {
   return half_bytes_ - kGroupHeaderBytes - kRecordHeaderBytes;
 }
 
-// Of the stream bytes of `slots`, what Reserve does not give away.
+// The kept-back part of the stream bytes of `slots`, which Reserve does not hand out.
 int64_t LogImpl::KeptBack(uint64_t slots) const {
   const LogGeometry& g = medium_->geometry;
   return static_cast<int64_t>(std::max<uint64_t>(slots * g.payload() / 16, 16 * g.block_bytes));
 }
 
-// What the others leave is for marks of later openings.
+// The bytes that normal and urgent claims leave are for marks of later openings.
 int64_t LogImpl::LowestAvailable(Claim claim) const {
   const int64_t kept = KeptBack();
   if (claim == Claim::kNormal) return 0;
@@ -95,8 +95,7 @@ absl::Status LogImpl::ReserveUrgent(uint64_t bytes) {
   return GrowAndTake(bytes, Claim::kUrgent);
 }
 
-// Takes room when it comes: within `patience`, and before the round is over that `ticket` asked
-// for.
+// Waits for room and takes it. False after `patience`, or when the round of `ticket` is over.
 bool LogImpl::AwaitRoom(uint64_t bytes, uint64_t ticket, Nanos patience) {
   const Nanos until = runtime_.Now() + patience;
   for (;;) {
@@ -134,10 +133,10 @@ absl::Status LogImpl::NoSpace(uint64_t bytes, const absl::Status& cause) const {
 }
 
 absl::Status LogImpl::GrowFor(uint64_t bytes, Claim claim) {
-  if (poisoned()) return failure_;  // not for lack of room: no room would help
+  if (poisoned()) return failure_;  // more room would not help
   const LogGeometry& g = medium_->geometry;
   const int64_t lacking = static_cast<int64_t>(bytes) - available_.load() + LowestAvailable(claim);
-  // A part of what is added is kept back again.
+  // A part of the added bytes is kept back again.
   const uint64_t usable = g.payload() - g.payload() / 4;
   const uint64_t least = std::max<int64_t>(lacking, 1) / usable + 1;
   const uint64_t slots = slots_.load();
@@ -150,7 +149,7 @@ absl::Status LogImpl::GrowFor(uint64_t bytes, Claim claim) {
   return status;
 }
 
-// A growth syncs the device: after one that has failed nothing is known of earlier groups either.
+// A growth syncs the device. If it fails, earlier groups may not be durable either.
 absl::Status LogImpl::FailGrowth(const absl::Status& cause) {
   Fail(cause);
   return failure_;
@@ -161,14 +160,14 @@ absl::Status LogImpl::AddSlots(uint64_t count) {
   const uint64_t old_slots = slots_.load();
   const uint64_t size = g.SlotOffset(old_slots + count);
   BlockDevice& device = *medium_->device;
-  // What a growth that a crash cut off has left may not have been written ahead.
+  // Space left by a growth that a crash interrupted may not have been written ahead: cut it.
   absl::Status status;
   if (device.geometry().size_bytes > g.SlotOffset(old_slots)) {
     status = device.Resize(g.SlotOffset(old_slots));
     if (!status.ok()) return FailGrowth(status);
   }
   status = device.Resize(size);
-  if (absl::IsResourceExhausted(status)) return status;  // with the old size: nothing has happened
+  if (absl::IsResourceExhausted(status)) return status;  // the size is unchanged
   if (status.ok()) status = WriteFreeHeaders(*medium_, old_slots, count);
   if (status.ok()) status = WriteFileHeader(*medium_, old_slots + count);
   if (!status.ok()) return FailGrowth(status);

@@ -1,5 +1,5 @@
-// Space: what reservations promise, in logs whose records share their groups, and what a log asks
-// of its keeper before it grows.
+// Space: the guarantees of reservations in logs whose records share their groups, and the requests
+// of a log to its keeper before it grows.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
@@ -43,9 +43,9 @@ TEST_CASE("Records that share their groups reserve little more than their bytes"
 TEST_CASE("What the records of a group did not need of it is free again at once") {
   auto medium = std::make_shared<CrashMedium>();
   medium->capacity = 64u << 10;
-  auto log = MustStart(medium);  // each record could pay for a group
+  auto log = MustStart(medium);  // each record pays for a group
   const uint64_t one = log->RecordSpace(20);
-  // All in one open group, many times what would fit if each had one of its own.
+  // All in one open group: many times as many as fit if each had a group of its own.
   for (int i = 0; i < 500; ++i) MustAppend(*log, std::string(20, 'r'));
   CHECK(500 * one > medium->capacity);
   CHECK(log->Reserve(20 * one).ok());
@@ -111,7 +111,7 @@ TEST_CASE("A full log says that it is scarce, then refuses a flush, and has lost
   CHECK(after_scarce > 3);
   CHECK_FALSE(log->poisoned());
   CHECK(absl::IsResourceExhausted(log->Reserve(1)));
-  // A commit has paid: its group takes along what waits.
+  // A commit has paid for the group, which also takes the waiting records.
   const std::optional<Lsn> commit = TryAppendPaid(*log, text);
   REQUIRE(commit);
   expected[Raw(*commit)] = text;
@@ -125,8 +125,8 @@ TEST_CASE("A full log says that it is scarce, then refuses a flush, and has lost
   CHECK(log->stats().reserved_bytes == 0);
 }
 
-// The worst that users do who heed scarce(): a flush for every 32 records, and paid ones at any
-// time, with everything reserved that could be.
+// The worst case of callers that obey scarce(): an unpaid flush for every 32 records, paid ones at
+// any time, and all possible space reserved.
 TEST_CASE("On a full log whatever was reserved can be appended, and flushed with restraint") {
   constexpr int kSeeds = 60;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -152,7 +152,7 @@ TEST_CASE("On a full log whatever was reserved can be appended, and flushed with
         ++refused;
       }
       if (rng.Below(8) != 0 || promises.empty()) continue;
-      // Some are used at once; the flush is not paid for.
+      // Some reservations are used at once; the flush is not paid for.
       AppendReserved(*log, promises.front().text);
       if (promises.front().is_paid) log->Release(log->PaidGroupSpace());
       promises.pop_front();
@@ -312,7 +312,7 @@ TEST_CASE("A full log waits for one round of its keeper before it fails, or succ
     kept.Run(
         1u << 20, kNeverDue,
         [&](Log& log, Runtime& runtime) {
-          runtime.SleepFor(kNanosPerSecond);  // longer than growing would be waited for
+          runtime.SleepFor(kNanosPerSecond);  // longer than the log waits before it grows
           if (helps) TruncateAll(log);
         },
         [&](Log& log) {
@@ -340,7 +340,7 @@ TEST_CASE("Urgent reservations ask nobody, and take what is kept back only when 
         CHECK(absl::IsResourceExhausted(log.Reserve(1)));
         log.Release(taken);
       });
-  CHECK(kept.rounds == 1);  // the one that Reserve asked for
+  CHECK(kept.rounds == 1);  // the round that Reserve asked for
 }
 
 TEST_CASE("Whoever waits for a keeper that leaves goes on") {
@@ -379,7 +379,7 @@ TEST_CASE("A round that had begun before somebody asked is no answer") {
 }
 
 TEST_CASE("Whatever fails while a log grows, but for a full device, ends the log for good") {
-  // A growth syncs the device too: what an earlier group has written may be lost with it.
+  // A growth syncs the device too. If that sync fails, the writes of an earlier group may be lost.
   const auto grows_at = [](uint64_t fails_at, std::shared_ptr<CrashMedium>* medium) {
     *medium = std::make_shared<CrashMedium>();
     auto log = MustStart(*medium, SharedLog(512, 8u << 20));
@@ -401,7 +401,7 @@ TEST_CASE("Whatever fails while a log grows, but for a full device, ends the log
     ++failures;
     INFO("call " << call);
     medium->fails_at = UINT64_MAX;
-    medium->has_failed = false;  // a device that works again changes nothing
+    medium->has_failed = false;  // the log stays poisoned even if the device works again
     CHECK(absl::IsUnavailable(reserved));
     CHECK_THAT(std::string(reserved.message()), Contains("reopen"));
     CHECK(log->poisoned());

@@ -190,13 +190,13 @@ TEST_CASE("Space is promised before it is used: Reserve fails, Append never does
              Contains("no room") && Contains("checkpoint") && Contains(std::to_string(space)));
   CHECK(promised > 40);
   CHECK(log->stats().reserved_bytes == promised * space);
-  // The worst case: every record is a group of its own.
+  // The worst case: every record makes a group of its own.
   for (int i = 0; i < promised; ++i) {
     AppendReserved(*log, text);
     REQUIRE(log->Flush(log->next()).ok());
   }
   CHECK(absl::IsResourceExhausted(log->Reserve(log->RecordSpace(20'000))));
-  // What makes room again may take from what is kept back.
+  // Urgent reservations, which make room again, may take from the kept-back part.
   REQUIRE(log->ReserveUrgent(space).ok());
   const Lsn last = AppendReserved(*log, text);
   REQUIRE(log->Flush(log->next()).ok());
@@ -222,7 +222,7 @@ TEST_CASE("A log grows by segments up to its limit, and finds them all again") {
   log = nullptr;
   log = MustOpen(medium);
   CHECK(MustReadAll(*log) == expected);
-  // Full as it is, and used up to the last that is kept back, it can be written: recovery has to.
+  // A full log whose kept-back part is used up can still be opened for writing, for recovery.
   for (int i = 0; i < 5; ++i) {
     REQUIRE(log->StartWriting().ok());
     while (log->ReserveUrgent(log->RecordSpace(1)).ok()) {
@@ -408,7 +408,7 @@ TEST_CASE("A scan may begin at the end, where nothing has been written since") {
   CHECK(absl::IsInvalidArgument((*log)->FindEnd(Lsn{Raw(end) + 1}, Lsn{0})));
 }
 
-// Puts a sound, empty group of `epoch` where the log on `medium` ends.
+// Writes a sound, empty group of `epoch` at the end of the log on `medium`.
 void PlantGroup(CrashMedium& medium, uint64_t end, uint64_t epoch, bool begins_epoch) {
   const LogGeometry g{.segment_bytes = TinyLog().segment_bytes, .block_bytes = 512};
   for (uint32_t slot = 0; slot < 3; ++slot) {
@@ -444,11 +444,11 @@ TEST_CASE("A group continues a log only in its epoch, or as the mark of the next
   };
   CHECK(*end_with(2, false) == end + 512);
   CHECK(*end_with(3, true) == end + 512);
-  // What an earlier epoch has left is not there.
+  // The remains of an earlier epoch are ignored.
   CHECK(*end_with(1, false) == end);
   CHECK(*end_with(1, true) == end);
   CHECK(*end_with(2, true) == end);
-  // Of a later epoch only the mark can have been lost.
+  // A group of a later epoch means that the mark of that epoch was lost.
   CHECK(absl::IsDataLoss(end_with(3, false).status()));
   CHECK(absl::IsDataLoss(end_with(4, true).status()));
 }

@@ -44,7 +44,7 @@ Lsn LogImpl::AppendHere(size_t size, uint64_t paid, absl::FunctionRef<void(Lsn, 
   fill(lsn, at + kRecordHeaderBytes);
   half.used += bytes;
   ++half.records;
-  // Where records can pay for groups alone, that is what all but their bytes is for.
+  // With kOfRecords, the reservation beyond a record's bytes pays for a whole group.
   const uint64_t share = is_shared() ? RecordSpace(size) : bytes;
   const uint64_t whole_group = is_shared() ? paid : share_of_group_;
   half.taken += share;
@@ -89,8 +89,7 @@ void LogImpl::AwaitBuffer(size_t size) {
   while (!HasRoom(size)) MakeRoom();
 }
 
-// The group is one, however many of its records could pay for one: what they need not is free
-// again.
+// Only one record pays for the group. What further records of it reserved for that is released.
 void LogImpl::PayGroup(Half& half, uint64_t whole_group) {
   if (half.is_paid) {
     Release(whole_group);
@@ -106,11 +105,11 @@ void LogImpl::Frozen(absl::FunctionRef<void(Lsn)> body) {
   body(next());
 }
 
-// The open half is too full for the next record. False: it takes waiting to make room.
+// Called when the open half is too full for the next record. False: making room needs a wait.
 bool LogImpl::MakeRoomAtOnce() {
   LATCHKEY_CHECK(!IsOpenGroupEmpty());  // or the record is larger than max_record_bytes
   if (poisoned()) {
-    // Nothing of it will be written: positions go on, the memory is used again.
+    // The half will never be written: LSNs go on, and its memory is reused.
     Half& half = open_half();
     CountRecords(half);
     half.start += half.used - kGroupHeaderBytes;
@@ -132,7 +131,7 @@ void LogImpl::MakeRoom() {
     runtime_.WaitOnWord(WakeWord(awaited), seen, kForever);
     medium_->latch.Lock(runtime_);
   } else {
-    Lead(sealed_half().start + sealed_half().bytes).IgnoreError();  // poisoned() tells
+    Lead(sealed_half().start + sealed_half().bytes).IgnoreError();  // callers check poisoned()
   }
 }
 
@@ -155,7 +154,7 @@ void LogImpl::Seal() {
 
 absl::Status LogImpl::Flush(Lsn upto) {
   const uint64_t target = std::min(Raw(upto), next_.load(std::memory_order_acquire));
-  // Those whose group was written leave without the latch: there may be many of them.
+  // Threads whose group was written leave without the latch, because there may be many of them.
   while (durable_.load(std::memory_order_acquire) < target) {
     uint64_t awaited;
     uint32_t seen;
@@ -176,14 +175,14 @@ absl::Status LogImpl::Flush(Lsn upto) {
   return absl::OkStatus();
 }
 
-// Counts the caller among those who wait for the group; it then sleeps while the group's word is as
-// returned: until the group is durable, or somebody is wanted to lead it, or for no reason.
+// Counts the caller as waiting for the group. Returns the group's word, on which the caller then
+// sleeps until the group is durable, or a leader is needed, or spuriously.
 uint32_t LogImpl::BeginWait(uint64_t sequence) {
   ++waiting_[sequence & 1];
   return WakeWord(sequence).load(std::memory_order_relaxed);
 }
 
-// Whether sealing the open group as it is leaves at least `lowest` of what may be reserved.
+// Whether sealing the open group now leaves `available_` at `lowest` or more.
 bool LogImpl::CanPaySeal(int64_t lowest) const {
   const int64_t unpaid = static_cast<int64_t>(medium_->geometry.RoundUp(open_half().used)) -
                          static_cast<int64_t>(open_half().charge);
@@ -222,15 +221,15 @@ absl::Status LogImpl::Lead(uint64_t target) {
     status = CatchOutOfMemory([&] { return WriteGroup(half); });
     medium_->latch.Lock(runtime_);
     if (!status.ok()) Poison(status);
-    // Somebody else may have met a failure meanwhile: then this group counts no more than others.
+    // Another thread may have poisoned the log meanwhile: then this group is not acknowledged.
     if (poisoned()) return failure_;
     goes_on = Finish(half, target);
   }
   return absl::OkStatus();
 }
 
-// Gives every segment that the group touches a slot, and the one behind it, so that its header goes
-// to the device with this group's sync rather than with one of its own.
+// Gives a slot to every segment that the group touches, and to the one behind it: the header of
+// that one is then synced with this group and needs no sync of its own.
 void LogImpl::PlanGroup(const Half& half) {
   const LogGeometry& g = medium_->geometry;
   const uint64_t last = g.IndexOf(half.start + half.bytes - 1);
@@ -238,7 +237,7 @@ void LogImpl::PlanGroup(const Half& half) {
   early_headers_.clear();
   for (uint64_t index = g.IndexOf(half.start); index <= last + 1; ++index) {
     const bool has_slot = medium_->table.Assign(index);
-    LATCHKEY_CHECK(has_slot || index > last);  // whoever has reserved the bytes has the slots
+    LATCHKEY_CHECK(has_slot || index > last);  // reserved bytes have slots
     if (!has_slot) break;
     const SegmentTable::Entry entry = *medium_->table.Find(index);
     if (entry.is_header_durable) continue;
@@ -254,8 +253,8 @@ absl::Status LogImpl::WriteGroup(Half& half) {
              .record_bytes = half.used - static_cast<uint32_t>(kGroupHeaderBytes),
              .records = half.records},
             medium_->database_id, half.memory.data());
-  // A group in a segment whose header a crash can still take back would be found by nobody, or
-  // taken for damage.
+  // The headers are made durable first. If a crash could undo a segment's header, an open would not
+  // find the group in the segment, or would take it for damage.
   for (const NewHeader& h : needed_headers_) LATCHKEY_RETURN_IF_ERROR(WriteHeader(h));
   if (LATCHKEY_CANARY("log-tail-rewritten")) LATCHKEY_RETURN_IF_ERROR(WriteTailAgain(half.start));
   if (!needed_headers_.empty()) LATCHKEY_RETURN_IF_ERROR(medium_->device->Sync());
@@ -280,8 +279,8 @@ absl::Status LogImpl::WriteHeader(const NewHeader& header) {
                                 IoClass::kMeta);
 }
 
-// Only a canary does what logs do whose last block is filled up by the next group: writes the block
-// before `end` once more.
+// For a canary only: writes the block before `end` again, like a log that fills up its last block
+// with the next group.
 absl::Status LogImpl::WriteTailAgain(uint64_t end) {
   const LogGeometry& g = medium_->geometry;
   if (end < g.block_bytes) return absl::OkStatus();
@@ -291,7 +290,8 @@ absl::Status LogImpl::WriteTailAgain(uint64_t end) {
                                 header_block_.span(), IoClass::kMeta);
 }
 
-// The sealed group is durable. Stops leading, with false, if that was all that `target` asked for.
+// Called when the sealed group is durable. Returns false, and stops leading, if everything below
+// `target` is durable.
 bool LogImpl::Finish(Half& half, uint64_t target) {
   const uint64_t done = half.sequence;
   for (const NewHeader& h : needed_headers_) medium_->table.SetHeaderDurable(h.index);
@@ -307,7 +307,7 @@ bool LogImpl::Finish(Half& half, uint64_t target) {
 
   const bool wakes_done = std::exchange(waiting_[done & 1], 0) > 0;
   const bool wakes_next = !goes_on && waiting_[(done + 1) & 1] > 0;
-  // The words change even if nobody sleeps yet: whoever is about to looks again.
+  // The words change even if no thread sleeps yet: a thread that is about to sleep checks again.
   WakeWord(done).fetch_add(1, std::memory_order_release);
   if (wakes_next) {
     --waiting_[(done + 1) & 1];
@@ -316,14 +316,14 @@ bool LogImpl::Finish(Half& half, uint64_t target) {
   medium_->latch.Unlock();
   watch_.OnGrowth(durable());
   NoteShortage();
-  // The next leader first: the device waits for it.
+  // Wake the next leader first, because the device is idle until it writes.
   if (wakes_next) runtime_.Wake(WakeWord(done + 1), 1);
   if (wakes_done) runtime_.Wake(WakeWord(done), UINT32_MAX);
   medium_->latch.Lock(runtime_);
   return goes_on;
 }
 
-// Lets everybody who waits look again.
+// Wakes all waiting threads; each checks its condition again.
 void LogImpl::StopLeading() {
   leading_ = false;
   waiting_ = {};
@@ -338,7 +338,7 @@ void LogImpl::Fail(const absl::Status& cause) {
   Poison(cause);
 }
 
-// The first failure stays. Whoever leads meanwhile finds it when its write is done.
+// The first failure stays. A leader that is writing finds it when its write is done.
 void LogImpl::Poison(const absl::Status& cause) {
   if (poisoned()) return;
   failure_ = CatchOutOfMemory([&] {

@@ -19,7 +19,7 @@ SegmentTable::Mapped::node_type SegmentTable::MakeFree(uint32_t slot) {
   return made.extract(made.begin());
 }
 
-// REQUIRES: memory was taken when the slot was added.
+// Takes no memory: it was taken when the slot was added.
 void SegmentTable::PushFree(Mapped::node_type node) {
   if (free_.size() == free_.capacity()) {
     free_.erase(free_.begin(), free_.begin() + static_cast<ptrdiff_t>(first_free_));

@@ -1,7 +1,7 @@
-// SegmentTable: which slot of the device holds which segment of the stream, and which are free.
+// SegmentTable: the slot of each segment of the stream, and the free slots.
 //
-// Memory is taken where slots are added; handing them out and taking them back needs none, since
-// that happens in the middle of writing.
+// Adding slots takes memory. Assigning and freeing them takes none, because that happens in the
+// middle of writing.
 //
 // Not thread-safe: its owner's latch guards it.
 #pragma once
@@ -19,31 +19,31 @@ class SegmentTable {
  public:
   struct Entry {
     uint32_t slot = 0;
-    bool is_header_durable = false;  ///< only then may groups lie there
+    bool is_header_durable = false;  ///< groups may be written there only if true
   };
 
-  /// A slot whose header says segment `index`. False: another slot says so too.
+  /// Adds a slot whose header names segment `index`. False: another slot names it too.
   bool AddMapped(uint32_t slot, uint64_t index);
-  /// A slot that holds nothing. With `is_damaged` its header could not be read: it may hold
-  /// anything that a crash or rot has hidden.
+  /// Adds a free slot. `is_damaged`: its header could not be read, so it may hold groups that a
+  /// crash or rot has hidden.
   void AddFree(uint32_t slot, bool is_damaged = false);
-  /// Slots [first, first + count) that hold nothing; none of them when memory is short.
+  /// Adds the free slots [first, first + count); throws with none added when memory runs out.
   void AddFreeSlots(uint32_t first, uint64_t count);
 
   std::optional<Entry> Find(uint64_t index) const;
   /// The first segment at or above `index` that has a slot.
   std::optional<uint64_t> NextMapped(uint64_t index) const;
-  /// The segments of [index, result) follow each other without a gap.
+  /// The end of the run of mapped segments without a gap that begins at `index`.
   uint64_t EndOfRun(uint64_t index) const;
   const std::vector<uint32_t>& damaged() const { return damaged_; }
-  /// Slots whose headers say that nothing from segment `index` on lies in them.
+  /// Slots whose headers name a segment before `index`, or none.
   std::vector<uint32_t> SlotsBefore(uint64_t index) const;
 
-  /// Gives segment `index` a slot unless it has one. False: none is free.
+  /// Gives segment `index` a slot unless it has one. False: no slot is free.
   bool Assign(uint64_t index);
   void SetHeaderDurable(uint64_t index) { mapped_.at(index).is_header_durable = true; }
-  /// Slots of segments below `index` become free, to be used in the order of their segments, so
-  /// that what an old header says is never far behind.
+  /// Frees the slots of segments below `index`. They are reused in the order of their segments, so
+  /// that the segment in an old header is never far behind.
   void FreeBelow(uint64_t index);
 
   size_t slots() const { return slots_; }
@@ -61,14 +61,14 @@ class SegmentTable {
   size_t slots_ = 0;
 };
 
-/// Positions at which groups begin, not all of them: `spacing` bytes apart or more.
+/// Some of the positions at which groups begin, at least `spacing` bytes apart.
 /// Not thread-safe.
 class GroupStarts {
  public:
   explicit GroupStarts(uint64_t spacing) : spacing_(spacing) {}
 
-  /// `start` grows from call to call. When memory is short only the first one is worth an
-  /// exception: what is left out makes walking longer.
+  /// Adds `start`, which grows from call to call. When memory runs out, only the first call throws;
+  /// later positions are left out, which only makes searches longer.
   void Add(uint64_t start) {
     if (starts_.empty()) {
       starts_.push_back(start);
@@ -76,9 +76,9 @@ class GroupStarts {
       TryAdd(start);
     }
   }
-  /// The last known start at or below `lsn`, or the first of all. REQUIRES: something was added.
+  /// The last known start at or below `lsn`, or else the first of all. REQUIRES: !empty().
   uint64_t AtOrBelow(uint64_t lsn) const;
-  /// Forgets what is not needed for positions from `lsn` on.
+  /// Forgets positions that are not needed for AtOrBelow from `lsn` on.
   void PruneBelow(uint64_t lsn);
   void Clear() { starts_.clear(); }
   bool empty() const { return starts_.empty(); }

@@ -1,11 +1,12 @@
-// SpaceWatch: how a log and its keeper, who truncates it now and then, learn of each other's needs
-// without polling.
+// SpaceWatch: signals between a log and its keeper, the actor that truncates the log (the
+// checkpointer), without polling.
 //
-// The keeper sleeps until the log has grown to a position or somebody asks for room. Who asks gets
-// a ticket, and may wait until a round of the keeper that began afterwards is over.
+// The keeper sleeps until the log has grown to a position, or until a writer asks for room. The
+// writer gets a ticket, and may wait for the end of a keeper's round that began after it asked.
 //
-// Lock order: none of its own; nothing here is called with a latch held but OnGrowth's loads.
-// Thread-safety: every member from every actor at once; the keeper is one actor.
+// Lock order: no locks of its own. OnGrowth may be called with a latch held; the other functions
+// may not.
+// Thread-safety: all actors may call every member at once; the keeper is one actor.
 #pragma once
 
 #include <atomic>
@@ -20,46 +21,46 @@ class SpaceWatch {
  public:
   explicit SpaceWatch(Runtime& runtime) : runtime_(runtime) {}
 
-  // ---- The keeper's.
+  // ---- Called by the keeper.
 
-  /// From now on somebody keeps the log. `usual_bytes`: up to this size of its device it grows
-  /// without asking.
+  /// From now on the log has a keeper. `usual_bytes`: the log grows to this size of its device
+  /// without asking the keeper.
   void Begin(uint64_t usual_bytes);
-  /// Nobody does any more: those who wait go on.
+  /// From now on the log has no keeper: waiting writers stop waiting.
   void End();
   /// Waits until the log has reached `upto`, room is asked for, or Interrupt was called.
   void Await(Lsn upto);
-  /// Whether somebody waits for a round.
+  /// Whether a writer has asked for a round that is not over.
   bool asked() const {
     return wanted_.load(std::memory_order_seq_cst) > finished_.load(std::memory_order_relaxed);
   }
   /// Ends the current Await and every later one.
   void Interrupt();
-  /// A round of the keeper: whatever was asked for before StartRound is answered by EndRound.
+  /// Begin and end of a round of the keeper. EndRound answers all tickets taken before StartRound.
   void StartRound() { started_.fetch_add(1, std::memory_order_seq_cst); }
   void EndRound();
 
-  // ---- The log's.
+  // ---- Called by the log.
 
-  /// The log reaches to `end`. A few loads unless the keeper waits for it.
+  /// Reports that the log has grown to `end`. A few loads, unless the keeper waits for this.
   void OnGrowth(Lsn end) {
     position_.store(Raw(end), std::memory_order_seq_cst);
     if (Raw(end) >= wake_at_.load(std::memory_order_seq_cst)) WakeKeeper();
   }
   bool kept() const { return kept_.load(std::memory_order_acquire); }
   uint64_t usual_bytes() const { return usual_bytes_.load(std::memory_order_relaxed); }
-  /// Asks for room.
+  /// Asks the keeper for a round; returns the ticket.
   uint64_t Ask();
   /// Whether the round that `ticket` asked for is over, or there is no keeper.
   bool IsAnswered(uint64_t ticket) const {
     return finished_.load(std::memory_order_seq_cst) >= ticket || !kept();
   }
-  /// Room was made: those who wait look again.
+  /// Reports that room was made: waiting writers try again.
   void NoteRoom();
-  /// A value for AwaitNews: what happens after the call changes it.
+  /// A sequence number for AwaitNews. NoteRoom, EndRound and End change it.
   uint32_t news() const { return news_.load(std::memory_order_seq_cst); }
-  /// Waits until NoteRoom, EndRound or End was called since `seen` was news(), at most `timeout`.
-  /// False when that passed.
+  /// Waits until NoteRoom, EndRound or End is called after news() was `seen`. False when `timeout`
+  /// passed.
   bool AwaitNews(uint32_t seen, Nanos timeout) { return runtime_.WaitOnWord(news_, seen, timeout); }
 
  private:
@@ -73,7 +74,7 @@ class SpaceWatch {
   std::atomic<uint64_t> usual_bytes_{0};
   std::atomic<uint64_t> position_{0};
   std::atomic<uint64_t> wake_at_{kNever};
-  std::atomic<uint64_t> wanted_{0};  // the round that somebody has asked for
+  std::atomic<uint64_t> wanted_{0};  // the highest ticket
   std::atomic<uint64_t> started_{0}, finished_{0};
   std::atomic<uint32_t> keeper_word_{0};
   std::atomic<uint32_t> news_{0};

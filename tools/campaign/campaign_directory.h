@@ -1,4 +1,4 @@
-// A directory of its own for one run of a campaign.
+// The directory of one run of a campaign.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,16 +10,16 @@ namespace latchkey {
 
 class CampaignDirectory {
  public:
-  /// Below `parent`; when that is empty, below $TMPDIR or else the working directory. Unavailable
-  /// when it cannot be made.
+  /// Makes a directory below `parent`. If `parent` is empty: below $TMPDIR, or else below the
+  /// working directory. Unavailable: it cannot be made.
   static absl::StatusOr<std::unique_ptr<CampaignDirectory>> Make(std::string parent);
-  /// Removes it with what is in it, unless it is to be kept.
+  /// Removes the directory and its content, unless Keep was called.
   ~CampaignDirectory();
   CampaignDirectory(const CampaignDirectory&) = delete;
   CampaignDirectory& operator=(const CampaignDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  /// As evidence of a mistake.
+  /// Keeps the directory as evidence of a mistake.
   void Keep() { keep_ = true; }
 
  private:

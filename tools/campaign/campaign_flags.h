@@ -1,4 +1,4 @@
-// How the command of a campaign begins: its flags, and a directory of its own; and what it took.
+// Helpers for the command of a campaign: parse its flags, make its directory, measure its time.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 
 namespace latchkey {
 
-/// Fills what `app` was told of. The exit code when the command is over: help was asked for (0), or
-/// a flag is wrong (2, and said so).
+/// Parses the flags that `app` declares. Returns an exit code if the command ends here: 0 after
+/// --help, 2 after a wrong flag, which is reported on stderr.
 inline std::optional<int> ParseCampaignFlags(CLI::App& app,
                                              const std::vector<std::string>& arguments) {
   try {
@@ -28,7 +28,7 @@ inline std::optional<int> ParseCampaignFlags(CLI::App& app,
   return std::nullopt;
 }
 
-/// As CampaignDirectory::Make; nullptr, and said why, when there is none.
+/// CampaignDirectory::Make. nullptr: it failed, and the reason was printed.
 inline std::unique_ptr<CampaignDirectory> MakeDirectoryOrSay(const std::string& parent) {
   absl::StatusOr<std::unique_ptr<CampaignDirectory>> directory = CampaignDirectory::Make(parent);
   if (directory.ok()) return *std::move(directory);
@@ -36,7 +36,7 @@ inline std::unique_ptr<CampaignDirectory> MakeDirectoryOrSay(const std::string& 
   return nullptr;
 }
 
-/// Processor time of this process and of its children that have ended.
+/// Processor time of this process and of its ended children, seconds.
 inline double ProcessorSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

@@ -7,9 +7,9 @@
 
 namespace latchkey {
 
-/// A seeded search for mistakes with its own flags. `run` takes them as given on the command line,
-/// prints what it found on stdout, and returns 0 (nothing wrong), 1 (a mistake, with what repeats
-/// it) or 2 (usage).
+/// A seeded search for mistakes with its own flags. `run` takes the flags of the command line and
+/// prints its findings on stdout. It returns 0 (no mistake), 1 (a mistake, printed with the command
+/// that repeats it) or 2 (usage).
 struct Campaign {
   const char* name;
   const char* summary;

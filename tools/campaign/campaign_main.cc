@@ -1,4 +1,4 @@
-// latchkey_campaign NAME [flags]: runs one campaign; without a name it lists them.
+// latchkey_campaign NAME [flags]: runs one campaign. Without a name it lists them.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,7 +12,7 @@
 namespace latchkey {
 namespace {
 
-// The canary that the environment selects; it must exist, or the run would prove nothing.
+// Checks the canary that the environment selects. A run with an unknown name would prove nothing.
 bool CheckCanary(const char* canary) {
   if (canary == nullptr || *canary == '\0') return true;
   if (!kHasCanaries) {

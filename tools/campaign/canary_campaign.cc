@@ -24,7 +24,7 @@ class Hunter {
   Hunter(Runtime& runtime, std::span<const CanaryNet> nets, const CanaryOptions& options)
       : runtime_(runtime), nets_(nets), options_(options) {}
 
-  // What the net finds where nothing is wrong; empty when it finds nothing, as it should.
+  // The mistake that the net reports without a canary; empty: none, as expected.
   std::string TryWithout(const CanaryNet& net) {
     const HuntResult result = Try(net, "");
     if (result.end == HuntEnd::kPassed) return {};
@@ -87,7 +87,7 @@ void ForEach(Runtime& runtime, size_t count, uint32_t jobs,
   for (const auto& actor : actors) actor->Join();
 }
 
-// The beginning of a line that may hold anything.
+// The beginning of a line, without unprintable bytes.
 std::string Printable(std::string_view text) {
   constexpr size_t kShown = 300;
   std::string shown(text.substr(0, kShown));
@@ -96,7 +96,7 @@ std::string Printable(std::string_view text) {
   return shown;
 }
 
-// Its repeating command; what was found is behind it.
+// The command that repeats it, then the finding.
 std::string Describe(const CanaryFate& fate) {
   std::string work;
   if (fate.result.work) work = fmt::format(" after {} {}", *fate.result.work, fate.net->unit);
@@ -118,7 +118,7 @@ int List() {
   return 0;
 }
 
-// The canaries named, or all.
+// Selects the canaries named, or all.
 bool Select(const std::vector<std::string>& names, std::vector<const Canary*>* canaries) {
   for (const std::string& name : names) {
     canaries->push_back(FindCanary(name));
@@ -147,7 +147,7 @@ CanaryReport HuntCanaries(Runtime& runtime, std::span<const Canary* const> canar
   CanaryReport report;
   report.fates.resize(canaries.size());
   std::vector<std::string> controls(nets.size());
-  // The runs without a canary are the longest, so they come first.
+  // The runs without a canary take longest, so they start first.
   ForEach(runtime, nets.size() + canaries.size(), options.jobs, [&](size_t i) {
     if (i < nets.size()) {
       controls[i] = hunter.TryWithout(nets[i]);

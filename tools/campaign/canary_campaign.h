@@ -1,5 +1,5 @@
-// The campaign `canaries`: proves that the other campaigns find what they are for. Every seeded bug
-// is selected in a run of its own and must be caught; without one the same runs must pass.
+// The campaign `canaries` tests the other campaigns. It selects every seeded bug in a run of its
+// own, and a campaign must catch it. Without a bug the same runs must pass.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ struct CanaryOptions {
   uint64_t limit_s = 300;  ///< of one run
 };
 
-/// How one canary fared. It is tried on one net after the other until it is caught.
+/// Result of one canary. The nets are tried in turn until one catches it.
 struct CanaryFate {
   const Canary* canary = nullptr;
-  const CanaryNet* net = nullptr;  ///< the one of `result`
+  const CanaryNet* net = nullptr;  ///< the campaign of `result`
   HuntResult result{};             ///< of the last net tried
   uint64_t met = 0;                ///< in all nets tried together
 };
 
 struct CanaryReport {
   std::vector<CanaryFate> fates;   ///< in the order of the canaries
-  std::vector<std::string> wrong;  ///< nets that find mistakes where there are none, and the like
+  std::vector<std::string> wrong;  ///< for example nets that find mistakes without a canary
   uint64_t caught = 0;
   uint64_t runs = 0;
 };
 
-/// Runs every canary on `nets`, and those without a canary.
+/// Runs every canary on `nets`, and every net once without a canary.
 CanaryReport HuntCanaries(Runtime& runtime, std::span<const Canary* const> canaries,
                           std::span<const CanaryNet> nets, const CanaryOptions& options);
 

@@ -60,7 +60,7 @@ absl::Status CannotStart(const std::string& program, int error) {
                     ErrnoText(error));
 }
 
-// The environment of this process with another selection of the canary.
+// The environment of this process, with another canary selected.
 std::vector<std::string> EnvironmentFor(const std::string& canary) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -98,7 +98,7 @@ absl::StatusOr<pid_t> Start(const HuntOrder& order, int output) {
   return pid;
 }
 
-// Its wait status; none: it was ended because its time was over.
+// The wait status; nullopt: the time limit was reached and the process was killed.
 std::optional<int> Await(Runtime& runtime, pid_t pid, Nanos limit) {
   const Nanos start = runtime.Now();
   int status = 0;

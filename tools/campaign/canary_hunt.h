@@ -1,5 +1,5 @@
-// One run of latchkey_campaign as a process of its own, with a canary selected or none: a seeded
-// bug may break invariant checks or run on for ever.
+// One run of latchkey_campaign with a canary or without. It is a process of its own, since a seeded
+// bug may break invariant checks or never end.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,40 +15,39 @@
 namespace latchkey {
 
 enum class HuntEnd : uint8_t {
-  kPassed,   ///< nothing was found wrong
-  kMistake,  ///< the campaign found a mistake and said which
-  kCheck,    ///< the engine stopped itself: a broken invariant, a fault of memory
-  kUnfit,    ///< neither: wrong flags, no reason told, killed
-  kTooLong,  ///< it was ended when its time was over
+  kPassed,   ///< no mistake was found
+  kMistake,  ///< the campaign found a mistake and named it
+  kCheck,    ///< the engine ended itself: a broken invariant, a memory error
+  kUnfit,    ///< neither: wrong flags, no reason printed, killed
+  kTooLong,  ///< it was killed at its time limit
 };
 
 struct HuntResult {
   HuntEnd end = HuntEnd::kUnfit;
-  std::string what;              ///< the line that tells the reason; empty when it passed
-  std::optional<uint64_t> work;  ///< done until then, in the unit asked for; none if not told
-  uint64_t met = 0;              ///< how often the run came to the place of the canary
+  std::string what;              ///< the line with the reason; empty: it passed
+  std::optional<uint64_t> work;  ///< count until then, in the unit asked for; none if not reported
+  uint64_t met = 0;              ///< how often the run reached the canary's place
 
-  /// Whether a campaign has noticed something. A run that does not end proves nothing: a slow
-  /// machine makes one, too.
+  /// Whether a campaign has found a mistake. A run that does not end in time proves nothing: a slow
+  /// machine causes that, too.
   bool caught() const { return end == HuntEnd::kMistake || end == HuntEnd::kCheck; }
 };
 
 struct HuntOrder {
   std::string program;                 ///< path of latchkey_campaign
   std::vector<std::string> arguments;  ///< verb and flags
-  std::string canary;                  ///< empty: none
+  std::string canary;                  ///< empty: no canary
   std::string unit;                    ///< key of the line of counts
   Nanos limit = 300 * kNanosPerSecond;
 };
 
-/// What a process that printed `output` (stdout and stderr) and ended with `wait_status`, as
-/// waitpid tells it, has found.
+/// Judges a process by its output (stdout and stderr) and by `wait_status`, as waitpid returns it.
 HuntResult JudgeHunt(std::string_view output, int wait_status, std::string_view unit);
 
-/// Runs the order and waits for its end. An error: the process could not be started.
+/// Runs the order and waits for its end. Returns an error if the process could not be started.
 absl::StatusOr<HuntResult> Hunt(Runtime& runtime, const HuntOrder& order);
 
-/// What campaign_main prints behind a run with a canary, for JudgeHunt.
+/// The line that campaign_main prints after a run with a canary. JudgeHunt reads it.
 std::string TellCanaryMet(std::string_view canary, uint64_t met);
 
 }  // namespace latchkey

@@ -17,7 +17,7 @@
 namespace latchkey {
 namespace {
 
-// As waitpid tells them.
+// A wait status as waitpid returns it.
 int Exited(int code) { return code << 8; }
 int Signalled(int signal) { return signal; }
 

@@ -9,10 +9,11 @@ namespace {
 constexpr std::string_view kOverwrite = "crash-overwrite", kLfs = "crash-lfs",
                            kHylog = "crash-hylog", kImages = "crash-images", kGroup = "crash-group",
                            kIsolation = "isolation", kModel = "model", kFaults = "faults",
-                           kCorruption = "corruption";
+                           kCorruption = "corruption", kStore = "crash-store",
+                           kPower = "power-files", kParts = "parts";
 
 constexpr Canary kCanaries[] = {
-    // Of RELIABILITY.md 3.0.
+    // From RELIABILITY.md 3.0.
     {"no-torn-page-protection", "pages are written in place without a copy elsewhere", kOverwrite},
     {"no-image-at-first-change", "a page's first change since a checkpoint logs no image of it",
      kImages},
@@ -57,6 +58,21 @@ constexpr Canary kCanaries[] = {
     {"page-checksum-ignored", "the checksum of a page that was read is not looked at", kOverwrite},
     {"page-identity-ignored", "a page that was read is taken for the one that was asked for",
      kCorruption},
+    {"journal-position-after-the-map",
+     "a checkpoint notes its place in the journal after it has captured the map", kStore},
+    {"open-trusts-what-it-reads",
+     "the store syncs neither data nor journal of a killed process before it reads them", kStore},
+    {"write-back-passes-over-latched",
+     "a checkpoint leaves a changed frame unwritten that is latched exclusively at the moment",
+     kParts},
+    {"wake-up-cleared-after-the-flush",
+     "the group flusher forgets what was asked of it while it flushed", kGroup},
+    {"redo-onto-what-lacks-changes", "redo changes a page that lacks the changes before", kParts},
+    // Files.
+    {"new-directory-not-synced", "the directory that holds a new database's is not synced", kPower},
+    {"rename-not-synced", "the directory of a new database is not synced when it has its name",
+     kPower},
+    {"fdatasync-left-out", "a file's data is not synced", kPower},
     {"sync-error-swallowed", "a round of the map journal goes on when the data's sync has failed",
      kFaults},
     // Trees and pages.
@@ -76,6 +92,11 @@ constexpr Canary kCanaries[] = {
      kIsolation},
     {"validation-misses-the-first-commit", "the first commit after the snapshot is not compared",
      kIsolation},
+    {"failed-write-not-noted", "the key of a failed Insert or Delete is not noted as read",
+     kIsolation},
+    {"chain-read-unheld", "an overflow chain is read while its snapshot may expire", kIsolation},
+    {"expires-another-snapshot", "a full version store takes another snapshot than the oldest",
+     kParts},
     {"phantoms-not-noted", "a scan is not noted beyond its first key", kIsolation},
 };
 
@@ -96,19 +117,25 @@ const Canary* FindCanary(std::string_view name) {
 
 std::span<const CanaryNet> CanaryNets() {
   static const std::vector<CanaryNet> nets = {
-      // Short runs, crashed often, also in recovery; long ones, in which space is reused.
+      // Short runs with many crashes, also in recovery; and long runs that reuse space.
       CrashNet(kOverwrite,
                {"--layout=overwrite", "--seeds=1..4", "--states=300", "--recovery-every=2"}),
-      CrashNet(kGroup, {"--layout=overwrite", "--durability=group", "--transactions=200",
-                        "--seeds=1..4", "--states=200", "--recovery-every=8"}),
+      CrashNet(kGroup, {"--layout=overwrite", "--durability=group", "--transactions=400",
+                        "--seeds=1..40", "--states=300", "--recovery-every=8"}),
       CrashNet(kLfs, {"--layout=lfs", "--space-utilization=0.95", "--transactions=200",
                       "--seeds=1..4", "--states=200", "--recovery-every=4"}),
       CrashNet(kHylog, {"--layout=hylog", "--segment-cleaning=hole-plugging",
-                        "--space-utilization=0.98", "--seeds=1..4", "--states=300"}),
+                        "--space-utilization=0.98", "--seeds=1..12", "--states=300"}),
       CrashNet(kImages, {"--layout=overwrite", "--torn-write-protection=images", "--seeds=1..4",
                          "--states=300", "--recovery-every=2"}),
+      CrashNet(kStore, {"--layout=store:overwrite", "--transactions=300", "--seeds=1..4",
+                        "--states=300", "--recovery-every=1"}),
+      {kParts, {"parts"}, "scenarios"},
+      {kPower,
+       {"power-files", "--layout=overwrite", "--seeds=1", "--states=20", "--recovery-every=20"},
+       "states"},
       {kIsolation,
-       {"isolation", "--simulated", "--transactions=8000", "--cells=1"},
+       {"isolation", "--simulated", "--transactions=100000", "--cells=1"},
        "transactions"},
       {kModel,
        {"model", "--operations=60000", "--list=1000", "--cells=1", "--shrink=0"},

@@ -12,8 +12,8 @@
 namespace latchkey {
 namespace {
 
-// What one case may add to the memory of the process at most: far above what an open of so small
-// an image takes, far below what a size that was believed unproved would.
+// Limit of the memory that one case may add to the process: far more than an open of so small an
+// image takes, far less than a corrupted size would take if it were believed.
 constexpr uint64_t kMostMemoryKib = 64 << 10;
 
 uint64_t PeakMemoryKib() {
@@ -26,7 +26,7 @@ bool IsNamed(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
 }
 
-/// Whether the damage puts an older page where another one was.
+/// Whether the damage replaces a page by an older one.
 bool IsStalePage(const CorruptionImage& image, const Damage& damage) {
   const bool is_page = damage.disk == kDataDisk && damage.offset >= kHeaderAreaBytes;
   const bool is_older =
@@ -82,7 +82,7 @@ class ImageSweep final : public CaseRunner {
   const std::vector<uint64_t> chosen_;
 };
 
-/// What falls on image `number` of `images`.
+/// The share of image `number` of `images` in `total`.
 uint64_t ShareOf(uint64_t total, uint64_t number, uint64_t images) {
   return total * (number + 1) / images - total * number / images;
 }

@@ -1,16 +1,16 @@
-// The corruption campaign: every damage of an image opens as the right data or as a named error,
-// never as wrong data, a crash, a hang or memory without bound (RELIABILITY.md 3.6).
+// The corruption campaign damages an image and opens it. Every damage must give the right data or a
+// named error, never wrong data, a crash, a hang or memory without bound (RELIABILITY.md 3.6).
 //
-// The rule. A case is
+// The verdict of a case:
 //   right       the contents are those after every acknowledged commit
 //   refused     DataLoss or FailedPrecondition, from the open, from Verify or while reading
 //   last group  of an image that was not closed: the contents lack the commits of the last group of
-//               the log and nothing else, and the damage lies wholly within that group, which no
-//               reader can tell from one that was never finished
-//   older log   of an image that was not closed: so much of the log was replaced by an older or
-//               another one that its newest group is nowhere whole any more, and nothing on the
-//               other disks says that the log has been longer, which is what an earlier crash would
-//               have left; the contents are those after the newest group that is left, exactly
+//               the log and nothing else, and the damage lies wholly within that group; no reader
+//               can tell this from a group whose write was never finished
+//   older log   of an image that was not closed: an older or foreign piece has replaced so much of
+//               the log that its newest group is nowhere whole, and nothing on the other disks
+//               shows that the log was longer; an earlier crash would have left the same; the
+//               contents are exactly those after the newest remaining group
 //   wrong       anything else
 #pragma once
 
@@ -23,28 +23,29 @@
 
 #include "tools/campaign/corruption_damage.h"
 #include "tools/campaign/corruption_image.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 
 enum class CaseVerdict : uint8_t { kRight, kRefused, kLastGroup, kOlderLog, kWrong };
 inline constexpr size_t kCaseVerdicts = 5;
 
-/// What was found of the image with this damage; `why` tells of kWrong.
+/// Judges the contents found of the damaged image. If kWrong, `why` gets the reason.
 CaseVerdict JudgeCase(const CorruptionImage& image, const Damage& damage,
                       const absl::StatusOr<ImageContents>& found, std::string* why);
 
-/// Counts of what was done: plain data, so that processes can share it.
+/// Counts of all cases: plain data, so that processes can share it.
 struct CorruptionTally {
-  uint64_t cases = 0;  ///< images opened with one damage each
+  uint64_t cases = 0;  ///< images opened, with one damage each
   std::array<uint64_t, kDamageKinds> by_kind{};
   std::array<uint64_t, kCaseVerdicts> by_verdict{};
-  uint64_t reopened = 0;  ///< of them, closed and opened once more
-  /// Of the cases, those in which a page of the data file is a sound, older version of itself; and
-  /// how many of these were refused. The others were right: nothing that counts was lost.
+  uint64_t reopened = 0;  ///< cases closed and opened once more
+  /// Cases in which a page of the data file is an older, intact version of itself; and how many of
+  /// these were refused. The others were right: the page was not needed.
   uint64_t stale = 0, stale_refused = 0;
   uint64_t reads = 0;  ///< pages read from below an open database, with one bit flipped each
   uint64_t reads_refused = 0;
-  uint64_t most_memory_kib = 0;  ///< that one case added to the process
+  uint64_t most_memory_kib = 0;  ///< memory that one case added to the process
 
   void Add(const CorruptionTally& other);
   uint64_t of(CaseVerdict verdict) const { return by_verdict[static_cast<size_t>(verdict)]; }
@@ -52,15 +53,15 @@ struct CorruptionTally {
 };
 
 struct CorruptionOptions {
-  std::vector<std::string> layouts = {"overwrite", "lfs", "wolf", "hylog"};
+  std::vector<std::string> layouts = LayoutItems();
   std::vector<ImageState> states{std::begin(kAllImageStates), std::end(kAllImageStates)};
   uint64_t first_seed = 1, seeds = 1;
-  uint64_t cases = 0;  ///< of all images together; 0: every damage
-  uint64_t reads = 0;  ///< page reads of all images together
-  uint32_t bits = 1;   ///< of a byte: 1 or 8
+  uint64_t cases = 0;  ///< sum over all images; 0: every damage
+  uint64_t reads = 0;  ///< page reads, sum over all images
+  uint32_t bits = 1;   ///< flipped per byte: 1 or 8
   uint32_t reopen_every = 16;
-  /// Processes at a time; a case that kills one is reported and the next goes on. 0: in this
-  /// process.
+  /// Processes at a time. If a case kills its process, the campaign reports it and goes on with the
+  /// next case. 0: all cases run in this process.
   uint32_t jobs = 0;
   uint32_t max_failures = 5;
 };
@@ -73,17 +74,17 @@ struct CorruptionReport {
 
 CorruptionReport RunCorruptionCampaign(const CorruptionOptions& options);
 
-/// One case: its verdict, and what was found in words.
+/// Runs one case. Returns its verdict and a description.
 CaseVerdict RunCorruptionCase(const CorruptionImage& image, const Damage& damage, bool reopen,
                               std::string* what);
 
-/// Flips bits of pages below a database that is open on the image and reads them through its store,
-/// as a frame is filled: at most `reads` of them, spread over all pages in use. Each has to be
-/// DataLoss; the first that is not is in *failure.
+/// Opens a database on the image, flips bits of its pages and reads them through the store, as a
+/// fix does: at most `reads` of them, spread over all pages in use. Each read must return DataLoss.
+/// *failure gets the first that does not.
 void ReadDamagedPages(const CorruptionImage& image, uint64_t reads, CorruptionTally* tally,
                       std::string* failure);
 
-/// The verb.
+/// The campaign `corruption`.
 int RunCorruptionCommand(const std::vector<std::string>& arguments);
 
 }  // namespace latchkey

@@ -74,8 +74,9 @@ TEST_CASE("Commits may be missing only when the last group of a crashed log is d
   CHECK(ImageOf(ImageState::kClosed).last_group.empty());
 }
 
-// A tail of older bytes that began within the last group left its header and tore its body: called
-// wrong data, though nothing on the disks tells it from a group that was never finished.
+// A splice of older bytes that began within the last group kept the group's header and tore its
+// body. The campaign called this wrong data, but nothing on the disks tells it from an unfinished
+// group.
 TEST_CASE("A splice that tears the last group leaves what the groups before it say, exactly") {
   int left_groups = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -92,7 +93,7 @@ TEST_CASE("A splice that tears the last group leaves what the groups before it s
     std::string what;
     const auto found = OpenImage(*image, Damaged(*image, within), false);
     const CaseVerdict verdict = JudgeCase(*image, within, found, &what);
-    // Refused where the tail went before the group as well, as slots are in no order.
+    // Refused where the splice also hit older groups, since slots are in no order.
     CHECK(verdict == (found.ok() ? CaseVerdict::kOlderLog : CaseVerdict::kRefused));
     left_groups += found.ok();
     const auto older = OpenImage(*image, image->older, false);
@@ -139,7 +140,7 @@ TEST_CASE("Every byte of an image in use is flipped once, and every bit on reque
   CHECK(flips_of_bits == 8 * flips_of_bytes);
 }
 
-/// Cases of which one ends its process.
+/// A runner with one case that ends its process.
 class Deadly final : public CaseRunner {
  public:
   uint64_t cases() const override { return 9; }

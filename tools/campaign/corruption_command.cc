@@ -1,4 +1,4 @@
-// latchkey_campaign corruption: its flags, and what it prints.
+// The flags and the output of latchkey_campaign corruption.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "tools/campaign/campaign_flags.h"
 #include "tools/campaign/corruption_campaign.h"
 #include "tools/campaign/seed_range.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
@@ -25,7 +26,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   CorruptionOptions& campaign = flags.campaign;
   app.add_option("--layout", campaign.layouts, "Layouts, separated by commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"overwrite", "lfs", "wolf", "hylog"}));
+      ->check(CLI::IsMember(LayoutItems()));
   app.add_option("--image", flags.images, "closed, crashed, torn")
       ->delimiter(',')
       ->check(CLI::IsMember({"closed", "crashed", "torn"}));
@@ -55,7 +56,7 @@ const char* VerdictName(CaseVerdict verdict) {
   return kVerdicts[static_cast<size_t>(verdict)];
 }
 
-/// One damage on the first image that the flags name.
+/// Runs one damage on the first image that the flags name.
 int RepeatOne(const Flags& flags, const Damage& damage) {
   const CorruptionOptions& options = flags.campaign;
   const absl::StatusOr<CorruptionImage> image =

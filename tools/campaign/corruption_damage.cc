@@ -24,7 +24,7 @@ constexpr std::array<const char*, kDamageKinds> kNames = {
 
 using Bytes = std::vector<std::byte>;
 
-/// The unit of a disk that is damaged as a whole.
+/// The unit in which a disk is damaged.
 uint64_t UnitOf(uint32_t disk) {
   return disk == kDataDisk ? DiskImage::kBlock : DiskImage::kSector;
 }
@@ -76,8 +76,8 @@ PageHeader HeaderAt(const DiskImage& disk, uint64_t offset) {
   return header;
 }
 
-/// Another sound-looking version of the page at `offset`: from the same disk (appending layouts
-/// leave them behind), or from the earlier image.
+/// Replaces the page at `offset` by another intact version: one from the same disk (appending
+/// layouts leave old versions behind), or one from the earlier image.
 void PutOlderPage(const CorruptionImage& image, DiskImage& disk, uint64_t offset) {
   const PageHeader now = HeaderAt(disk, offset);
   const DiskImage* sources[] = {&image.disks[kDataDisk], &image.older[kDataDisk]};
@@ -172,7 +172,7 @@ bool ParseField(std::string_view* rest, Number* value) {
   return error == std::errc() && end == field.data() + field.size();
 }
 
-/// `wanted` of [0, size), one in each of as many equal parts.
+/// Chooses `wanted` numbers of [begin, begin + size), one in each of `wanted` equal parts.
 void ChooseSpread(uint64_t begin, uint64_t size, uint64_t wanted, Rng& rng,
                   std::vector<uint64_t>* chosen) {
   for (uint64_t i = 0; i < wanted; ++i) {
@@ -318,7 +318,7 @@ std::vector<uint64_t> DamageList::Choose(uint64_t wanted, uint64_t seed) const {
   std::vector<uint64_t> chosen;
   chosen.reserve(wanted);
   ChooseSpread(0, single_.size(), wanted - flips, rng, &chosen);
-  // Log and journal are smaller than the data file and have as much to say.
+  // Log and journal are smaller than the data file and hold as much that matters.
   std::array<uint32_t, kImageDisks> by_size = {kDataDisk, kLogDisk, kJournalDisk};
   std::ranges::sort(by_size, {}, [this](uint32_t disk) { return flips_of_[disk]; });
   uint64_t disks = kImageDisks;

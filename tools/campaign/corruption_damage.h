@@ -1,5 +1,5 @@
-// What the corruption campaign does to an image, one damage at a time: every byte, every unit (a
-// page of the data file, a block of log and journal), every length (RELIABILITY.md 3.6).
+// The damages of the corruption campaign, one at a time: every byte, every unit (a page of the data
+// file, a block of log and journal), every length (RELIABILITY.md 3.6).
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@ enum class DamageKind : uint8_t {
   kFlip,         ///< one bit
   kZeros,        ///< a unit of zeros
   kOnes,         ///< a unit of ones
-  kSwap,         ///< the unit and the next one that is in use exchanged: two misdirected writes
-  kCopy,         ///< the unit holds what belongs to the next one: a misdirected write
+  kSwap,         ///< the unit and the next one in use exchanged: two misdirected writes
+  kCopy,         ///< the unit holds the content of the next one: a misdirected write
   kLostWrite,    ///< the unit as it was earlier in the same run
-  kOlderPage,    ///< an older version of the same page, wherever one still lies
-  kForeign,      ///< the unit of another database that has done the same
-  kShiftUp,      ///< the unit one sector further
-  kShiftDown,    ///< the unit one sector back
+  kOlderPage,    ///< an older version of the same page, if the disk still has one
+  kForeign,      ///< the unit of another database with the same history
+  kShiftUp,      ///< the unit moved one sector forward
+  kShiftDown,    ///< the unit moved one sector back
   kTruncate,     ///< the file ends there
-  kExtend,       ///< `bit` 0: by zeros, 1: by garbage, as many bytes as `offset` says
-  kOlderTail,    ///< from there on as it was earlier in the same run
-  kOlderHead,    ///< up to there as it was earlier
+  kExtend,       ///< extended by `offset` bytes; `bit` 0: zeros, 1: garbage
+  kOlderTail,    ///< from there on, an earlier state of the same run
+  kOlderHead,    ///< up to there, an earlier state
   kForeignTail,  ///< from there on of another database
-  kOlderFile,    ///< the whole file as it was earlier
+  kOlderFile,    ///< the whole file in an earlier state
   kForeignFile,  ///< the whole file of another database
   kMissingFile,  ///< an empty file
   kOlderImage,   ///< all files as they were earlier: sound, and wrong. Never in a list: a test of
@@ -45,32 +45,32 @@ struct Damage {
   uint32_t disk = 0;
   uint64_t offset = 0;
 
-  /// KIND:DISK:OFFSET:BIT, as --damage takes it.
+  /// KIND:DISK:OFFSET:BIT, the argument of --damage.
   std::string Name() const;
 };
-/// nullopt: no damage is called so.
+/// nullopt: no damage has this name.
 std::optional<Damage> DamageOf(std::string_view name);
 
-/// The disks of `image` with the damage done to them.
+/// The disks of `image` after the damage.
 std::vector<DiskImage> Damaged(const CorruptionImage& image, const Damage& damage);
-/// Whether the damage lies within the last group of the log, wholly.
+/// Whether the whole damage lies within the last group of the log.
 bool IsInLastGroup(const CorruptionImage& image, const Damage& damage);
-/// The newest group that is left whole when the damage replaces so much of the log that this is not
-/// the one that was; nullopt: no such damage.
+/// The newest whole group that remains, if the damage replaces so much of the log that its own
+/// newest group is lost. nullopt: the damage does not.
 std::optional<GroupName> NewestGroupLeft(const CorruptionImage& image, const Damage& damage);
 
-/// Every damage of one image; immutable.
+/// All damages of one image. Immutable.
 class DamageList {
  public:
-  /// `bits`: of every byte in use 1 (a seeded one) or all 8 are flipped. Bytes of blocks that hold
-  /// nothing but zeros: one in a sector.
+  /// `bits`: number of bits flipped of every byte in use, 1 (a seeded one) or 8. In blocks of zeros
+  /// one byte of each sector is flipped.
   DamageList(const CorruptionImage& image, uint32_t bits);
 
   uint64_t size() const { return single_.size() + flips_; }
-  /// `index` below size(). Flips come last.
+  /// REQUIRES: `index` < size(). Flips come last.
   Damage at(uint64_t index) const;
-  /// A seeded choice of `wanted` of them, at least half of them flips, spread over the list and
-  /// over the files: all when `wanted` is 0 or no smaller than size().
+  /// A seeded choice of `wanted` damages, spread over the list and over the files; at least half of
+  /// them are flips. All damages if `wanted` is 0 or at least size().
   std::vector<uint64_t> Choose(uint64_t wanted, uint64_t seed) const;
 
  private:

@@ -82,7 +82,7 @@ std::vector<DiskImage> ImagesAt(const CrashRecorder& disks, uint64_t position, I
 
 GroupName NameOf(const GroupHeader& group) { return {group.epoch, group.lsn}; }
 
-/// Where the bytes of the group lie, in their order: it may go on in other slots.
+/// The places of the group's bytes, in order. A group may continue in another slot.
 std::vector<ByteRange> RangesOf(const GroupHeader& group, const LogFileHeader& file,
                                 const std::vector<std::byte>& log) {
   const LogGeometry geometry{.segment_bytes = file.segment_bytes, .block_bytes = file.block_bytes};
@@ -103,7 +103,7 @@ std::vector<ByteRange> RangesOf(const GroupHeader& group, const LogFileHeader& f
   return ranges;
 }
 
-/// Whether all of the group is there.
+/// Whether every byte of the group is present.
 bool IsWhole(const GroupHeader& group, const LogFileHeader& file,
              const std::vector<ByteRange>& ranges, const std::vector<std::byte>& log) {
   std::vector<std::byte> bytes;
@@ -114,7 +114,7 @@ bool IsWhole(const GroupHeader& group, const LogFileHeader& file,
   return bytes.size() == group.bytes && IsGroupBodySound(group, file.database_id, bytes.data());
 }
 
-/// The newest whole group of a log, and where it lies.
+/// The newest whole group of a log, and its place.
 struct FoundGroup {
   GroupHeader header;
   std::vector<ByteRange> ranges;
@@ -156,7 +156,7 @@ absl::StatusOr<ImageContents> ReadDatabase(const CorruptionImage& image, CrashMa
   if (close) {
     LATCHKEY_RETURN_IF_ERROR(db->Close());
   } else {
-    machine.disks->PowerOff();  // nobody looks at what closing would write
+    machine.disks->PowerOff();  // what a close would write is not needed
   }
   return ImageContents{.fingerprint = fingerprint};
 }

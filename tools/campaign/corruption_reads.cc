@@ -1,4 +1,4 @@
-// The cheap half of the corruption campaign: pages that rot below a database that is open.
+// The fast part of the corruption campaign: bit flips in pages below an open database.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct PlacedPage {
   uint64_t offset = 0;
 };
 
-/// Where the pages in use lie: in the slot whose page is byte for byte what the store reads.
+/// The places of the pages in use: for each, the slot whose bytes equal those that the store reads.
 absl::StatusOr<std::vector<PlacedPage>> FindPages(PageStore& store, const DiskImage& data) {
   std::vector<PlacedPage> pages;
   AlignedBuffer read(kPage);
@@ -51,7 +51,7 @@ class PageReader {
 
   absl::Status Load() { return disk_.Read(page_.offset, sound_.span(), IoClass::kMeta); }
 
-  /// *read: what reading the page says with one bit flipped.
+  /// *read: the status of reading the page with one bit flipped.
   absl::Status ReadWithFlip(uint32_t byte, uint32_t bit, absl::Status* read) {
     const uint32_t sector = byte / DiskImage::kSector * DiskImage::kSector;
     std::memcpy(sector_.data(), sound_.data() + sector, DiskImage::kSector);
@@ -79,7 +79,7 @@ absl::Status ReadAll(const CorruptionImage& image, CrashMachine& machine, uint64
   const DatabaseSubject subject({.layout = image.layout, .cleaners = 0});
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
                             subject.Open(image.seed, machine, /*create=*/false));
-  // What recovery has made again lies in frames alone until then.
+  // Before a checkpoint, pages that recovery has made again are in frames only.
   LATCHKEY_RETURN_IF_ERROR(db->Checkpoint());
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<PlacedPage> pages,
                             FindPages(db->store(), machine.disks->content(kDataDisk)));

@@ -19,17 +19,17 @@
 namespace latchkey {
 namespace {
 
-// Of processor time, so that a loaded machine is no hang.
+// Processor time, so that a case on a loaded machine does not count as a hang.
 constexpr rlim_t kHangSeconds = 60;
-// Few enough that a slow machine with sanitizers needs nowhere near as long for them.
+// So few that even a slow machine with sanitizers needs far less than the limit for them.
 constexpr uint64_t kCasesBetweenLimits = 50;
 
-/// What a worker tells its parent: in memory that both see.
+/// Memory in which a worker reports to its parent process.
 struct Slot {
-  std::atomic<uint64_t> next{0};  // the case that is being run
+  std::atomic<uint64_t> next{0};  // the case in progress
   uint32_t failures = 0;
   CorruptionTally tally;
-  char text[8 << 10] = {};  // one failure a line
+  char text[8 << 10] = {};  // one failure per line
 };
 
 struct Slots {
@@ -70,7 +70,7 @@ void RunOne(CaseRunner& runner, uint64_t number, Slot& slot) {
   AddFailure(slot, runner.Describe(number) + ": " + failure);
 }
 
-/// The cases of one worker; it goes on where the one before it died.
+/// Runs the cases of one worker, from the case after the one at which its predecessor died.
 void Work(CaseRunner& runner, uint32_t step, uint32_t max_failures, Slot& slot) {
   for (uint64_t i = slot.next; i < runner.cases(); i += step) {
     if (slot.failures >= max_failures) return;
@@ -96,7 +96,7 @@ std::string EndOf(int status) {
   return fmt::format("killed by signal {}{}", WTERMSIG(status), name);
 }
 
-/// One worker and its successors, until its cases are done.
+/// One worker process and its successors, until all their cases are done.
 class Worker {
  public:
   Worker(CaseRunner& runner, uint32_t step, uint32_t max_failures, Slot& slot)

@@ -1,5 +1,5 @@
-// Runs numbered cases in processes of their own, so that one that crashes or hangs is a finding
-// and not the end of the campaign.
+// Runs numbered cases in worker processes, so that a case that crashes or hangs is reported and the
+// campaign goes on.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ class CaseRunner {
  public:
   virtual ~CaseRunner() = default;
   virtual uint64_t cases() const = 0;
-  /// What repeats the case.
+  /// The flags that repeat the case.
   virtual std::string Describe(uint64_t number) const = 0;
-  /// False: a mistake, told in *failure.
+  /// Returns false after a mistake, with its description in *failure.
   virtual bool RunCase(uint64_t number, CorruptionTally* tally, std::string* failure) = 0;
 };
 
-/// Runs every case, `jobs` processes at a time (0: in this one), each with every jobs-th case. A
-/// case that ends its process, or takes more than a minute of processor time, is a failure. Stops
-/// behind about `max_failures`. REQUIRES, with jobs > 0: the process has one thread.
+/// Runs every case in `jobs` processes at a time (0: in this process); each process takes every
+/// jobs-th case. A case that ends its process, or takes more than 60 s of processor time, is a
+/// failure. Stops after about `max_failures`. REQUIRES, if jobs > 0: this process has one thread.
 void RunCases(CaseRunner& runner, uint32_t jobs, uint32_t max_failures, CorruptionTally* tally,
               std::vector<std::string>* failures);
 

@@ -7,33 +7,34 @@
 
 #include "engine/database_impl.h"
 #include "engine/log/checkpointer.h"
-#include "engine/torn_write_protection.h"
+#include "engine/option_names.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/crash_workload.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
 constexpr uint32_t kLogSegment = 16 << 10, kJournalSegment = 8 << 10;
 constexpr uint32_t kBlock = 512;
-// Half of it is for the device, whose slowest flush here (two groups, headers and growth of the
-// log) takes .6 ms.
+// Half of it is for the device. Its slowest flush here (two groups, headers and growth of the log)
+// takes 0.6 ms.
 constexpr uint32_t kGroupDelayMs = 2;
 
 DatabaseOnDisks OnDisks(const BusyDatabaseOptions& options) {
-  return {.database_id = 1,  // as DatabaseSizing::assume_device_costs gives it
+  return {.database_id = 1,  // as DatabaseSizing::assume_device_costs sets it
           .page_size = options.page_size,
           .log = {.segment_bytes = kLogSegment, .block_bytes = kBlock},
           .journal = {.segment_bytes = kJournalSegment, .block_bytes = kBlock}};
 }
 
-// Enough to open with, but little more.
+// Enough to open the database, and little more.
 uint64_t CacheBytes(uint32_t page_size) { return (uint64_t{2200} << 10) + 64 * (page_size - 4096); }
 
 }  // namespace
 
-// How many bytes that are the layout knows, once its writers and its journal are there.
+// The layout knows the minimum in bytes only once its writers and its journal exist.
 absl::Status ShrinkCache(DatabaseImpl& db) {
   constexpr uint64_t kStep = 64 << 10, kMost = 16 << 20;
   absl::Status status;
@@ -128,9 +129,9 @@ absl::StatusOr<uint64_t> BusyDatabase::Recover(uint64_t seed, CrashMachine& mach
 // ---- Combinations
 
 BusyDatabaseChoices BusyDatabaseChoices::All() {
-  return {.segment_cleanings = {"adaptive", "greedy", "cost-benefit", "hole-plugging"},
-          .replacements = {"clock", "lru", "gclock", "2q", "random"},
-          .synchronizations = {"global", "regions:4"},
+  return {.segment_cleanings = SegmentCleaningItems(),
+          .replacements = ReplacementItems(),
+          .synchronizations = SynchronizationItems(),
           .durabilities = {Durability::kCommit, Durability::kCommit, Durability::kGroup},
           .page_sizes = {4096, 4096, 4096, 16384},
           .space_utilizations = {0.8, 0.9, 0.98, 0.6},
@@ -141,7 +142,7 @@ BusyDatabaseChoices BusyDatabaseChoices::All() {
 
 BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions base) const {
   uint64_t dimension = 0;
-  // By hashes of their own, so that no two dimensions go in step.
+  // Each dimension uses a hash of its own, so that no two dimensions vary together.
   const auto choose = [&](const auto& values, auto* value) {
     ++dimension;
     if (!values.empty()) *value = values[MixHash(seed * 64 + dimension) % values.size()];

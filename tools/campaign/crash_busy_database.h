@@ -1,4 +1,5 @@
-// A database as the subject of a crash campaign, in simulated time: equal seeds give equal events.
+// A database with several users as the subject of a crash campaign, in simulated time. Equal seeds
+// give equal events.
 #pragma once
 
 #include <memory>
@@ -28,9 +29,9 @@ struct BusyDatabaseOptions {
   uint32_t transactions = 60;  ///< of all users together
 };
 
-/// One database, small in everything, under CrashWorkload: each file grows, each ring wraps and
-/// each cleaner works in a few dozen transactions. A WriteOrderMonitor watches every run and every
-/// recovery.
+/// One database under CrashWorkload. All its sizes are small: within a few dozen transactions each
+/// file grows, each ring wraps and each cleaner works. A WriteOrderMonitor watches every run and
+/// every recovery.
 class BusyDatabase final : public CrashSubject {
  public:
   explicit BusyDatabase(BusyDatabaseOptions options) : options_(std::move(options)) {}
@@ -43,7 +44,7 @@ class BusyDatabase final : public CrashSubject {
   absl::Status Run(uint64_t seed, CrashMachine& machine, CommitOracle& oracle) override;
   absl::StatusOr<uint64_t> Recover(uint64_t seed, CrashMachine& machine) override;
 
-  /// Of all runs and recoveries so far.
+  /// Sum over all runs and recoveries so far.
   const CrashTally& tally() const { return tally_; }
 
  private:
@@ -54,11 +55,11 @@ class BusyDatabase final : public CrashSubject {
   CrashTally tally_;
 };
 
-/// Shrinks the cache to about the fewest frames that work, so that pages come and go.
+/// Shrinks the cache to about the fewest frames that work, so that pages are evicted often.
 absl::Status ShrinkCache(DatabaseImpl& db);
 
-/// Values to choose from: each seed is a run of one combination, and with many seeds each value
-/// meets each other one.
+/// The values of each option. Each seed runs one combination; with many seeds every value meets
+/// every other value.
 struct BusyDatabaseChoices {
   std::vector<std::string> segment_cleanings, replacements, synchronizations;
   std::vector<Durability> durabilities;
@@ -67,13 +68,13 @@ struct BusyDatabaseChoices {
   std::vector<uint32_t> cleaners, users;
   std::vector<TornWriteProtection> protections;
 
-  /// What a campaign tries unless told otherwise.
+  /// The default values of a campaign.
   static BusyDatabaseChoices All();
-  /// The combination of a seed. What is not chosen here is as in `base`.
+  /// The combination of a seed. Options that are not listed here are those of `base`.
   BusyDatabaseOptions Of(uint64_t seed, BusyDatabaseOptions base) const;
 };
 
-/// A database of one layout that is another combination with each seed.
+/// A database of one layout. Each seed runs another combination of options.
 class VariedBusyDatabase final : public CrashSubject {
  public:
   VariedBusyDatabase(BusyDatabaseChoices choices, BusyDatabaseOptions base)
@@ -98,8 +99,8 @@ class VariedBusyDatabase final : public CrashSubject {
   const BusyDatabaseChoices choices_;
   const BusyDatabaseOptions base_;
   uint64_t seed_ = 0;
-  std::unique_ptr<BusyDatabase> current_;  // of seed_
-  CrashTally before_;                      // of the seeds before it
+  std::unique_ptr<BusyDatabase> current_;  // for seed_
+  CrashTally before_;                      // sum over the earlier seeds
 };
 
 }  // namespace latchkey

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
 namespace {
 
-// Every state allocates and frees the same large blocks: they are kept, for going back to the
-// system and being touched anew would take a fifth of the time.
+// Every state allocates and frees the same large blocks. The process keeps them: returning them to
+// the system and touching them again would take a fifth of the time.
 void KeepMemory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -71,7 +75,7 @@ class Campaign {
     return states;
   }
 
-  // A promise between two events narrows what may be found, though the disks did not change.
+  // A promise between two events excludes some contents, although the disks did not change.
   bool IsBoundary(const CrashReplay& replay, const CommitOracle& oracle) const {
     if (options_.only_position) return replay.position() == *options_.only_position;
     if (!subject_.creation_survives_crashes() && !oracle.MustExist(replay.position())) return false;
@@ -90,13 +94,16 @@ class Campaign {
       replay.AdvanceTo(position);
       if (!IsBoundary(replay, oracle)) continue;
       position_ = position;
+      // A promise became due while the disks did not change. There are few; each gets a state.
+      const bool is_owed = oracle.PromisedAt(position) && !replay.changed();
       bool tried = false;
       for (const CrashChoice& choice : ChoicesAt(replay)) {
         if (done()) break;
-        if (share < 1 && thinning.Unit() >= share) continue;
+        const bool is_kept = is_owed && choice.variant == CrashVariant::kAll;
+        if (share < 1 && thinning.Unit() >= share && !is_kept) continue;
         choice_ = choice;
         tried = true;
-        TryState(replay.Images(choice, seed_), oracle);
+        TryState(replay, oracle);
       }
       report_.boundaries += tried;
     }
@@ -107,26 +114,49 @@ class Campaign {
     return replay.Choices(options_.choices);
   }
 
-  void TryState(const std::vector<DiskImage>& images, const CommitOracle& oracle) {
+  void TryState(const CrashReplay& replay, const CommitOracle& oracle) {
     const bool again =
         options_.recovery_every > 0 &&
         (options_.only_position.has_value() || first_states_ % options_.recovery_every == 0);
     ++first_states_;
     ++report_.states;
-    CrashMachine machine(images, seed_, /*record=*/again, subject_.is_simulated());
-    const absl::StatusOr<uint64_t> found = Recover(machine);
+    // What a killed process has written is there; only what it has synced is durable.
+    const bool killed =
+        again && choice_.variant == CrashVariant::kAll && subject_.syncs_when_opened();
+    const CrashChoice durable = killed ? CrashChoice{.variant = CrashVariant::kNone} : choice_;
+    CrashMachine machine(replay.Images(durable, seed_), seed_, /*record=*/again,
+                         subject_.is_simulated());
+    const absl::StatusOr<uint64_t> found =
+        Recover(machine, killed ? replay.Pending() : std::vector<DiskEvent>());
     if (!found.ok()) {
       if (oracle.MustExist(position_))
         Fail(fmt::format("no recovery: {}", found.status().ToString()));
       return;
     }
     if (!oracle.Accepts(position_, *found)) return Fail(oracle.Explain(position_, *found));
-    if (again) CrashRecovery(*machine.disks, *found);
+    if (again) CrashRecovery(*machine.disks, *found, killed ? &oracle : nullptr);
   }
 
-  absl::StatusOr<uint64_t> Recover(CrashMachine& machine) {
+  // The disks as a process leaves them: every write is done, and none is synced.
+  static absl::Status Leave(const std::vector<DiskEvent>& changes, CrashMachine& machine) {
+    for (const DiskEvent& change : changes) {
+      const std::unique_ptr<BlockDevice> disk = machine.disks->Open(change.disk);
+      if (change.kind == DiskEvent::Kind::kResizeBegun) {
+        LATCHKEY_RETURN_IF_ERROR(disk->Resize(change.offset));
+        continue;
+      }
+      AlignedBuffer buffer(change.bytes->size());
+      std::copy(change.bytes->begin(), change.bytes->end(), buffer.data());
+      LATCHKEY_RETURN_IF_ERROR(disk->Write(change.offset, buffer.span(), IoClass::kMeta));
+    }
+    return absl::OkStatus();
+  }
+
+  // `left`: further writes on the disks that are not durable.
+  absl::StatusOr<uint64_t> Recover(CrashMachine& machine, const std::vector<DiskEvent>& left = {}) {
     absl::StatusOr<uint64_t> found = absl::UnknownError("recovery did not end");
     const absl::Status ran = machine.RunInside([&] {
+      LATCHKEY_RETURN_IF_ERROR(Leave(left, machine));
       found = subject_.Recover(seed_, machine);
       return absl::OkStatus();
     });
@@ -137,16 +167,21 @@ class Campaign {
     return found;
   }
 
-  // What one recovery found, every later one must find, wherever the one before was cut off: the
-  // disks held it, and somebody may have read it.
-  void CrashRecovery(const CrashRecorder& disks, uint64_t expected) {
+  // Every later recovery must find what the first one found, at whatever position a crash ended the
+  // one before: the disks held it, and a reader may have seen it. `killed`: the state is that of a
+  // killed process. Its writes are durable only at the end of the recovery; until then the earlier
+  // promises hold.
+  void CrashRecovery(const CrashRecorder& disks, uint64_t expected, const CommitOracle* killed) {
     CrashReplay replay(disks);
-    // By what names the state, so that it is found again without the states before it.
+    // Seeded by the name of the state, so that the state can be repeated without those before it.
     Rng rng(MixHash(seed_ + MixHash(position_ * 16 + static_cast<uint64_t>(choice_.variant))) +
             choice_.index);
     for (uint32_t i = 0; i < options_.recovery_states && !done() && replay.end() > 0; ++i) {
       const uint64_t left = replay.end() - replay.position();
-      replay.AdvanceTo(replay.position() + rng.Below(left / (options_.recovery_states - i) + 1));
+      const bool at_end = killed != nullptr && i + 1 == options_.recovery_states;
+      replay.AdvanceTo(at_end ? replay.end()
+                              : replay.position() +
+                                    rng.Below(left / (options_.recovery_states - i) + 1));
       const std::vector<CrashChoice> choices = replay.Choices(options_.choices);
       recovery_choice_ = choices[rng.Below(choices.size())];
       recovery_position_ = replay.position();
@@ -157,7 +192,8 @@ class Campaign {
       const absl::StatusOr<uint64_t> found = Recover(machine);
       if (!found.ok()) {
         Fail(fmt::format("no second recovery: {}", found.status().ToString()));
-      } else if (*found != expected) {
+      } else if (*found != expected && (killed == nullptr || recovery_position_ == replay.end() ||
+                                        !killed->Accepts(position_, *found))) {
         Fail("a recovery that was cut off changed what the next one found");
       }
     }

@@ -96,7 +96,7 @@ TEST_CASE("A commit that was asked for before the one in front of it is found on
   oracle.Submit(5, 102);  // second in the order of commits
   CHECK_FALSE(oracle.Accepts(6, 102));
   CHECK(oracle.Accepts(7, 102));
-  // Acknowledged before the one in front of it: both are promised.
+  // Acknowledged before its predecessor in commit order: both are promised.
   oracle.Acknowledge(8, 3);
   oracle.Acknowledge(9, 2);
   CHECK_FALSE(oracle.Accepts(8, 101));

@@ -11,20 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include "engine/torn_write_protection.h"
-#include "layout/separator.h"
+#include "engine/option_names.h"
 #include "tools/campaign/campaign_flags.h"
 #include "tools/campaign/crash_busy_database.h"
 #include "tools/campaign/crash_campaign.h"
 #include "tools/campaign/crash_toy.h"
 #include "tools/campaign/crash_workload.h"
 #include "tools/campaign/seed_range.h"
+#include "tools/campaign/store/bare_store.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
 struct Flags {
-  std::vector<std::string> subjects = {"overwrite", "lfs", "wolf", "hylog"};
+  std::vector<std::string> subjects = LayoutItems();
   BusyDatabaseChoices choices = BusyDatabaseChoices::All();
   std::vector<std::string> durabilities, protections;
   std::string seeds = "1..4";
@@ -36,7 +37,8 @@ struct Flags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--layout", flags.subjects, "Layouts, or toy and toy:BUG, separated by commas")
+  app.add_option("--layout", flags.subjects,
+                 "Layouts, store:LAYOUT without a log above, toy or toy:BUG, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
   const auto choice = [&app](const char* name, auto& values, const char* what) {
@@ -49,7 +51,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   choice("--durability", flags.durabilities, "commit, group")
       ->check(CLI::IsMember({"commit", "group"}));
   choice("--torn-write-protection", flags.protections, "Of writes in place")
-      ->check(CLI::IsMember(TornWriteProtectionNames()));
+      ->check(CLI::IsMember(TornWriteProtections().Names()));
   choice("--page-size", flags.choices.page_sizes, "Bytes");
   choice("--space-utilization", flags.choices.space_utilizations, "0.5 to 0.98")
       ->check(CLI::Range(0.5, 0.98));
@@ -75,7 +77,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--variant", flags.variant, "Only this NAME:INDEX there");
 }
 
-// "sectors:3".
+// Parses "sectors:3".
 bool ParseChoice(const std::string& text, CrashCampaignOptions* options) {
   if (text.empty()) return true;
   const size_t colon = text.find(':');
@@ -91,7 +93,14 @@ bool ParseChoice(const std::string& text, CrashCampaignOptions* options) {
   return true;
 }
 
-std::unique_ptr<CrashSubject> NewToy(const std::string& name, uint32_t transactions) {
+// Subjects that are no database. nullptr: `name` is a layout, or unknown.
+std::unique_ptr<CrashSubject> NewOther(const std::string& name, uint32_t transactions) {
+  const std::vector<std::string>& layouts = LayoutItems();
+  if (name.starts_with(BareStore::kPrefix)) {
+    const std::string layout = name.substr(BareStore::kPrefix.size());
+    const bool is_known = std::ranges::find(layouts, layout) != layouts.end();
+    return is_known ? std::make_unique<BareStore>(layout, transactions) : nullptr;
+  }
   if (name == "toy") return std::make_unique<ToySubject>(ToyBug::kNone, transactions);
   for (ToyBug bug : kAllToyBugs) {
     if (name == std::string("toy:") + ToyBugName(bug)) {
@@ -127,12 +136,12 @@ class Command {
   Command(const Flags& flags, const CrashCampaignOptions& options)
       : flags_(flags), options_(options) {}
 
-  /// Whether nothing was wrong.
+  /// Returns whether no mistake was found.
   bool Run() {
     const double start = ProcessorSeconds();
     for (const std::string& name : flags_.subjects) {
-      if (const auto toy = NewToy(name, flags_.transactions)) {
-        Try(*toy);
+      if (const auto other = NewOther(name, flags_.transactions)) {
+        Try(*other);
         continue;
       }
       VariedBusyDatabase database(flags_.choices,
@@ -180,9 +189,10 @@ int RunCrashCommand(const std::vector<std::string>& arguments) {
   AddFlags(app, flags);
   if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
   for (const std::string& name : flags.subjects) {
-    const std::vector<std::string> layouts = LayoutNames();
-    if (NewToy(name, 1) == nullptr && std::ranges::find(layouts, name) == layouts.end()) {
-      fmt::print(stderr, "--layout={}: {}, toy or toy:BUG\n", name, fmt::join(layouts, ", "));
+    const std::vector<std::string>& layouts = LayoutItems();
+    if (NewOther(name, 1) == nullptr && std::ranges::find(layouts, name) == layouts.end()) {
+      fmt::print(stderr, "--layout={}: {}, store:LAYOUT, toy or toy:BUG\n", name,
+                 fmt::join(layouts, ", "));
       return 2;
     }
   }
@@ -195,12 +205,11 @@ int RunCrashCommand(const std::vector<std::string>& arguments) {
   }
   if (!flags.durabilities.empty()) flags.choices.durabilities.clear();
   for (const std::string& name : flags.durabilities) {
-    flags.choices.durabilities.push_back(name == "group" ? Durability::kGroup
-                                                         : Durability::kCommit);
+    flags.choices.durabilities.push_back(Durabilities().Named(name).entry().value);
   }
   if (!flags.protections.empty()) flags.choices.protections.clear();
   for (const std::string& name : flags.protections) {
-    flags.choices.protections.push_back(*TornWriteProtectionOf(name));
+    flags.choices.protections.push_back(TornWriteProtections().Named(name).entry().value);
   }
   return Command(flags, options).Run() ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// The campaign `crash` of the command line: the crash campaign over combinations of layouts, fix
-// policies and durabilities.
+// The campaign `crash`: the crash campaign over combinations of layouts, fix policies and
+// durabilities.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace latchkey {
 
-/// Prints counts and rates on stdout. 0: nothing was wrong; 1: something was, with the flags that
-/// repeat it; 2: usage.
+/// Prints counts and rates on stdout. Returns 0: no mistake; 1: a mistake, printed with the flags
+/// that repeat it; 2: usage.
 int RunCrashCommand(const std::vector<std::string>& arguments);
 
 }  // namespace latchkey

@@ -29,7 +29,7 @@ std::string SomeValue(Rng& rng) {
   return mark + value;
 }
 
-// What one transaction does to one record.
+// Change of one record by one transaction.
 struct Step {
   uint32_t tree = 0;
   std::string key;
@@ -59,7 +59,7 @@ class Workload {
     return absl::OkStatus();
   }
 
-  // What happens beside the transactions.
+  // One event between two transactions.
   absl::Status Between() {
     if (rng_.Below(15) == 0) LATCHKEY_RETURN_IF_ERROR(db_.Checkpoint());
     if (rng_.Below(6) == 0) LATCHKEY_RETURN_IF_ERROR(EndSideTransaction());
@@ -116,7 +116,8 @@ class Workload {
     return rng_.Below(2) == 0 ? side->Rollback() : Commit(*side, steps);
   }
 
-  // Dropping and making are durable one after the other; empty and missing trees look alike.
+  // The drop and the creation become durable one after the other. Empty and missing trees are
+  // equal.
   absl::Status DropAndMakeAgain() {
     LATCHKEY_RETURN_IF_ERROR(EndSideTransaction());
     model_.Drop(1);
@@ -131,7 +132,7 @@ class Workload {
   CrashRecorder& disks_;
   CommitOracle& oracle_;
   Rng rng_;
-  const bool acks_;  // a commit that has returned is durable
+  const bool acks_;  // whether a commit that has returned is durable
   RecordModel model_;
   std::array<TreeImpl*, kTrees.size()> trees_{};
   std::unique_ptr<TransactionImpl> side_;

@@ -1,4 +1,5 @@
-// A database as the subject of a crash campaign, in simulated time: equal seeds give equal events.
+// A database with one user as the subject of a crash campaign, in simulated time. Equal seeds give
+// equal events.
 #pragma once
 
 #include <memory>
@@ -19,11 +20,11 @@ struct CrashDatabaseOptions {
   double space_utilization = 0.8;
   uint32_t cleaners = 1;
   uint32_t transactions = 60;
-  uint64_t database_id = 0;  ///< 0: the one that all have
+  uint64_t database_id = 0;  ///< 0: the id that all subjects share
 };
 
-/// One user whose transactions follow each other; beside them one that stays open for a while and
-/// is often rolled back, checkpoints, trees that are made and dropped, page and segment cleaners.
+/// One user runs one transaction after another. A second transaction stays open for a while and is
+/// often rolled back. Besides: checkpoints, trees made and dropped, page and segment cleaners.
 class DatabaseSubject final : public CrashSubject {
  public:
   explicit DatabaseSubject(CrashDatabaseOptions options) : options_(std::move(options)) {}
@@ -35,10 +36,10 @@ class DatabaseSubject final : public CrashSubject {
   absl::Status Run(uint64_t seed, CrashMachine& machine, CommitOracle& oracle) override;
   absl::StatusOr<uint64_t> Recover(uint64_t seed, CrashMachine& machine) override;
 
-  /// The database on the machine's disks.
+  /// Opens the database on the machine's disks.
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(uint64_t seed, CrashMachine& machine,
                                                      bool create) const;
-  /// Of all its records, as the oracle knows it.
+  /// Fingerprint of all records, as the oracle computes it.
   static absl::StatusOr<uint64_t> FingerprintOf(DatabaseImpl& db);
 
  private:

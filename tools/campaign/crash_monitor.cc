@@ -65,7 +65,7 @@ void LogProgress::OnCompleted(uint64_t offset, std::span<const std::byte> bytes,
   } else if (IsLogHeader(geometry_, offset)) {
     return;
   }
-  if (group_missing_ == 0) return;  // nothing of a group
+  if (group_missing_ == 0) return;  // no part of a group
   group_missing_ -= std::min<uint64_t>(group_missing_, bytes.size());
   if (group_missing_ == 0) completed_.emplace_back(write, group_end_);
 }
@@ -77,7 +77,7 @@ void LogProgress::OnDurable(uint64_t writes) {
   }
 }
 
-// ---- All three
+// ---- All three disks
 
 WriteOrderMonitor::WriteOrderMonitor(const DatabaseOnDisks& database)
     : database_(database),
@@ -181,7 +181,7 @@ std::string WriteOrderMonitor::OnJournalGroup(const GroupHeader& group,
                                               std::span<const std::byte> bytes) const {
   uint64_t at = kGroupHeaderBytes;
   for (uint32_t i = 0; i < group.records && at < bytes.size(); ++i) {
-    // A group that crosses into another segment comes in two writes: only whole records are read.
+    // A group that crosses into another segment comes in two writes. Reads whole records only.
     if (at + kRecordHeaderBytes > bytes.size()) break;
     uint32_t size = 0;
     std::memcpy(&size, bytes.data() + at, sizeof(size));
@@ -202,7 +202,7 @@ std::string WriteOrderMonitor::OnJournalEntry(const JournalEntry& entry) const {
   const PageWord word(entry.value);
   if (entry.type() != JournalEntry::Type::kPage || !word.on_device()) return {};
   const auto slot = slots_.find(kHeaderAreaBytes + Raw(word.slot()) * database_.page_size);
-  // A later write of the page may be on its way to the same slot.
+  // A later write of the page to the same slot may be in flight.
   if (slot == slots_.end() || slot->second.page != entry.id() ||
       slot->second.sequence != word.sequence() || IsDurable(slot->second.number)) {
     return {};

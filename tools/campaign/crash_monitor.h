@@ -1,14 +1,15 @@
-// What must be durable before what, watched at the devices of a database from outside: the engine's
-// own idea of what is durable is not asked (RELIABILITY.md 3.1, always-on monitors).
+// Checks the order in which a database makes its writes durable. The monitor watches the devices
+// from outside and does not use the engine's own view (RELIABILITY.md 3.1, monitors).
 //
-//  1. A page is written, to its slot or to a doublewrite area, when the log is durable behind its
-//     LSN.
-//  2. A page that was put into a doublewrite area goes to its slot when the area is durable.
-//  3. A group of the map journal is written when the pages that it names are durable.
-//  4. A superblock is written when its checkpoint, the log up to the end that its client root
-//     names, the journal up to where its replay begins, and the copy written before it are durable.
+//  1. A page is written, to its slot or to a doublewrite area, only after the log is durable up to
+//     its LSN.
+//  2. A page in a doublewrite area is written to its slot only after the area is durable.
+//  3. A group of the map journal is written only after the pages that it names are durable.
+//  4. A superblock is written only after these are durable: its checkpoint, the log up to the end
+//     that its client root names, the journal up to the begin of its replay, and the superblock
+//     copy written before it.
 //
-// What a disk holds when the watch begins is durable: it is what a crash has left.
+// The content of a disk at the begin of the watch counts as durable: a crash has left it.
 //
 // Thread-safety: as DiskMonitor, one call at a time.
 #pragma once
@@ -29,7 +30,7 @@ namespace latchkey {
 
 struct JournalEntry;
 
-/// What the monitor has to know of a database's files, and their places in the machine.
+/// Geometry of a database's files, and the disks on which they lie.
 struct DatabaseOnDisks {
   static constexpr uint32_t kData = 0, kLog = 1, kJournal = 2;
 
@@ -38,26 +39,26 @@ struct DatabaseOnDisks {
   LogGeometry log, journal;
 };
 
-/// Whether what lies there is a header of the log's file or of one of its segments.
+/// Whether the bytes at `offset` are a header of the log's file or of one of its segments.
 bool IsLogHeader(const LogGeometry& geometry, uint64_t offset);
 
-/// How far one log is written and durable, as its device sees it: groups follow each other, one at
-/// a time.
+/// The written and the durable end of one log, derived from the writes of its device. Groups follow
+/// each other, one at a time.
 class LogProgress {
  public:
   LogProgress(const LogGeometry& geometry, uint64_t database_id)
       : geometry_(geometry), database_id_(database_id) {}
 
-  /// The header of the group that begins in this write, if one does.
+  /// Header of the group that begins in this write; nullopt: none begins.
   std::optional<GroupHeader> GroupIn(uint64_t offset, std::span<const std::byte> bytes) const;
   void OnSubmitted(uint64_t offset, std::span<const std::byte> bytes);
-  /// As write number `write` of the disk.
+  /// `write`: number of the completed write on this disk.
   void OnCompleted(uint64_t offset, std::span<const std::byte> bytes, uint64_t write);
   void OnDurable(uint64_t writes);
 
-  /// Whether `durable_end` is known: from the first group on.
+  /// Whether `durable_end` is known: after the first group.
   bool known() const { return known_; }
-  /// Every position below it is durable.
+  /// Every log position below it is durable.
   uint64_t durable_end() const { return durable_end_; }
 
  private:
@@ -65,7 +66,7 @@ class LogProgress {
   const uint64_t database_id_;
   bool known_ = false;
   uint64_t durable_end_ = 0;
-  uint64_t group_end_ = 0, group_missing_ = 0;           // of the group under way
+  uint64_t group_end_ = 0, group_missing_ = 0;           // of the group in flight
   std::deque<std::pair<uint64_t, uint64_t>> completed_;  // number of the last write, end
 };
 
@@ -81,7 +82,7 @@ class WriteOrderMonitor final : public DiskMonitor {
 
  private:
   static constexpr uint64_t kInFlight = UINT64_MAX;
-  /// The newest write of something, and its number on the data disk.
+  /// The newest write of one place, and its number on the data disk.
   struct LastWrite {
     uint64_t page = 0;
     uint32_t sequence = 0;

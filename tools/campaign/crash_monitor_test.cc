@@ -33,7 +33,7 @@ Bytes PageOf(uint64_t id, uint64_t lsn, uint32_t sequence) {
   return page;
 }
 
-// A group of one record, at most a block.
+// A group of one record, at most one block.
 Bytes GroupAt(uint64_t lsn, std::span<const std::byte> record = {}) {
   Bytes group(512);
   const auto size = static_cast<uint32_t>(record.size());
@@ -71,7 +71,7 @@ Bytes SuperblockOf(uint64_t generation, uint64_t log_end, uint64_t journal_start
   return bytes;
 }
 
-// Disks that do one thing after the other.
+// Disks that complete each request before the next.
 class Disks {
  public:
   std::string Submit(uint32_t disk, uint64_t offset, const Bytes& bytes) {
@@ -84,7 +84,7 @@ class Disks {
   }
   void Sync(uint32_t disk) { monitor_.OnDurable(disk, writes_[disk]); }
 
-  // Where a position of a log lies in its first slot.
+  // Offset of a log position in its first slot.
   static uint64_t LogOffset(const LogGeometry& geometry, uint64_t lsn) {
     return geometry.Offset(0, lsn);
   }
@@ -104,9 +104,9 @@ TEST_CASE(
     "A page that is written before its log is durable is noticed, in a doublewrite area, too") {
   Disks disks;
   CHECK(disks.WriteGroup(kLog, 1024).empty());
-  CHECK(disks.Write(kData, kSlot0, PageOf(3, 1000, 1)).empty());  // as the crash has left it
-  // `as` copies: a named constant as the first choice would make all of them references, the others
-  // to what is gone when the choice is read.
+  CHECK(disks.Write(kData, kSlot0, PageOf(3, 1000, 1)).empty());  // left by the crash
+  // `as` copies the values. Without it a named constant as the first choice would make all choices
+  // references, which would dangle when a choice is read.
   const uint64_t place = GENERATE(as<uint64_t>{}, kSlot0, DoublewriteOffset(1));
   CHECK_THAT(disks.Write(kData, place, PageOf(3, 1100, 2)),
              Catch::Contains("page 3 with LSN 1100"));
@@ -146,7 +146,7 @@ TEST_CASE("A map journal that names a page before it is durable is noticed") {
   CHECK_THAT(disks.WriteGroup(kJournal, 0, record), Catch::Contains("write 5 of page 3"));
   disks.Sync(kData);
   CHECK(disks.WriteGroup(kJournal, 512, record).empty());
-  // A later write of the page on its way says nothing about this one.
+  // A later write of the page in flight does not prove this one durable.
   REQUIRE(disks.Submit(kData, kSlot0 + 4096, PageOf(3, 0, 6)).empty());
   CHECK(disks.WriteGroup(kJournal, 1024, record).empty());
 }

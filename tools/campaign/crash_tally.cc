@@ -45,7 +45,8 @@ void AddRecord(std::span<const std::byte> bytes, CrashTally* tally) {
   if (!DecodeLogRecord(bytes, &record).ok()) return;
   switch (record.header.type) {
     case LogRecordType::kImages:
-      // Parent and both halves, or what is left of two; a value's page comes alone.
+      // A split logs the parent and both halves; a merge logs two pages; a page of a long value is
+      // alone.
       tally->splits += record.images.size() == 3 && record.pages.empty();
       tally->merges += record.images.size() == 2 && record.pages.size() == 1;
       break;
@@ -60,8 +61,7 @@ void AddRecord(std::span<const std::byte> bytes, CrashTally* tally) {
   }
 }
 
-// Puts the groups of a log together, which come in two writes where they cross into another
-// segment.
+// Joins the writes of a log group. A group comes in two writes if it crosses into another segment.
 class Groups {
  public:
   explicit Groups(const DatabaseOnDisks& database)

@@ -1,5 +1,5 @@
-// How often that happened in recorded runs which a campaign is meant to crash: a count of zero says
-// that the workload never got there.
+// Counts the events that recorded runs are meant to reach. A count of zero shows that the workload
+// never reached this event.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct CrashTally {
   uint64_t pages_repaired = 0;     ///< from doublewrite areas, by recoveries
   uint64_t pages_from_images = 0;  ///< made again from images in the log, by recoveries
 
-  /// What the engine says of a run.
+  /// Adds the engine's own counts of a run.
   void Add(const Statistics& statistics);
-  /// What the disks say of a run.
+  /// Adds the counts derived from the disks of a run.
   void Add(const CrashRecorder& disks, const DatabaseOnDisks& database);
   void Add(const CrashTally& other);
   /// " commits=12 rollbacks=3 ..."

@@ -10,7 +10,7 @@
 namespace latchkey {
 namespace {
 
-// The fingerprint of all values is the sum of these; a value that was never set is 0.
+// The fingerprint of all values is the sum of these parts. A value that was never set is 0.
 uint64_t PartOf(uint64_t number, uint64_t value) {
   return value == 0 ? 0 : MixHash(value + MixHash(number + 1));
 }

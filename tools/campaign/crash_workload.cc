@@ -14,7 +14,7 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kShared = 0;  // the tree of all; behind it one of each user
+constexpr uint32_t kShared = 0;  // the tree of all users; the users' own trees follow
 constexpr uint32_t kSharedKeys = 700, kHotKeys = 12, kOwnKeys = 60;
 
 std::string TreeName(uint32_t tree) {
@@ -45,6 +45,7 @@ class CrashWorkload::User {
   absl::Status Run(uint32_t transactions) {
     for (uint32_t i = 0; i < transactions && !workload_.stopped(); ++i) {
       workload_.Pause(rng_, 100 * kNanosPerMicro);
+      if (rng_.Below(16) == 0) workload_.BeQuiet();
       if (rng_.Below(20) == 0) {
         LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_));
       }
@@ -59,7 +60,7 @@ class CrashWorkload::User {
   }
 
  private:
-  // Some transactions stay open for long, and many others begin and end meanwhile.
+  // Some transactions stay open while many others begin and end.
   absl::Status Transact() {
     const bool is_long = rng_.Below(8) == 0;
     const bool serializable = rng_.Below(4) == 0;
@@ -75,7 +76,7 @@ class CrashWorkload::User {
     return workload_.Commit(*txn, std::move(steps));
   }
 
-  // Some writes, which may be taken back again.
+  // Some writes, which a savepoint may undo.
   absl::Status Part(TransactionImpl& txn, std::vector<Step>* steps) {
     const bool undone = rng_.Below(6) == 0;
     const size_t before = steps->size();
@@ -93,7 +94,7 @@ class CrashWorkload::User {
     return txn.RollbackTo(savepoint);
   }
 
-  // Leaves nothing but a mark in the page.
+  // Takes a lock, which changes nothing but a mark in the page.
   absl::Status Lock(TransactionImpl& txn) {
     std::string value;
     const absl::Status locked =
@@ -119,7 +120,7 @@ class CrashWorkload::User {
     return txn.Put(*workload_.trees_[tree], key, steps->back().value);
   }
 
-  // A missing key is not locked: somebody else may insert it and commit first.
+  // A missing key is not locked: another user may insert it and commit first.
   absl::Status Delete(TransactionImpl& txn, uint32_t tree, const std::string& key,
                       std::vector<Step>* steps) {
     const absl::Status done = txn.Delete(*workload_.trees_[tree], key);
@@ -128,7 +129,7 @@ class CrashWorkload::User {
     return done;
   }
 
-  // Neighbours go together, so that leaves run empty and are merged.
+  // Deletes neighbours, so that leaves become empty and are merged.
   absl::Status DeleteRange(TransactionImpl& txn, std::vector<Step>* steps) {
     const uint64_t count = 20 + rng_.Below(40);
     const uint64_t first = rng_.Below(kSharedKeys - count);
@@ -143,7 +144,7 @@ class CrashWorkload::User {
   Rng rng_;
 };
 
-// ---- All of them
+// ---- All users
 
 CrashWorkload::CrashWorkload(DatabaseImpl& db, CrashMachine& machine,
                              const CrashWorkloadOptions& options, uint64_t seed)
@@ -177,7 +178,17 @@ void CrashWorkload::Stop(const absl::Status& status) {
 }
 
 void CrashWorkload::Pause(Rng& rng, Nanos most) {
-  machine_.runtime().SleepFor(1 + rng.Below(most));
+  Runtime& runtime = machine_.runtime();
+  runtime.SleepFor(1 + rng.Below(most));
+  for (Nanos now = runtime.Now(); now < quiet_until_; now = runtime.Now()) {
+    runtime.SleepFor(quiet_until_ - now);
+  }
+}
+
+// A promised commit must become durable without any further call.
+void CrashWorkload::BeQuiet() {
+  const Nanos promise = options_.promise.value_or(0);
+  if (promise > 0) quiet_until_ = machine_.runtime().Now() + 2 * promise;
 }
 
 void CrashWorkload::RunCheckpoints() {
@@ -188,7 +199,7 @@ void CrashWorkload::RunCheckpoints() {
   }
 }
 
-// What was promised for a later time is noted when that has come.
+// Notes each promise when it becomes due.
 void CrashWorkload::WatchPromises() {
   while (running_ > 0 && !stopped()) {
     machine_.runtime().SleepFor(50 * kNanosPerMicro);
@@ -234,7 +245,7 @@ absl::Status CrashWorkload::Commit(TransactionImpl& txn, std::vector<Step> steps
     done.place = txn.last_commit();
     Promise(done);
   } else {
-    done.steps.clear();  // it never happened
+    done.steps.clear();  // as if it had not happened
   }
   return committed;
 }
@@ -250,7 +261,7 @@ absl::Status CrashWorkload::DropAndMakeAgain(uint32_t tree) {
   if (dropped.ok() && options_.promise == Nanos{0}) Promise(done);
   dropping_ = false;
   LATCHKEY_RETURN_IF_ERROR(dropped);
-  // An empty tree and a missing one look alike.
+  // Empty and missing trees are equal.
   LATCHKEY_ASSIGN_OR_RETURN(trees_[tree], db_.OpenTree(TreeName(tree), /*create=*/true));
   return absl::OkStatus();
 }
@@ -260,7 +271,7 @@ void CrashWorkload::Tell(CommitOracle& oracle) const {
   for (const std::unique_ptr<Done>& done : done_) {
     if (!done->steps.empty()) order.push_back(done.get());
   }
-  // Stable: drops between the same two commits stay in the order in which they were made.
+  // A stable sort: drops between the same two commits keep their order.
   std::ranges::stable_sort(order, [](const Done* a, const Done* b) {
     return std::pair(a->place, a->is_drop) < std::pair(b->place, b->is_drop);
   });

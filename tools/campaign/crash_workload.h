@@ -1,6 +1,6 @@
-// What happens to a database before it crashes: several users at once, whose transactions meet,
-// abort, roll back to savepoints and commit together; beside them checkpoints, trees that are
-// dropped and made again, page and segment cleaners. In simulated time: equal seeds, equal events.
+// The workload of crash runs. Several users at once: their transactions conflict, abort, roll back
+// to savepoints and commit in groups. Besides: checkpoints, trees dropped and made again, page and
+// segment cleaners. In simulated time equal seeds give equal events.
 #pragma once
 
 #include <absl/status/status.h>
@@ -23,11 +23,12 @@ namespace latchkey {
 struct CrashWorkloadOptions {
   uint32_t users = 3;          ///< 1 to kMostUsers
   uint32_t transactions = 60;  ///< of all users together
-  /// How long after its commit has returned a transaction may be lost; nullopt: for ever. 0: never.
+  /// Time after its commit during which a transaction may still be lost; 0: none, nullopt: for
+  /// ever.
   std::optional<Nanos> promise = 0;
 };
 
-/// One run of the workload; used by the actor that has opened the database.
+/// One run of the workload. Used by the actor that has opened the database.
 class CrashWorkload {
  public:
   static constexpr uint32_t kMostUsers = 6;
@@ -35,27 +36,27 @@ class CrashWorkload {
   CrashWorkload(DatabaseImpl& db, CrashMachine& machine, const CrashWorkloadOptions& options,
                 uint64_t seed);
 
-  /// Returns when all users are done: the first error that is not a user's own.
+  /// Returns when all users have ended: the first error that a user does not expect, or OK.
   absl::Status Run();
-  /// Tells the commits in their order. REQUIRES: Run was OK.
+  /// Tells the oracle of the commits in their order. REQUIRES: Run was OK.
   void Tell(CommitOracle& oracle) const;
 
   uint64_t aborts() const { return aborts_; }
   uint64_t savepoint_rollbacks() const { return savepoint_rollbacks_; }
 
-  /// The fingerprint of all that any run of this workload may leave: 0 when empty.
+  /// Fingerprint of all contents that a run of this workload may leave; 0: empty.
   static absl::StatusOr<uint64_t> FingerprintOf(DatabaseImpl& db);
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
-  /// What one transaction did to one record, or to the whole of a tree.
+  /// Change of one record, or of a whole tree, by one transaction.
   struct Step {
     enum class Kind : uint8_t { kPut, kDelete, kDrop };
     Kind kind = Kind::kPut;
     uint32_t tree = 0;
     std::string key, value;
   };
-  /// A commit or a drop. Positions are those of the disks' events.
+  /// A commit or a drop. Positions are event numbers of the disks.
   struct Done {
     CommitTs place = 0;  ///< in the order of commits; a drop: of the commit before it
     bool is_drop = false;
@@ -68,7 +69,11 @@ class CrashWorkload {
 
   bool stopped() const { return !status_.ok(); }
   void Stop(const absl::Status& status);
+  /// Sleeps for at most `most`, and then until the quiet time is over.
   void Pause(Rng& rng, Nanos most);
+  /// Used where commits are promised with a delay: users and checkpoints start nothing for twice
+  /// that time.
+  void BeQuiet();
   void RunCheckpoints();
   void WatchPromises();
   void KeepPromises();
@@ -84,8 +89,9 @@ class CrashWorkload {
   std::vector<TreeImpl*> trees_;
   absl::Status status_;
   uint32_t running_ = 0;  // users
-  // Dropping a tree has its place between two commits: nobody commits meanwhile.
+  // A drop has its place between two commits: no user commits during a drop.
   uint32_t committing_ = 0;
+  Nanos quiet_until_ = 0;
   bool dropping_ = false;
   std::vector<std::unique_ptr<Done>> done_;
   uint64_t aborts_ = 0, savepoint_rollbacks_ = 0;

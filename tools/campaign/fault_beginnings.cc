@@ -1,4 +1,4 @@
-// What lives begin with, and what they leave.
+// The initial disks of lives, and the check of the disks after a life.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr std::array kPhases = {FaultPhase::kCreate,   FaultPhase::kOpen,   Faul
                                 FaultPhase::kCleaning, FaultPhase::kDrop,   FaultPhase::kUsers,
                                 FaultPhase::kRecovery, FaultPhase::kClose};
 
-// Applies seeded transactions; the last one stays unfinished if wanted.
+// Applies seeded transactions. The last one stays unfinished if asked for.
 absl::Status Fill(DatabaseImpl& db, Rng& rng, int transactions, FaultOracle& oracle) {
   for (int i = 0; i < transactions; ++i) {
     const std::vector<FaultStep> steps = SomeFaultSteps(rng);
@@ -58,7 +58,7 @@ absl::Status MakeClosed(const FaultSetting& setting, FaultBeginning* made) {
   return ran;
 }
 
-// Some commits since the last checkpoint, and a transaction that never ends.
+// Commits since the last checkpoint, and a transaction that never ends.
 absl::Status MakeCrashed(const FaultSetting& setting, const FaultBeginning& closed,
                          FaultBeginning* made) {
   CrashMachine machine(closed.images, setting.seed, /*record=*/false, /*simulated=*/true);

@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Far more than any life needs: beyond it the actors only wait for each other.
+// Far more than any life needs. A life that takes more hangs: its actors wait for each other.
 constexpr uint64_t kMostHandOvers = 2'000'000;
 
 class Campaign {
@@ -37,7 +37,7 @@ class Campaign {
     const absl::StatusOr<FaultBeginnings> made = MakeFaultBeginnings(setting);
     if (!made.ok()) return Fail("without faults: " + made.status().ToString());
     for (const FaultPhase phase : options_.phases) {
-      if (made->Of(phase).images.empty()) continue;  // there is no such beginning
+      if (made->Of(phase).images.empty()) continue;  // the setting has no such initial state
       for (const std::unique_ptr<FaultSource>& source : options_.sources) {
         for (const bool from_then_on : {false, true}) {
           if (options_.only_from_then_on.value_or(from_then_on) != from_then_on) continue;
@@ -49,7 +49,7 @@ class Campaign {
     }
   }
 
-  // Every call, one after the other, or a seeded choice of so many.
+  // Runs a life for every call, or for a seeded choice of the calls.
   void Sweep(const FaultBeginning& beginning, FaultSource& source, bool from_then_on) {
     if (options_.only_call) {
       Live(beginning, source, {.call = *options_.only_call, .from_then_on = from_then_on});
@@ -64,11 +64,11 @@ class Campaign {
     for (uint64_t call = rng.Below(stride); !done(); call += stride) {
       const uint64_t before = report_.injected;
       Live(beginning, source, {.call = call, .from_then_on = from_then_on});
-      if (report_.injected == before) return;  // clean
+      if (report_.injected == before) return;  // no call failed
     }
   }
 
-  // Returns how many calls could have failed.
+  // Returns the number of calls that could have failed.
   uint64_t Live(const FaultBeginning& beginning, FaultSource& source, FaultPoint point) {
     point.seed = MixHash(at_.setting.seed * 4096 + point.call);
     at_.point = point;
@@ -110,7 +110,7 @@ class Campaign {
                            (outcome.commits << 32 ^ outcome.refused));
   }
 
-  // What no sync has covered may be missing, and what a failed one was to cover.
+  // Unsynced writes may be missing, and so may those whose sync has failed.
   void LosePower(const CrashMachine& machine, const FaultOracle& oracle, uint64_t seed) {
     CrashReplay replay(*machine.disks);
     replay.AdvanceTo(replay.end());
@@ -152,8 +152,8 @@ class Campaign {
 
   const FaultCampaignOptions& options_;
   FaultReport report_;
-  FaultFailure at_;      // where the campaign is
-  bool closed_ = false;  // the life that was lived last
+  FaultFailure at_;      // the current place of the campaign
+  bool closed_ = false;  // whether the newest life has closed its database
 };
 
 }  // namespace

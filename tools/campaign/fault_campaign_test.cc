@@ -54,7 +54,7 @@ TEST_CASE("Equal seeds fail in equal ways, other seeds in others") {
   CHECK(run(4) != first);
 }
 
-/// Calls that fail but never say so as they should.
+/// Calls that fail with a status that is not documented for them.
 class Undocumented final : public FaultSource {
  public:
   explicit Undocumented(std::unique_ptr<FaultSource> source) : source_(std::move(source)) {}

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "layout/separator.h"
 #include "tools/campaign/campaign_flags.h"
 #include "tools/campaign/fault_campaign.h"
 #include "tools/campaign/seed_range.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
 struct Flags {
-  std::vector<std::string> layouts = LayoutNames();
+  std::vector<std::string> layouts = LayoutItems();
   std::vector<std::string> phases;
   std::vector<std::string> durabilities;
   std::string kind = "io";
@@ -35,7 +35,7 @@ std::vector<std::string> PhaseNames() {
 void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
   app.add_option("--layout", flags.layouts, "Layouts, separated by commas")
       ->delimiter(',')
-      ->check(CLI::IsMember(LayoutNames()))
+      ->check(CLI::IsMember(LayoutItems()))
       ->capture_default_str();
   app.add_option("--durability", flags.durabilities,
                  "Of the database: commit, group, none; unless named commit, and for memory all")
@@ -61,7 +61,7 @@ void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
       ->check(CLI::IsMember({"once", "from-then-on"}));
 }
 
-// False: a name that is none.
+// Returns false if a flag has an unknown name.
 bool Resolve(const Flags& flags, FaultCampaignOptions* options) {
   options->layouts = flags.layouts;
   options->durabilities.clear();

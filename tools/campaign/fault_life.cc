@@ -18,10 +18,10 @@
 namespace latchkey {
 namespace {
 
-// Of virtual time: whoever has asked for a sync that failed has told the others by then.
+// Virtual time after which the actor whose sync failed has told the others.
 constexpr Nanos kToldWithin = 10 * kNanosPerMicro;
 
-/// No superblock is written once a sync has failed: what it names may be lost.
+/// No superblock may be written after a failed sync: data that it names may be lost.
 class NoSuperblockAfterFailedSync final : public DiskMonitor {
  public:
   explicit NoSuperblockAfterFailedSync(Runtime& runtime) : runtime_(runtime) {}
@@ -42,7 +42,7 @@ class NoSuperblockAfterFailedSync final : public DiskMonitor {
   std::optional<Nanos> failed_at_;
 };
 
-/// All that it allocates itself is exempt from faults; what it calls of the database is not.
+/// The life's own allocations never fail. Those of the database's calls may.
 class Life {
  public:
   Life(const FaultSetting& setting, FaultSource& source, const FaultPoint& point,
@@ -85,7 +85,7 @@ class Life {
   }
   void Mistake(std::string what) { outcome_.mistakes.push_back(std::move(what)); }
 
-  // What the database is asked, as the public interface asks it.
+  // Calls the database as an embedder does, through the public interface.
   template <typename Body>
   static std::invoke_result_t<Body> Call(Body body) {
     const CountedAllocations engine;
@@ -101,8 +101,8 @@ class Life {
     }
     return false;
   }
-  // Whether from now on nothing may be acknowledged any more. What has failed by now, its actor has
-  // told the others about in a moment.
+  // Whether the database may acknowledge nothing more. The actor that met the failure tells the
+  // others within a moment.
   bool MustRefuse() {
     const bool failed = SyncFailed() || Failed(DatabaseOnDisks::kLog, DeviceCall::kWrite) > 0;
     if (failed && !IsReadOnly()) machine_.runtime().SleepFor(2 * kToldWithin);
@@ -114,14 +114,14 @@ class Life {
            (db_->engine_log() != nullptr && !db_->engine_log()->CheckWritable().ok());
   }
 
-  // Whether all that has failed is one write of the data file, which is tried again: nothing may be
-  // refused on its account.
+  // Whether the only failure is one write of the data file. The store tries it again, and nothing
+  // may be refused because of it.
   bool MustGoOn() const {
     return !point_.from_then_on && source_.injected(machine_) == 1 &&
            Failed(DatabaseOnDisks::kData, DeviceCall::kWrite) == 1;
   }
 
-  // Judges what an operation has answered. Returns whether it was done.
+  // Judges the answer of an operation. Returns whether the operation succeeded.
   bool Answered(const char* what, const absl::Status& status) {
     if (status.ok()) return true;
     ++outcome_.refused;
@@ -137,12 +137,12 @@ class Life {
     }
     return false;
   }
-  // As Answered, for what makes something durable: `refused`: it must not be done any more.
+  // As Answered, for operations that make data durable. `refused`: the operation must fail.
   bool AnsweredDurably(const char* what, bool refused, const absl::Status& status) {
     if (refused && status.ok()) {
       Mistake(fmt::format("{} was acknowledged although the database has to be read-only", what));
     }
-    // While memory is short, there may be none even for looking.
+    // While memory is short, the check itself may fail for want of memory.
     const bool looked = disarmed_ || !IsOutOfMemory(status);
     if (refused && looked && !status.ok() &&
         status.message().find("reopen") == absl::string_view::npos) {
@@ -206,8 +206,8 @@ class Life {
     }
     return Commit(txn, applied);
   }
-  // Some transactions go back to a savepoint before the end. A step that there was no memory for is
-  // as if not asked for, and the others follow.
+  // Some transactions return to a savepoint before the end. A step that fails for want of memory
+  // has no effect, and the next steps follow.
   bool Write(TransactionImpl& txn, const std::vector<FaultStep>& steps,
              const std::vector<TreeImpl*>& trees, Rng& rng, std::vector<FaultStep>* applied) {
     const size_t save_at = rng.Below(4 * steps.size() + 1);
@@ -258,7 +258,7 @@ class Life {
     const std::vector<FaultStep> steps = {
         {.kind = FaultStep::Kind::kDrop, .tree = kFaultDropped, .key = {}, .value = {}}};
     const auto stays = [this] { return FindTree(kFaultDropped, /*create=*/false).ok(); };
-    if (!stays()) return;  // an earlier drop got so far
+    if (!stays()) return;  // an earlier drop has removed it
     const bool refused = MustRefuse();
     const absl::Status done = Call([&] { return db_->DropTree(kFaultDropped); });
     if (AnsweredDurably("dropping a tree", refused, done)) return Acknowledge(steps);
@@ -273,7 +273,7 @@ class Life {
     if (setting_.durability != Durability::kNone) oracle_.Promise();
   }
 
-  // Without faults so far.
+  // Before any fault.
   void Prepare(FaultPhase phase) {
     if (phase == FaultPhase::kPut || phase == FaultPhase::kCleaning) {
       Answered("shrinking the cache", ShrinkCache(*db_));
@@ -347,7 +347,7 @@ class Life {
     for (uint64_t i = 0; i < kTransactions; ++i) Transact(steps(FaultStep::Kind::kDelete, i));
   }
 
-  // Their commits need no order: none changes what another has written.
+  // Their commits need no order: no user changes records of another.
   void Users() {
     constexpr uint64_t kUsers = 3;
     std::vector<std::unique_ptr<Actor>> users;
@@ -374,7 +374,7 @@ class Life {
     }
   }
 
-  // What must go on, or must not, when nothing fails any more.
+  // The calls that must succeed, or must be refused, after the faults have stopped.
   void Afterwards() {
     ReadAll();
     Transact({SomeFaultPut(rng_)});
@@ -419,8 +419,8 @@ class Life {
   Rng rng_;
   std::unique_ptr<DatabaseImpl> db_;
   FaultOutcome outcome_;
-  bool unknown_ = false;   // a commit's outcome
-  bool disarmed_ = false;  // nothing fails any more
+  bool unknown_ = false;   // outcome of a commit
+  bool disarmed_ = false;  // no call fails any more
 };
 
 }  // namespace

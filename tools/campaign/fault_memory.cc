@@ -1,4 +1,4 @@
-// Allocations that fail: the source of the fault campaign for --kind=memory.
+// The source of failing allocations: the fault campaign with --kind=memory.
 #include <string_view>
 
 #include "storage/testing/failing_new.h"
@@ -17,7 +17,7 @@ class AllocationSource final : public FaultSource {
   void Disarm(CrashMachine&) override { AllocationFaults::Disarm(); }
   uint64_t calls(const CrashMachine&) const override { return AllocationFaults::count(); }
   uint64_t injected(const CrashMachine&) const override { return AllocationFaults::injected(); }
-  // It names memory, or the store is read-only for it and says so.
+  // The status names memory; or the store is read-only for want of memory, and the status says so.
   bool IsDocumented(const absl::Status& status) const override {
     const std::string_view text(status.message().data(), status.message().size());
     return (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) &&

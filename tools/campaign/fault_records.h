@@ -1,5 +1,4 @@
-// The contents of a database, and which of them may be found after some commits of which the
-// outcome is not known.
+// The contents of a database, and an oracle for them when the outcome of some commits is unknown.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,19 +11,19 @@
 
 namespace latchkey {
 
-/// Records by tree. An empty tree and a missing one look alike: neither is here.
+/// Records by tree. Empty and missing trees are equal: neither has an entry.
 using FaultRecords = std::map<std::string, std::map<std::string, std::string>>;
 
-/// What one transaction does to one record, or to the whole of a tree.
+/// Change of one record, or of a whole tree, by one transaction.
 struct FaultStep {
   enum class Kind : uint8_t { kPut, kDelete, kDrop };
   Kind kind = Kind::kPut;
   std::string tree, key, value;
 };
 
-/// Everything that a new transaction sees in `db`.
+/// All records that a new transaction sees in `db`.
 absl::StatusOr<FaultRecords> ReadRecords(DatabaseImpl& db);
-/// In what the two differ, for messages.
+/// The difference of the two, for messages.
 std::string DescribeDifference(const FaultRecords& expected, const FaultRecords& found);
 
 /// Not thread-safe.
@@ -32,22 +31,22 @@ class FaultOracle {
  public:
   explicit FaultOracle(FaultRecords records) : possible_{std::move(records)} {}
 
-  /// Acknowledged, all of it.
+  /// The transaction is acknowledged.
   void Commit(const std::vector<FaultStep>& steps);
-  /// Acknowledged, but an open may find what was before, until Promise.
+  /// The transaction is acknowledged, but until Promise an open may find the contents before it.
   void CommitForNow(const std::vector<FaultStep>& steps);
-  /// Whole or absent.
+  /// The outcome is unknown: the transaction is whole or absent.
   void MayCommit(const std::vector<FaultStep>& steps);
-  /// What was acknowledged is durable.
+  /// All acknowledged transactions are durable.
   void Promise() { older_.clear(); }
 
-  /// What a reader of the open database may see.
+  /// Whether a reader of the open database may see `found`.
   bool Accepts(const FaultRecords& found) const;
-  /// What the next open may find.
+  /// Whether the next open may find `found`.
   bool AcceptsAtOpen(const FaultRecords& found) const;
-  /// Why `found` is not accepted.
+  /// The reason why `found` is not accepted.
   std::string Explain(const FaultRecords& found) const;
-  /// The newest contents: those with everything that may be there.
+  /// The newest possible contents: all uncertain commits included.
   const FaultRecords& newest() const { return possible_.back(); }
 
  private:

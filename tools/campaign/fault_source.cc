@@ -23,7 +23,7 @@ class DeviceFaults final : public FaultSource {
   uint64_t injected(const CrashMachine& machine) const override {
     return machine.disks->injected_faults();
   }
-  // The device failed, or is full; or what cannot be written fills the cache.
+  // The device has failed or is full; or the cache is full of pages that cannot be written.
   bool IsDocumented(const absl::Status& status) const override {
     return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
   }

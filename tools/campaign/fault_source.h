@@ -1,6 +1,5 @@
-// What fails in a run of the fault campaign: the k-th of the calls that a source counts, once or
-// from then on. Devices are one kind of source; whatever else can fail is another, with a class and
-// its names in a list of its own.
+// Faults of the fault campaign: a source counts calls and fails the k-th one, once or from then on.
+// Devices are one kind of source. Another kind is a class of its own, with its names in a list.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,43 +13,43 @@
 
 namespace latchkey {
 
-/// Which calls of a source fail.
+/// The calls of a source that fail.
 struct FaultPoint {
   static constexpr uint64_t kNever = UINT64_MAX;  ///< as `call`: all are counted, none fails
 
   uint64_t call = kNever;  ///< counted from 0, from Arm on
   bool from_then_on = false;
-  uint64_t seed = 1;  ///< of the details
+  uint64_t seed = 1;  ///< decides the details
 };
 
-/// Thread-safety: used by the one actor that leads a run; the calls that it counts are everybody's.
+/// Thread-safety: used by the one actor that leads a run. It counts the calls of all actors.
 class FaultSource {
  public:
   virtual ~FaultSource() = default;
 
-  /// The name of the flag --fault.
+  /// The name for the flag --fault.
   virtual std::string name() const = 0;
-  /// From now on calls are counted, and fail as `point` says. Replaces the plan before.
+  /// From now on counts calls and fails them as `point` says. Replaces the plan before.
   virtual void Arm(CrashMachine& machine, const FaultPoint& point) = 0;
-  /// Nothing fails any more; the counts stay.
+  /// From now on no call fails. The counts stay.
   virtual void Disarm(CrashMachine& machine) = 0;
-  /// Since Arm: calls that could have failed, and those that did.
+  /// Since Arm: number of calls that could have failed, and number that did.
   virtual uint64_t calls(const CrashMachine& machine) const = 0;
   virtual uint64_t injected(const CrashMachine& machine) const = 0;
-  /// Whether an operation that met such a fault, or what it has left behind, may answer this.
+  /// Whether an operation that met this fault, or its consequences, may return `status`.
   virtual bool IsDocumented(const absl::Status& status) const = 0;
 };
 
 /// Calls of the machine's disks: io-error, no-space, short, sync-error (see FaultKind).
 std::vector<std::unique_ptr<FaultSource>> DeviceFaultSources();
 
-/// Allocations of the engine: allocation (std::bad_alloc). Counts what CountedAllocations covers
-/// and what the engine's own actors ask for; one machine at a time.
+/// Allocations of the engine: allocation (std::bad_alloc). Counts the allocations inside
+/// CountedAllocations and those of the engine's own actors. One machine at a time.
 std::vector<std::unique_ptr<FaultSource>> MemoryFaultSources();
 
-/// The kinds of sources: what --kind takes.
+/// The kinds of sources: the values of --kind.
 std::vector<std::string> FaultSourceKinds();
-/// Those of one kind; empty: there is no such kind.
+/// The sources of one kind; empty: no such kind.
 std::vector<std::unique_ptr<FaultSource>> FaultSourcesOf(const std::string& kind);
 
 }  // namespace latchkey

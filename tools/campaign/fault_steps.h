@@ -1,4 +1,4 @@
-// What the lives of the fault campaign do: names, keys, values and transactions by chance.
+// The changes in the lives of the fault campaign: random names, keys, values and transactions.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace latchkey {
 
-/// The trees of every life: one that stays, and one that is dropped now and then.
+/// The trees of every life: one that stays, and one that is sometimes dropped.
 inline constexpr const char* kFaultKept = "kept";
 inline constexpr const char* kFaultDropped = "dropped";
 
-/// Of `least` to `most` bytes and a mark.
+/// A random value of `least` to `most` bytes.
 std::string SomeFaultValue(Rng& rng, size_t least, size_t most);
-/// A put of one of 160 keys; every 20th value lies in a chain of its own.
+/// A put of one of 160 keys. Every 20th value goes into an overflow chain.
 FaultStep SomeFaultPut(Rng& rng, const std::string& tree = kFaultKept);
 /// One to four puts and deletes.
 std::vector<FaultStep> SomeFaultSteps(Rng& rng);

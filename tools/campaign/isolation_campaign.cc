@@ -16,15 +16,17 @@
 #include "tools/campaign/isolation_invariants.h"
 #include "tools/campaign/isolation_replay.h"
 #include "tools/campaign/isolation_workload.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
 constexpr uint32_t kTransactionsPerRound = 4000;
 
-IsolationRound RoundOf(uint64_t seed, uint32_t transactions) {
+IsolationRound RoundOf(uint64_t seed, uint32_t transactions, bool simulated) {
   Rng rng(seed);
-  static constexpr const char* kLayouts[] = {"overwrite", "lfs", "wolf", "hylog"};
+  static constexpr Durability kDurabilities[] = {Durability::kNone, Durability::kNone,
+                                                 Durability::kCommit, Durability::kGroup};
   static constexpr uint32_t kSerializable[] = {256, 256, 0, 128};
   IsolationRound round;
   round.seed = seed;
@@ -32,14 +34,23 @@ IsolationRound RoundOf(uint64_t seed, uint32_t transactions) {
   round.transactions = transactions;
   round.keys = std::max<uint32_t>(30, transactions / (2 + static_cast<uint32_t>(rng.Below(8))));
   round.serializable_of_256 = kSerializable[rng.Below(4)];
-  round.techniques.layout = kLayouts[rng.Below(4)];
+  round.techniques.layout = LayoutItems()[rng.Below(LayoutItems().size())];
   round.techniques.cleaners = static_cast<uint32_t>(rng.Below(2));
   if (rng.Below(4) == 0) round.version_store_bytes = 32 << 10;
+  round.durability = kDurabilities[rng.Below(4)];
+  round.slow_disks = simulated && rng.Below(4) == 0;
+  if (round.slow_disks) {
+    round.actors = 4;
+    round.durability = Durability::kNone;  // a commit takes no time, and reading a chain takes long
+    round.version_store_bytes = 4 << 10;
+    round.filler_bytes = 40'000;
+  }
   return round;
 }
 
-void CheckRound(Runtime& runtime, uint64_t seed, uint32_t transactions, IsolationCounts* counts) {
-  const IsolationRound round = RoundOf(seed, transactions);
+void CheckRound(Runtime& runtime, uint64_t seed, uint32_t transactions, bool simulated,
+                IsolationCounts* counts) {
+  const IsolationRound round = RoundOf(seed, transactions, simulated);
   const absl::StatusOr<ListHistory> history = RunIsolationRound(runtime, round);
   const auto wrong = [&](const std::string& what) {
     counts->wrong.push_back(fmt::format("seed {}: {}", seed, what));
@@ -78,10 +89,8 @@ void Add(const IsolationCounts& from, IsolationCounts* to) {
   to->wrong.insert(to->wrong.end(), from.wrong.begin(), from.wrong.end());
 }
 
-}  // namespace
-
-IsolationCounts CheckIsolation(Runtime& runtime, uint64_t seed, uint64_t transactions,
-                               uint32_t cells) {
+IsolationCounts CheckRounds(Runtime& runtime, uint64_t seed, uint64_t transactions, uint32_t cells,
+                            bool simulated) {
   const auto per_round =
       static_cast<uint32_t>(std::clamp<uint64_t>(transactions / 4, 200, kTransactionsPerRound));
   const uint64_t rounds = (transactions + per_round - 1) / per_round;
@@ -92,7 +101,7 @@ IsolationCounts CheckIsolation(Runtime& runtime, uint64_t seed, uint64_t transac
   for (uint32_t cell = 0; cell < cells; ++cell) {
     actors.push_back(runtime.Spawn("cell", [&, cell] {
       for (uint64_t r = next.fetch_add(1); r < rounds && !stop; r = next.fetch_add(1)) {
-        CheckRound(runtime, seed + r, per_round, &counts[cell]);
+        CheckRound(runtime, seed + r, per_round, simulated, &counts[cell]);
         if (!counts[cell].wrong.empty()) stop = true;
       }
     }));
@@ -103,11 +112,18 @@ IsolationCounts CheckIsolation(Runtime& runtime, uint64_t seed, uint64_t transac
   return total;
 }
 
+}  // namespace
+
+IsolationCounts CheckIsolation(Runtime& runtime, uint64_t seed, uint64_t transactions,
+                               uint32_t cells) {
+  return CheckRounds(runtime, seed, transactions, cells, /*simulated=*/false);
+}
+
 IsolationCounts CheckIsolationSimulated(uint64_t seed, uint64_t transactions, uint32_t cells) {
   SimulatedRuntime simulation({.seed = seed, .preempt_probability = 0.01});
   IsolationCounts counts;
   const absl::Status ran =
-      simulation.Run([&] { counts = CheckIsolation(simulation, seed, transactions, cells); });
+      simulation.Run([&] { counts = CheckRounds(simulation, seed, transactions, cells, true); });
   if (!ran.ok()) counts.wrong.push_back(fmt::format("seed {}: {}", seed, ran.ToString()));
   return counts;
 }

@@ -1,6 +1,6 @@
-// Rounds of concurrent transactions over combinations of isolation, contention and options, each
-// history checked twice: by replay in commit order, and by its dependency graph; bank and ring
-// beside them.
+// Rounds of concurrent transactions over combinations of isolation, contention and options. Each
+// history is checked by replay in commit order and by its dependency graph. The workloads bank and
+// ring run besides.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct IsolationCounts {
   std::vector<std::string> wrong;  ///< with the seed that repeats the actors' choices
 };
 
-/// At least `transactions` in histories, in `cells` databases at a time. Stops at the first
+/// Runs at least `transactions` of histories, in `cells` databases at a time. Stops at the first
 /// mistake.
 IsolationCounts CheckIsolation(Runtime& runtime, uint64_t seed, uint64_t transactions,
                                uint32_t cells);
 
-/// The same in a simulation of its own: the actors meet in the same way at every run of a seed.
+/// The same in a simulation: equal seeds give equal schedules.
 IsolationCounts CheckIsolationSimulated(uint64_t seed, uint64_t transactions, uint32_t cells);
 
 /// The campaign `isolation`.

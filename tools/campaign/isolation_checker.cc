@@ -24,8 +24,8 @@ std::string Show(const std::vector<Element>& list) {
   return fmt::format("[{}]", fmt::join(list, " "));
 }
 
-// Strongly connected components of at least two nodes, over the edges of `kinds`. Iterative: a
-// history is deeper than the stack.
+// Strongly connected components of at least two nodes, over the edges of `kinds`. Iterative:
+// recursion over a long history would overflow the stack.
 class Tarjan {
  public:
   Tarjan(const std::vector<std::vector<Edge>>& edges, unsigned kinds)
@@ -124,7 +124,7 @@ class Checker {
 
   struct Append {
     size_t by = kNobody;
-    bool is_last = true;  // of its transaction, to its key
+    bool is_last = true;  // the transaction's last append to this key
   };
   void FindWriters() {
     for (size_t t = 0; t < history_.size(); ++t) {
@@ -142,7 +142,7 @@ class Checker {
     }
   }
 
-  // What a transaction reads is what it read before, plus its own appends since.
+  // A transaction must read what it read before, plus its own appends since.
   void CheckInside(size_t t) {
     std::map<uint32_t, std::vector<Element>> expected;
     for (const ListOperation& op : history_[t].operations) {
@@ -179,7 +179,7 @@ class Checker {
       }
     }
     if (history_.empty()) return;
-    // Only when the end of the history has read the key is an append that nobody saw a lost one.
+    // An append that no read shows is lost only if the last transaction has read the key.
     std::map<uint32_t, const std::vector<Element>*> last;
     for (const ListOperation& op : history_.back().operations) {
       if (!op.is_append) last[op.key] = &op.list;
@@ -198,7 +198,7 @@ class Checker {
     }
   }
 
-  // The part of a read list that its own transaction did not append.
+  // The part of a read list that other transactions appended.
   std::vector<Element> Foreign(size_t t, const std::vector<Element>& list) const {
     std::vector<Element> foreign = list;
     while (!foreign.empty()) {
@@ -265,7 +265,7 @@ class Checker {
   void FindCycles(unsigned kinds, Anomaly kind) {
     const Tarjan tarjan(edges_, kinds);
     for (const std::vector<size_t>& component : tarjan.components()) {
-      // A component of ww alone is G0 and not reported again.
+      // A component of ww edges alone is G0 and was reported as such.
       if (kind == Anomaly::kG1c && ShortestPath(component, component[0], component[0], kWw, true)) {
         continue;
       }
@@ -304,8 +304,8 @@ class Checker {
     return inside;
   }
 
-  // Breadth first from `from` to `to`, within the component; a path from a node to itself has at
-  // least one edge. nullopt: there is none.
+  // Breadth-first search from `from` to `to` within the component. A path from a node to itself has
+  // at least one edge. nullopt: no path.
   std::optional<std::vector<std::pair<size_t, EdgeKind>>> ShortestPath(
       const std::vector<size_t>& component, size_t from, size_t to, unsigned kinds,
       bool at_least_one_edge) const {

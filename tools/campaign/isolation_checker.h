@@ -1,5 +1,6 @@
-// Finds what a history of list appends must not show, trusting nothing that the engine says: dirty
-// reads by looking, the rest as cycles in the graph of direct dependencies.
+// Finds anomalies in a history of list appends and uses no data that the engine reports about
+// itself. A look-up finds dirty reads; all other anomalies are cycles in the graph of direct
+// dependencies.
 //
 //   ww   appended directly before        wr   appended what was read last
 //   rw   read a list directly before an element was appended to it
@@ -21,8 +22,8 @@
 namespace latchkey {
 
 enum class Anomaly {
-  kMalformed,  ///< an element twice, or one that nobody appended
-  kInternal,   ///< a transaction did not see its own appends, or a key changed under it
+  kMalformed,  ///< an element twice, or one that no transaction appended
+  kInternal,   ///< a transaction did not see its own appends, or saw a key change
   kForked,     ///< two reads of a key of which neither is the beginning of the other
   kLost,       ///< a committed append is missing in the longest list
   kG0,
@@ -36,22 +37,22 @@ const char* NameOf(Anomaly anomaly);
 
 struct FoundAnomaly {
   Anomaly kind;
-  std::string what;  ///< the transactions and keys, for people
+  std::string what;  ///< the transactions and keys, as text
 };
 
 struct CheckerResult {
-  std::vector<FoundAnomaly> found;  ///< one per kind and component at most
+  std::vector<FoundAnomaly> found;  ///< at most one per kind and component
   size_t transactions = 0, edges = 0;
   bool Has(Anomaly kind) const;
 };
 
-/// All anomalies of the history. The last transaction should read every key, or the last appends
-/// of each remain unordered.
+/// All anomalies of the history. The last transaction should read every key; otherwise the last
+/// appends of each key have no order.
 CheckerResult CheckHistory(const ListHistory& history);
 
-/// Of these, those that the transactions were promised not to show: all under serializability;
-/// under snapshot isolation G2 is allowed. G2 counts when every transaction of its component that
-/// wrote was serializable.
+/// The anomalies that the isolation of the transactions excludes: all under serializability, all
+/// but G2 under snapshot isolation. G2 counts if every transaction of its component that wrote was
+/// serializable.
 CheckerResult CheckPromises(const ListHistory& history);
 
 }  // namespace latchkey

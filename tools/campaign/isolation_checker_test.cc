@@ -1,4 +1,4 @@
-// The checker must find what is planted, call it by its name, and find nothing in what is sound.
+// The checker must find each planted anomaly, name it correctly, and find none in sound histories.
 #include "tools/campaign/isolation_checker.h"
 
 #include <catch2/catch.hpp>
@@ -109,7 +109,7 @@ TEST_CASE("lost, repeated, forked and unexplained lists are told apart") {
             .Has(Anomaly::kInternal));
 }
 
-// A long serial history, then one with a single read made stale.
+// A long serial history; then one in which a single read is stale.
 ListHistory Serial(Rng& rng, size_t transactions, uint32_t keys) {
   ListHistory history;
   std::vector<std::vector<Element>> state(keys);
@@ -138,7 +138,7 @@ TEST_CASE("one stale read in a long serial history is found, and nothing without
   CHECK(CheckHistory(history).found.empty());
   for (size_t t = 1000; t < history.size(); ++t) {
     std::vector<ListOperation>& operations = history[t].operations;
-    // Who read an element before and appends to the key cannot have missed the element.
+    // A transaction that read an element before and appends to the key has not missed the element.
     if (operations.size() < 2 || operations[0].is_append || !operations[1].is_append) continue;
     if (operations[0].list.size() < 2 || operations.size() != 4 || operations[2].is_append ||
         operations[2].key == operations[0].key) {

@@ -1,5 +1,5 @@
-// A history of list-append transactions: each element is appended once in its life, so that a list
-// read from a key tells which appends it has seen, and in which order.
+// A history of list-append transactions. Each element is appended only once, so a list that is read
+// from a key shows which appends the reader saw, and in which order.
 //
 // Source: Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 // Observations" (2020).
@@ -22,10 +22,10 @@ struct ListOperation {
 
 struct ListTransaction {
   bool committed = false;
-  bool serializable = false;  ///< was promised it
+  bool serializable = false;  ///< ran under serializable isolation
   std::vector<ListOperation> operations;
 
-  // What the engine says about itself; 0 when it does not.
+  // Reported by the engine; 0: not reported.
   uint64_t read_ts = 0;    ///< it saw the commits up to here
   uint64_t commit_ts = 0;  ///< 0: it wrote nothing
 };

@@ -36,7 +36,7 @@ absl::Status Store(Stage& stage, TransactionImpl& txn, uint64_t place, int64_t v
   return txn.Put(stage.tree, KeyOf(place), std::to_string(value));
 }
 
-// Runs `body` as many transactions of several actors; Aborted ones count as run.
+// Runs `body` as transactions of several actors. Aborted transactions count as run.
 absl::Status RunBeside(Runtime& runtime, const InvariantRound& round,
                        const std::function<int64_t(uint32_t)>& first, const Body& body) {
   Options options;

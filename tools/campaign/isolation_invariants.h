@@ -1,5 +1,5 @@
-// Two workloads whose result says by itself whether transactions were isolated: money that is moved
-// and never made, and a ring that stays one ring (the cycle test of FoundationDB).
+// Two workloads with an invariant that shows whether transactions were isolated: transfers that
+// keep the sum of money, and exchanges that keep one ring (the cycle test of FoundationDB).
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,10 +18,10 @@ struct InvariantRound {
   Isolation isolation = Isolation::kSnapshot;
 };
 
-/// Transfers between accounts beside readers that add all of them up. Internal: a wrong sum.
+/// Transfers between accounts, beside readers that sum up all accounts. Internal: a wrong sum.
 absl::Status RunBank(Runtime& runtime, const InvariantRound& round);
 /// Each transaction takes three neighbours of a ring and exchanges the inner two, beside readers
-/// that go around. Internal: the ring has broken.
+/// that walk around the ring. Internal: the ring is broken.
 absl::Status RunRing(Runtime& runtime, const InvariantRound& round);
 
 }  // namespace latchkey

@@ -29,7 +29,7 @@ class Replay {
   std::vector<std::string> Run() {
     for (size_t t = 0; t < history_.size(); ++t) {
       const ListTransaction& txn = history_[t];
-      // Also who was rolled back after all its reads has seen one snapshot.
+      // A transaction that rolled back after all its reads must have seen one snapshot, too.
       if (txn.read_ts != 0 || txn.committed) CheckReads(t, txn.read_ts, "its snapshot");
       if (txn.serializable && txn.commit_ts != 0) {
         CheckReads(t, txn.commit_ts - 1, "its place in the serial order");
@@ -44,7 +44,7 @@ class Replay {
     uint64_t ts;
     std::vector<Element> list;
   };
-  using Versions = std::vector<Version>;  // timestamps rise
+  using Versions = std::vector<Version>;  // in ascending order of timestamps
 
   template <typename... Args>
   void Wrong(fmt::format_string<Args...> format, Args&&... args) {

@@ -1,7 +1,7 @@
-// The commits of a history replayed in the order that the engine says it gave them: every read must
-// show the state at its snapshot, and for a serializable transaction also the state right before
-// its commit. Linear in the history; trusts the engine's timestamps, which isolation_checker.h does
-// not.
+// Replays the commits of a history in the order that the engine reports. Every read must show the
+// state at its snapshot. A read of a serializable transaction must also show the state right before
+// its commit. Takes time linear in the history. Trusts the engine's timestamps, which
+// isolation_checker.h does not use.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace latchkey {
 
-/// What does not fit, for people; empty: everything does.
+/// The contradictions found, as messages; empty: none.
 std::vector<std::string> ReplayCommitOrder(const ListHistory& history);
 
 }  // namespace latchkey

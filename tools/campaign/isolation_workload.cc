@@ -15,6 +15,7 @@
 #include "engine/database_impl.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/faulty/crash_recorder.h"
 
 namespace latchkey {
 namespace {
@@ -23,16 +24,41 @@ std::string KeyOf(uint32_t key) { return fmt::format("key{:06}", key); }
 uint32_t NumberOf(std::string_view key) {
   return static_cast<uint32_t>(std::stoul(std::string(key.substr(3))));
 }
-std::string Encode(const std::vector<Element>& list) {
-  return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(Element)};
+
+// One in this many keys has a list that is padded to lie in an overflow chain.
+constexpr uint32_t kKeysPerLongOne = 16;
+constexpr Element kGarbage = UINT64_MAX;  // no transaction appends this element
+
+char FillerOf(const std::vector<Element>& list) {
+  return static_cast<char>('a' + list.back() % 26);
 }
+
+// Its length, its elements, and the filler.
+std::string Encode(const std::vector<Element>& list, size_t filler_bytes) {
+  const uint64_t size = list.size();
+  std::string bytes(sizeof(size) + size * sizeof(Element), '\0');
+  std::memcpy(bytes.data(), &size, sizeof(size));
+  std::memcpy(bytes.data() + sizeof(size), list.data(), size * sizeof(Element));
+  bytes.append(filler_bytes, FillerOf(list));
+  return bytes;
+}
+
+// Bytes that are no list of any transaction give a list with kGarbage in it.
 std::vector<Element> Decode(std::string_view bytes) {
-  std::vector<Element> list(bytes.size() / sizeof(Element));
-  if (!list.empty()) std::memcpy(list.data(), bytes.data(), list.size() * sizeof(Element));
+  uint64_t size = 0;
+  if (bytes.empty()) return {};
+  if (bytes.size() < sizeof(size)) return {kGarbage};
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  bytes.remove_prefix(sizeof(size));
+  if (size == 0 || size > bytes.size() / sizeof(Element)) return {kGarbage};
+  std::vector<Element> list(size);
+  std::memcpy(list.data(), bytes.data(), size * sizeof(Element));
+  bytes.remove_prefix(size * sizeof(Element));
+  if (bytes.find_first_not_of(FillerOf(list)) != std::string_view::npos) list.push_back(kGarbage);
   return list;
 }
 
-// What all users of a round share.
+// Shared by all users of a round.
 struct Shared {
   const IsolationRound& round;
   DatabaseImpl& db;
@@ -70,7 +96,10 @@ class User {
     const uint64_t operations = 1 + rng_.Below(5);
     absl::Status status;
     for (uint64_t i = 0; i < operations && status.ok(); ++i) {
-      status = reads_only || rng_.Below(2) == 0 ? Look(txn) : Append(txn);
+      const bool looks = reads_only || rng_.Below(2) == 0;
+      status = !looks                            ? Append(txn)
+               : !declared && rng_.Below(6) == 0 ? DeleteMissing(txn)
+                                                 : Look(txn);
     }
     const Txn& inner = transaction_->txn();
     if (status.ok()) txn->read_ts = inner.has_snapshot() ? inner.snapshot().read_ts : 0;
@@ -83,6 +112,25 @@ class User {
 
   absl::Status Look(ListTransaction* txn) {
     return rng_.Below(4) == 0 ? Scan(txn) : Read(txn, Key(), /*lock=*/false).status();
+  }
+
+  // A delete that finds nothing is a read of the missing key. One that finds a list is undone.
+  absl::Status DeleteMissing(ListTransaction* txn) {
+    const uint32_t key = Key();
+    LATCHKEY_ASSIGN_OR_RETURN(const Savepoint savepoint, transaction_->SetSavepoint());
+    const absl::Status done = transaction_->Delete(shared_.tree, KeyOf(key));
+    if (done.ok()) return transaction_->RollbackTo(savepoint);
+    if (!absl::IsNotFound(done)) return done;
+    txn->operations.push_back({.is_append = false, .key = key, .element = 0, .list = {}});
+    return absl::OkStatus();
+  }
+
+  size_t FillerBytes(uint32_t key) const {
+    return key % kKeysPerLongOne == 5 ? shared_.round.filler_bytes : 0;
+  }
+
+  absl::Status PutList(uint32_t key, const std::vector<Element>& list) {
+    return transaction_->Put(shared_.tree, KeyOf(key), Encode(list, FillerBytes(key)));
   }
 
   absl::StatusOr<std::vector<Element>> Read(ListTransaction* txn, uint32_t key, bool lock) {
@@ -100,11 +148,11 @@ class User {
     const uint32_t key = Key();
     LATCHKEY_ASSIGN_OR_RETURN(std::vector<Element> list, Read(txn, key, rng_.Below(4) == 0));
     if (list.size() >= shared_.round.appends_per_key) return absl::OkStatus();
-    // Now and then a savepoint is set, written over, and returned to: nobody may ever see that.
+    // Sometimes sets a savepoint, writes, and returns to it. No reader may see these writes.
     if (rng_.Below(8) == 0) LATCHKEY_RETURN_IF_ERROR(AppendInVain(key, list));
     const Element element = shared_.next_element.fetch_add(1);
     list.push_back(element);
-    LATCHKEY_RETURN_IF_ERROR(transaction_->Put(shared_.tree, KeyOf(key), Encode(list)));
+    LATCHKEY_RETURN_IF_ERROR(PutList(key, list));
     txn->operations.push_back({.is_append = true, .key = key, .element = element, .list = {}});
     return absl::OkStatus();
   }
@@ -112,11 +160,11 @@ class User {
   absl::Status AppendInVain(uint32_t key, std::vector<Element> list) {
     LATCHKEY_ASSIGN_OR_RETURN(const Savepoint savepoint, transaction_->SetSavepoint());
     list.push_back(shared_.next_element.fetch_add(1));
-    LATCHKEY_RETURN_IF_ERROR(transaction_->Put(shared_.tree, KeyOf(key), Encode(list)));
+    LATCHKEY_RETURN_IF_ERROR(PutList(key, list));
     return transaction_->RollbackTo(savepoint);
   }
 
-  // A range in one of the two directions: a read of every key in it, the missing included.
+  // Scans a range in one of the two directions: a read of every key in it, missing keys included.
   absl::Status Scan(ListTransaction* txn) {
     const uint32_t from = Key(), to = from + 1 + static_cast<uint32_t>(rng_.Below(8));
     const bool forward = rng_.Below(2) == 0;
@@ -136,7 +184,7 @@ class User {
     return absl::OkStatus();
   }
 
-  // A few keys at a time are where everybody is; they move on as the round does.
+  // All users work on a few keys at a time, which change in the course of the round.
   uint32_t Key() {
     constexpr uint64_t kHot = 24;
     const uint64_t keys = shared_.round.keys;
@@ -168,18 +216,42 @@ absl::StatusOr<ListTransaction> ReadAll(Shared& shared) {
   return txn;
 }
 
-}  // namespace
-
-absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationRound& round) {
+// Opens in memory, or on disks whose requests take time, so that others run during a read.
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenFor(Runtime& runtime, const IsolationRound& round,
+                                                      std::unique_ptr<CrashRecorder>* disks) {
   Options options;
   options.in_memory_device = true;
-  options.durability = Durability::kNone;
-  options.cache_bytes = 4 << 20;
+  options.durability = round.durability;
+  options.cache_bytes = round.slow_disks ? uint64_t{2200} << 10 : uint64_t{4} << 20;
   options.page_size = round.page_size;
   options.version_store_bytes = round.version_store_bytes;
   options.techniques = round.techniques;
+  if (!round.slow_disks) return DatabaseImpl::Open(runtime, "isolation", options);
+  options.techniques.segment_size = 64 << 10;
+  *disks = std::make_unique<CrashRecorder>(runtime,
+                                           CrashRecorderOptions{.record = false,
+                                                                .min_latency = kNanosPerMilli / 2,
+                                                                .max_latency = 4 * kNanosPerMilli,
+                                                                .sync_latency = 30 * kNanosPerMicro,
+                                                                .seed = round.seed});
+  DatabaseDevices devices;
+  for (std::unique_ptr<BlockDevice>* device : {&devices.data, &devices.log, &devices.journal}) {
+    *device = (*disks)->Open((*disks)->AddDisk("isolation"));
+  }
+  devices.sizing = {.log_segment_bytes = 64 << 10,
+                    .log_initial_bytes = 256 << 10,
+                    .journal_segment_bytes = 8 << 10,
+                    .reserve_bytes = 1,
+                    .assume_device_costs = true};
+  return DatabaseImpl::OpenOverDevices(runtime, std::move(devices), options);
+}
+
+}  // namespace
+
+absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationRound& round) {
+  std::unique_ptr<CrashRecorder> disks;
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
-                            DatabaseImpl::Open(runtime, "isolation", options));
+                            OpenFor(runtime, round, &disks));
   LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, db->OpenTree("lists", /*create=*/true));
   Shared shared{.round = round, .db = *db, .tree = *tree};
   std::vector<std::unique_ptr<User>> users;

@@ -1,4 +1,4 @@
-// Users that append to lists in a database, side by side, and write down what they saw.
+// Concurrent users append to lists in a database and record what each transaction read.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,17 +16,21 @@ struct IsolationRound {
   uint32_t actors = 3;
   uint32_t transactions = 2000;  ///< of all actors together; those that end in Aborted included
   uint32_t keys = 400;
-  uint32_t appends_per_key = 24;  ///< then the key is left alone, so that lists stay short
-  /// Of 256 transactions, so many are serializable; the others have snapshot isolation.
+  uint32_t appends_per_key = 24;  ///< longer lists get no appends, so that lists stay short
+  /// Number of serializable ones in 256 transactions; the others have snapshot isolation.
   uint32_t serializable_of_256 = 256;
   uint64_t version_store_bytes = 0;  ///< small: snapshots expire
+  Durability durability = Durability::kNone;
+  /// Requests of the disks take time, and the cache is small. REQUIRES: a simulated runtime.
+  bool slow_disks = false;
+  uint32_t filler_bytes = 6000;  ///< behind the list of one key in 16
   Techniques techniques;
   uint32_t page_size = 4096;
 };
 
-/// Runs one round in a database of its own, in memory. The last transaction of the history reads
-/// every key. Any error but Aborted is returned. Which transactions meet depends on the machine, so
-/// that only the choices of each actor repeat with the seed.
+/// Runs one round in a database of its own. The last transaction of the history reads every key.
+/// Returns any error but Aborted. The schedule depends on the machine, so the seed repeats only the
+/// choices of each actor.
 absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationRound& round);
 
 }  // namespace latchkey

@@ -4,66 +4,26 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "tools/campaign/campaign_flags.h"
 #include "tools/campaign/kill_child.h"
 #include "tools/campaign/kill_process.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
-template <size_t N>
-const char* Pick(Rng& rng, const std::array<const char*, N>& from) {
-  return from[rng.Below(N)];
-}
-
-// What a store has for life.
-Options OptionsOfStore(Rng& rng, const std::string& layout) {
-  Options options;
-  options.page_size = 4096u << rng.Below(3);
-  options.techniques.layout = layout;
-  options.techniques.space_utilization = rng.Below(3) == 0 ? 0.95 : 0.8;
-  options.techniques.segment_size = 128u << (10 + rng.Below(3));
-  return options;
-}
-
-// What may differ from open to open.
-void ChangeOptions(Rng& rng, Options* options) {
-  static constexpr std::array<const char*, 5> kReplacements = {"clock", "lru", "2q", "gclock",
-                                                               "random"};
-  static constexpr std::array<const char*, 2> kSynchronizations = {"global", "regions:4"};
-  static constexpr std::array<const char*, 2> kCleaners = {"self-tuning", "fixed:4"};
-  static constexpr std::array<const char*, 4> kSegmentCleaning = {"adaptive", "greedy",
-                                                                  "cost-benefit", "hole-plugging"};
-  options->durability = rng.Below(3) == 0 ? Durability::kGroup : Durability::kCommit;
-  options->group_commit_delay_ms = static_cast<uint32_t>(1 + rng.Below(20));
-  options->isolation = rng.Below(2) == 0 ? Isolation::kSnapshot : Isolation::kSerializable;
-  options->checkpoint_log_bytes = uint64_t{64} << (10 + rng.Below(6));
-  options->cache_bytes = uint64_t{options->page_size <= 4096 ? 3u : 6u} << (20 + rng.Below(3));
-  options->techniques.replacement = Pick(rng, kReplacements);
-  options->techniques.synchronization = Pick(rng, kSynchronizations);
-  options->techniques.cleaner = Pick(rng, kCleaners);
-  options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));
-  options->techniques.segment_cleaning = Pick(rng, kSegmentCleaning);
-  options->techniques.seed = rng.Next();
-}
-
-std::string Describe(const Options& options) {
-  const Techniques& t = options.techniques;
-  return fmt::format(
-      "{} page={} utilization={} segment={}; {} {} {} cleaners={}x{} {} cache={} checkpoint={}",
-      t.layout, options.page_size, t.space_utilization, t.segment_size,
-      options.durability == Durability::kCommit ? "commit" : "group", t.replacement,
-      t.synchronization, t.cleaners, t.cleaner, t.segment_cleaning, options.cache_bytes,
-      options.checkpoint_log_bytes);
+const std::string& Pick(Rng& rng, const std::vector<std::string>& from) {
+  return from[rng.Below(from.size())];
 }
 
 // One store: its lives, its oracle, its end.
@@ -78,7 +38,7 @@ class StoreLives {
         seed_(MixHash(options.seed) + store),
         rng_(seed_),
         path_(fmt::format("{}/store{}", options.directory, store)) {
-    store_options_ = OptionsOfStore(rng_, options.layouts[store % options.layouts.size()]);
+    store_options_ = KillStoreOptions(rng_, options.layouts[store % options.layouts.size()]);
     for (uint32_t t = 0; t < options.threads; ++t) {
       models_.emplace_back(seed_, t);
       notes_.threads[t].submitted = notes_.threads[t].acknowledged = 0;
@@ -97,7 +57,7 @@ class StoreLives {
 
  private:
   KillLife NextLife(bool closes) {
-    ChangeOptions(rng_, &store_options_);
+    ChangeKillOptions(rng_, &store_options_);
     KillLife life;
     life.path = path_;
     life.options = store_options_;
@@ -113,7 +73,7 @@ class StoreLives {
     } else if (rng_.Below(3) == 0) {
       life.kill_in_work = SomePoint(40);
     }
-    // A child that may never get to its point is killed when it has done so much.
+    // A child that may never reach its kill point is killed after this many transactions.
     if (life.kill_in_work) life.transactions_per_thread = 120;
     return life;
   }
@@ -155,12 +115,12 @@ class StoreLives {
       }
       if (!child.HasEnded()) runtime_.SleepFor(delay);
     }
-    if (stage() == KillStage::kFailed) return;  // it ends by itself
+    if (stage() == KillStage::kFailed) return;  // the child ends by itself
     by_parent_ = !child.HasEnded();
     child.Kill();
   }
 
-  // After the end of a child: what is known now, and whether it was the end that it should have.
+  // After the end of a child: advances the oracle, and checks that the child ended as planned.
   void Settle(const KillLife& life, const ChildProcess& child) {
     if (stage() == KillStage::kFailed) return Fail(life, notes_.message);
     if (!(life.closes ? child.ended_well() : child.was_killed())) {
@@ -198,8 +158,8 @@ class StoreLives {
     report_.wrong = fmt::format(
         "after {} kills, on {} ({}{}): {}\n    the store is kept; the same choices again: "
         "latchkey_campaign kills --seed={} --kills={} --kills-per-store={} --threads={}",
-        report_.kills, path_, Describe(life.options), where, what, options_.seed, report_.kills + 1,
-        options_.kills_per_store, options_.threads);
+        report_.kills, path_, DescribeKillOptions(life.options), where, what, options_.seed,
+        report_.kills + 1, options_.kills_per_store, options_.threads);
   }
 
   Runtime& runtime_;
@@ -213,7 +173,7 @@ class StoreLives {
   std::vector<KillThreadModel> models_;
   std::array<std::optional<uint64_t>, KillNotes::kMostThreads> in_flight_;
   bool opened_ = false;
-  bool by_parent_ = false;  // the last kill
+  bool by_parent_ = false;  // whether the parent process made the last kill
 };
 
 void PrintReport(const KillReport& report, const KillCampaignOptions& options, double seconds) {
@@ -243,7 +203,7 @@ void AddFlags(CLI::App& app, KillCampaignOptions& options, std::string& parent, 
       ->capture_default_str();
   app.add_option("--layout", options.layouts, "Layouts, one store after the other")
       ->delimiter(',')
-      ->check(CLI::IsMember({"overwrite", "lfs", "wolf", "hylog"}));
+      ->check(CLI::IsMember(LayoutItems()));
   app.add_option("--max-run-ms", options.max_run_ms, "Longest work before a kill")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
@@ -254,6 +214,39 @@ void AddFlags(CLI::App& app, KillCampaignOptions& options, std::string& parent, 
 }
 
 }  // namespace
+
+Options KillStoreOptions(Rng& rng, const std::string& layout) {
+  Options options;
+  options.page_size = 4096u << rng.Below(3);
+  options.techniques.layout = layout;
+  options.techniques.space_utilization = rng.Below(3) == 0 ? 0.95 : 0.8;
+  options.techniques.segment_size = 128u << (10 + rng.Below(3));
+  return options;
+}
+
+void ChangeKillOptions(Rng& rng, Options* options) {
+  options->durability = rng.Below(3) == 0 ? Durability::kGroup : Durability::kCommit;
+  options->group_commit_delay_ms = static_cast<uint32_t>(1 + rng.Below(20));
+  options->isolation = rng.Below(2) == 0 ? Isolation::kSnapshot : Isolation::kSerializable;
+  options->checkpoint_log_bytes = uint64_t{64} << (10 + rng.Below(6));
+  options->cache_bytes = uint64_t{options->page_size <= 4096 ? 3u : 6u} << (20 + rng.Below(3));
+  options->techniques.replacement = Pick(rng, ReplacementItems());
+  options->techniques.synchronization = Pick(rng, SynchronizationItems());
+  options->techniques.cleaner = Pick(rng, CleanerItems());
+  options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));
+  options->techniques.segment_cleaning = Pick(rng, SegmentCleaningItems());
+  options->techniques.seed = rng.Next();
+}
+
+std::string DescribeKillOptions(const Options& options) {
+  const Techniques& t = options.techniques;
+  return fmt::format(
+      "{} page={} utilization={} segment={}; {} {} {} cleaners={}x{} {} cache={} checkpoint={}",
+      t.layout, options.page_size, t.space_utilization, t.segment_size,
+      options.durability == Durability::kCommit ? "commit" : "group", t.replacement,
+      t.synchronization, t.cleaners, t.cleaner, t.segment_cleaning, options.cache_bytes,
+      options.checkpoint_log_bytes);
+}
 
 KillReport RunKills(Runtime& runtime, const KillCampaignOptions& options) {
   KillReport report;

@@ -64,7 +64,7 @@ TEST_CASE("a point is a name and the number of a call") {
   }
 }
 
-// A store that did the first `done` transactions of one thread, without a kill.
+// A store with the first `done` transactions of one thread, without a kill.
 struct WorkedStore {
   explicit WorkedStore(uint64_t done) {
     db = OpenInMemory();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/database_impl.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
@@ -15,7 +16,7 @@
 namespace latchkey {
 namespace {
 
-// One thread's work: its transactions in their order.
+// The work of one thread: its transactions in their order.
 class Worker {
  public:
   Worker(Database& db, const KillTrees& trees, const KillLife& life, KillNotes& notes,
@@ -79,7 +80,7 @@ class Worker {
     return transaction.Rollback();
   }
 
-  // Its own rows are what the thread left of them.
+  // A thread's own rows hold what its own transactions wrote.
   absl::Status ReadOne(Transaction& transaction, const std::string& key) {
     std::string value;
     const absl::Status got = transaction.Get(trees_.rows, key, &value);
@@ -122,7 +123,7 @@ class Worker {
     return db_.Write(batch);
   }
 
-  // What was acknowledged before it is durable behind it.
+  // Transactions acknowledged before a checkpoint begins are durable after it.
   absl::Status CheckpointAll() {
     std::vector<uint64_t> acknowledged(threads_);
     for (uint32_t t = 0; t < threads_; ++t) acknowledged[t] = notes_.threads[t].acknowledged.load();
@@ -163,7 +164,10 @@ class Life {
   absl::Status OpenAndCompare(bool must_exist) {
     Options options = life_.options;
     options.create_if_missing = !must_exist;
-    LATCHKEY_ASSIGN_OR_RETURN(db_, Database::Open(life_.path, options));
+    LATCHKEY_ASSIGN_OR_RETURN(
+        std::unique_ptr<DatabaseImpl> opened,
+        DatabaseImpl::Open(ThreadRuntime(), life_.path, options, life_.sizing));
+    db_ = DatabaseImpl::AsDatabase(std::move(opened));
     LATCHKEY_ASSIGN_OR_RETURN(trees_, OpenKillTrees(*db_));
     std::vector<KillBounds> bounds;
     for (uint32_t t = 0; t < models_.size(); ++t) {
@@ -172,7 +176,7 @@ class Life {
     return CheckKillStore(*db_, trees_, life_.seed, bounds, models_);
   }
 
-  // What was recovered was read from the files: no kill takes it away again.
+  // Recovered transactions were read from the files, so no kill can undo them.
   static void NoteFound(KillNotes::Thread& note, uint64_t sequence) {
     note.found.store(sequence);
     note.acknowledged.store(sequence);
@@ -205,7 +209,7 @@ class Life {
     for (const auto& actor : actors) actor->Join();
     for (const absl::Status& end : ends) LATCHKEY_RETURN_IF_ERROR(end);
     notes_.stage.store(KillStage::kFinished);
-    for (;;) runtime.SleepFor(kNanosPerSecond);  // the store stays open until the end comes
+    for (;;) runtime.SleepFor(kNanosPerSecond);  // the store stays open until the process is killed
   }
 
   const KillLife& life_;

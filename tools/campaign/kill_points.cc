@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <libaio.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -81,7 +80,8 @@ int SyncOf(int fd) {
 
 bool IsArmed() { return armed.load(std::memory_order_acquire) != kNone; }
 
-// Whether this is the call. Afterwards every call is: other threads do not get past it.
+// Whether this call is the kill point. From then on every call is, so that no other thread passes
+// it.
 bool IsTheCall(int point) {
   if (point == kNone || armed.load(std::memory_order_acquire) != point) return false;
   uint64_t left = calls_left.load(std::memory_order_relaxed);
@@ -90,15 +90,29 @@ bool IsTheCall(int point) {
   return left <= 1;
 }
 
-[[noreturn]] void Die() {
-  for (;;) kill(getpid(), SIGKILL);
-}
-
 void DieAt(int point) {
-  if (IsTheCall(point)) Die();
+  if (IsTheCall(point)) KillThisProcess();
 }
 
 }  // namespace
+
+void KillThisProcess() {
+  for (;;) kill(getpid(), SIGKILL);
+}
+
+bool IsArmedWrite(int fd) { return IsArmed() && IsTheCall(WriteOf(fd)); }
+
+void DieAtWrite(int fd) {
+  if (IsArmed()) DieAt(WriteOf(fd));
+}
+
+void DieAtSync(int fd) {
+  if (IsArmed()) DieAt(SyncOf(fd));
+}
+
+void DieAtGrowth() {
+  if (IsArmed()) DieAt(kGrow);
+}
 
 std::span<const char* const> KillPointNames() { return kNames; }
 
@@ -127,50 +141,3 @@ void ArmKillPoint(const KillPoint& point) {
 }
 
 }  // namespace latchkey
-
-// What the linker puts in the place of the calls.
-extern "C" {
-
-int __real_io_submit(io_context_t context, long count, iocb** controls);
-ssize_t __real_pwrite(int fd, const void* data, size_t length, off_t offset);
-int __real_fsync(int fd);
-int __real_fdatasync(int fd);
-int __real_fallocate(int fd, int mode, off_t offset, off_t length);
-int __real_ftruncate(int fd, off_t length);
-
-int __wrap_io_submit(io_context_t context, long count, iocb** controls) {
-  for (long i = 0; latchkey::IsArmed() && i < count; ++i) {
-    if (controls[i]->aio_lio_opcode != IO_CMD_PWRITE) continue;
-    if (!latchkey::IsTheCall(latchkey::WriteOf(controls[i]->aio_fildes))) continue;
-    if (i > 0) __real_io_submit(context, i, controls);
-    latchkey::Die();
-  }
-  return __real_io_submit(context, count, controls);
-}
-
-ssize_t __wrap_pwrite(int fd, const void* data, size_t length, off_t offset) {
-  if (latchkey::IsArmed()) latchkey::DieAt(latchkey::WriteOf(fd));
-  return __real_pwrite(fd, data, length, offset);
-}
-
-int __wrap_fsync(int fd) {
-  if (latchkey::IsArmed()) latchkey::DieAt(latchkey::SyncOf(fd));
-  return __real_fsync(fd);
-}
-
-int __wrap_fdatasync(int fd) {
-  if (latchkey::IsArmed()) latchkey::DieAt(latchkey::SyncOf(fd));
-  return __real_fdatasync(fd);
-}
-
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t length) {
-  if (latchkey::IsArmed()) latchkey::DieAt(latchkey::kGrow);
-  return __real_fallocate(fd, mode, offset, length);
-}
-
-int __wrap_ftruncate(int fd, off_t length) {
-  if (latchkey::IsArmed()) latchkey::DieAt(latchkey::kGrow);
-  return __real_ftruncate(fd, length);
-}
-
-}  // extern "C"

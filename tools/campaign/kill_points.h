@@ -1,12 +1,12 @@
-// Named places at which a process kills itself with SIGKILL: just before the n-th system call of a
-// kind on a file of a kind. Between them lies all that a killed process can leave in its files.
+// Named places at which a process kills itself with SIGKILL: just before the n-th system call of
+// one kind on one kind of file. Between two such calls the files do not change.
 //
-// The calls are caught by the linker (--wrap), so that the engine under test has no line for it.
+// The linker intercepts the calls (power/file_calls.cc), so the engine under test needs no code for
+// it.
 //
 //   POINT            BEFORE
 //   data-write       a write of data.lk; of a batch that is submitted together, those in front of
-//   it
-//                    are on their way
+//                    it are on their way
 //   log-write        the same of log.lk: group commit
 //   map-write        the same of map.lk: the map journal
 //   data-sync        a sync of data.lk (fsync, fdatasync); log-sync, map-sync: of the others
@@ -27,13 +27,22 @@ struct KillPoint {
   uint64_t at_call = 1;  ///< counted from 1, from when it is armed
 };
 
-/// The names above.
+/// The names in the table above.
 std::span<const char* const> KillPointNames();
-/// From "NAME:N"; nullopt when that is no point.
+/// Parses "NAME:N"; nullopt: no such point.
 std::optional<KillPoint> ParseKillPoint(std::string_view text);
 std::string DescribeKillPoint(const KillPoint& point);
 
-/// This process kills itself at `point`; it replaces the one before. REQUIRES: a name of the list.
+/// This process kills itself at `point`, which replaces the point before. REQUIRES: a name of the
+/// list.
 void ArmKillPoint(const KillPoint& point);
+
+// Called by power/file_calls.cc before each system call.
+[[noreturn]] void KillThisProcess();
+/// Whether a write to the file is the call at which this process kills itself.
+bool IsArmedWrite(int fd);
+void DieAtWrite(int fd);
+void DieAtSync(int fd);
+void DieAtGrowth();
 
 }  // namespace latchkey

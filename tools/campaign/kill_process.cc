@@ -31,7 +31,7 @@ SharedPages::~SharedPages() {
 }
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(absl::FunctionRef<int()> body) {
-  std::fflush(nullptr);  // what is buffered is printed once
+  std::fflush(nullptr);  // prints buffered output once, not in both processes
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(absl::Function
   }
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it was gone before
+    if (getppid() != parent) _exit(1);  // the parent ended before prctl
     const int result = body();
     std::fflush(nullptr);
     _exit(result);
@@ -58,7 +58,7 @@ bool ChildProcess::HasEnded() {
 }
 
 void ChildProcess::Kill() {
-  // A child that was not waited for keeps its number: nobody else is hit.
+  // A child keeps its process id until it is waited for, so the signal hits no other process.
   if (!ended_) kill(pid_, SIGKILL);
 }
 

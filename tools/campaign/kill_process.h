@@ -1,4 +1,4 @@
-// A child process that is there to be killed, and memory that outlives it.
+// A child process that may be killed, and memory that outlives it.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -16,8 +16,8 @@
 
 namespace latchkey {
 
-/// Pages that this process and its later children share: what one of them has stored stays, however
-/// it dies. Zeros at first.
+/// Pages that this process shares with its later children. A stored value stays however the child
+/// dies. All bytes are zero at first.
 class SharedPages {
  public:
   static absl::StatusOr<SharedPages> Map(size_t bytes);
@@ -36,7 +36,7 @@ class SharedPages {
   size_t bytes_ = 0;
 };
 
-/// A `T` in shared pages. T consists of lock-free atomics and plain bytes; its destructor is not
+/// A `T` in shared pages. T consists of lock-free atomics and plain bytes. Its destructor does not
 /// run.
 template <typename T>
 class Shared {
@@ -59,19 +59,19 @@ class Shared {
 /// when it forks.
 class ChildProcess {
  public:
-  /// Runs `body` in a child, which then ends with what it returns, without any destructor. The
-  /// child is killed when its parent ends. Unavailable: no process can be made.
+  /// Runs `body` in a child, which exits with its return value and runs no destructor. The kernel
+  /// kills the child when its parent ends. Unavailable: fork failed.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(absl::FunctionRef<int()> body);
-  /// Kills it if it still runs.
+  /// Kills the child if it still runs.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Whether it has ended; does not wait.
+  /// Whether the child has ended; does not wait.
   bool HasEnded();
-  /// kill -9. Nothing happens when it has ended already.
+  /// kill -9. No effect on a child that has ended.
   void Kill();
-  /// Until it has ended, or `is_enough` says true: then it goes on.
+  /// Waits until the child has ended, or until `is_enough` returns true; the child then goes on.
   void WaitUntil(Runtime& runtime, absl::FunctionRef<bool()> is_enough);
   void WaitForEnd();
 

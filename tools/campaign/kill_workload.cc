@@ -48,7 +48,7 @@ std::vector<KillWrite> SomeWrites(Rng& rng, uint32_t thread, uint64_t count) {
   return writes;
 }
 
-// Deletes whole ranges, so that pages empty and merge.
+// Deletes whole ranges, so that pages become empty and merge.
 std::vector<KillWrite> DeletedRange(Rng& rng, uint32_t thread) {
   std::vector<KillWrite> writes(60);
   uint64_t number = rng.Below(kKeysPerThread);
@@ -63,14 +63,14 @@ std::optional<uint64_t> Number(std::string_view text) {
   return number;
 }
 
-// UINT64_MAX: no row of the campaign has such a key.
+// UINT64_MAX: the key is no row of the campaign.
 uint64_t ThreadOf(std::string_view row_key) {
   const size_t slash = row_key.find('/');
   if (slash == std::string_view::npos) return UINT64_MAX;
   return Number(row_key.substr(slash + 1)).value_or(UINT64_MAX);
 }
 
-// The number under `key`; 0 when there is none.
+// The number stored under `key`; 0: no such key.
 absl::StatusOr<uint64_t> NumberAt(Transaction& transaction, Tree tree, const std::string& key) {
   std::string value;
   const absl::Status got = transaction.Get(tree, key, &value);
@@ -150,7 +150,7 @@ class Check {
   }
 
  private:
-  // The tickets of a thread are in the order of its transactions.
+  // The tickets of a thread follow the order of its transactions.
   absl::Status OneTicket(uint64_t ticket, std::vector<uint64_t>& last) {
     std::string holder;
     LATCHKEY_RETURN_IF_ERROR(snapshot_.Get(trees_.notes, OrderKey(ticket), &holder));
@@ -177,7 +177,7 @@ class Check {
 std::string PassingKey(uint32_t row) { return fmt::format("passing {:02}", row); }
 std::string PassingValue(uint32_t row) { return std::string(100 + row, 'p'); }
 
-// Dropped, empty, or with all rows of its batch.
+// The tree is dropped, empty, or holds all rows of its batch.
 absl::Status CheckPassingTree(Database& db) {
   const absl::StatusOr<Tree> tree = db.OpenTree(kPassingTree, /*create=*/false);
   if (absl::IsNotFound(tree.status())) return absl::OkStatus();

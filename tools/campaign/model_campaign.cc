@@ -21,7 +21,7 @@
 namespace latchkey {
 namespace {
 
-// `code`: of the failure; a smaller list has to fail in the same way.
+// `code`: status of the failure. A smaller list must fail with the same status.
 std::string Shrunk(const ModelList& list, const std::string& path,
                    const ModelConfiguration& configuration, absl::StatusCode code, int most_runs) {
   if (most_runs == 0) return "not shrunk";
@@ -47,7 +47,7 @@ class Cell {
   Cell(std::string path, uint32_t list_size, int shrink_runs)
       : path_(std::move(path)), list_size_(list_size), shrink_runs_(shrink_runs) {}
 
-  // One list on two configurations, which must have one history.
+  // Runs one list on two configurations, which must give the same history.
   void RunList(uint64_t seed) {
     const ModelList list = MakeModelList(seed, list_size_);
     std::optional<uint64_t> history;
@@ -103,7 +103,7 @@ void Add(const ModelCounts& from, ModelCounts* to) {
   to->wrong.insert(to->wrong.end(), from.wrong.begin(), from.wrong.end());
 }
 
-// Files in memory, where there is room for some: the campaign is about the engine, not the disk.
+// Files in memory, if there is enough room: the campaign tests the engine, not the disk.
 std::string DefaultDirectory() {
   constexpr uint64_t kRoom = 512 << 20;
   std::error_code error;

@@ -1,5 +1,6 @@
-// Seeded lists of operations against an ordered map, over combinations of options: the same list
-// gives the same history in all of them, and a list that fails is shrunk before it is shown.
+// Runs seeded lists of operations on a database and on an ordered map, over combinations of
+// options. One list must give the same history in all of them. A list that fails is shrunk before
+// it is printed.
 //
 // The idea of one list over many configurations is Pebble's metamorphic test.
 #pragma once
@@ -17,16 +18,16 @@ struct ModelCounts {
   uint64_t operations = 0;  ///< run against databases
   uint64_t lists = 0, runs = 0, reopens = 0, scanned = 0;
   uint64_t power_losses = 0, lost_commits = 0;
-  /// The rows of the set of configurations that were used.
+  /// For each row of the set of configurations: whether it was used.
   std::vector<bool> rows = std::vector<bool>(ModelRows());
-  std::vector<std::string> wrong;  ///< what failed, shrunk, and what repeats it
+  std::vector<std::string> wrong;  ///< the mistake, shrunk, with the flags that repeat it
 };
 
-/// Runs that a failing list may take at most until it is small enough to be shown.
+/// Limit of runs for shrinking a failing list.
 inline constexpr int kShrinkRuns = 400;
 
 /// Runs lists of `list_size` operations, each on two configurations, until `operations` have been
-/// run, on `cells` actors; databases lie in `directory`. Stops at the first mistake.
+/// run, on `cells` actors. Databases lie in `directory`. Stops at the first mistake.
 ModelCounts CheckModel(Runtime& runtime, const std::string& directory, uint64_t seed,
                        uint64_t operations, uint32_t list_size, uint32_t cells,
                        int shrink_runs = kShrinkRuns);

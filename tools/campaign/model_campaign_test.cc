@@ -68,7 +68,7 @@ TEST_CASE("one list has one history, and a change of the list another") {
   options.techniques.layout = "lfs";
   options.page_size = 16384;
   CHECK(RunModelList(list, dir.File("a"), configuration).history == first.history);
-  // The final scan alone tells that one more record is there.
+  // Only the final scan can show the additional record.
   list.operations.push_back({.kind = ModelKind::kPut, .key = 12345, .argument = 5, .salt = 1});
   CHECK(RunModelList(list, dir.File("a"), configuration).history != first.history);
 }

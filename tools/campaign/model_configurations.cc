@@ -4,33 +4,27 @@
 
 #include <array>
 
-#include "engine/torn_write_protection.h"
+#include "engine/option_names.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "tools/campaign/pairwise.h"
+#include "tools/campaign/technique_items.h"
 
 namespace latchkey {
 namespace {
 
-constexpr std::array<const char*, 4> kLayouts = {"overwrite", "lfs", "wolf", "hylog"};
-constexpr std::array<const char*, 4> kSegmentCleaning = {"adaptive", "greedy", "cost-benefit",
-                                                         "hole-plugging"};
-constexpr std::array<const char*, 5> kReplacements = {"clock", "lru", "2q", "gclock", "random"};
-constexpr std::array<const char*, 2> kSynchronizations = {"global", "regions:4"};
-constexpr std::array<const char*, 2> kCleaners = {"self-tuning", "fixed:4"};
 constexpr std::array<uint32_t, 2> kCleanerCounts = {0, 1};
 constexpr std::array<double, 2> kUtilizations = {0.8, 0.95};
 constexpr std::array<uint32_t, 3> kPageSizes = {4096, 8192, 16384};
 constexpr std::array<Durability, 3> kDurabilities = {Durability::kNone, Durability::kGroup,
                                                      Durability::kCommit};
-constexpr std::array<const char*, 3> kDurabilityNames = {"none", "group", "commit"};
 constexpr std::array<Isolation, 2> kIsolations = {Isolation::kSnapshot, Isolation::kSerializable};
 constexpr std::array<TornWriteProtection, 2> kProtections = {TornWriteProtection::kDoublewrite,
                                                              TornWriteProtection::kImages};
 constexpr std::array<const char*, 4> kMediumNames = {"memory", "file", "power-cut",
                                                      "power-cut-untorn"};
 
-// The dimensions, and how many values each has.
+// The dimensions, and the number of values of each.
 enum Dimension : size_t {
   kLayout,
   kCleaning,
@@ -46,13 +40,31 @@ enum Dimension : size_t {
   kProtection,
   kDimensions,
 };
-constexpr std::array<uint8_t, kDimensions> kValues = {
-    kLayouts.size(),      kSegmentCleaning.size(), kReplacements.size(), kSynchronizations.size(),
-    kCleaners.size(),     kCleanerCounts.size(),   kUtilizations.size(), kPageSizes.size(),
-    kDurabilities.size(), kIsolations.size(),      kMediumNames.size(),  kProtections.size()};
+const std::array<uint8_t, kDimensions>& Values() {
+  static const std::array<uint8_t, kDimensions> values = [] {
+    std::array<uint8_t, kDimensions> counts;
+    const auto count = [&](Dimension dimension, const auto& list) {
+      counts[dimension] = static_cast<uint8_t>(list.size());
+    };
+    count(kLayout, LayoutItems());
+    count(kCleaning, SegmentCleaningItems());
+    count(kReplacement, ReplacementItems());
+    count(kSynchronization, SynchronizationItems());
+    count(kCleaner, CleanerItems());
+    count(kCleanerCount, kCleanerCounts);
+    count(kUtilization, kUtilizations);
+    count(kPageSize, kPageSizes);
+    count(kDurability, kDurabilities);
+    count(kIsolation, kIsolations);
+    count(kMedium, kMediumNames);
+    count(kProtection, kProtections);
+    return counts;
+  }();
+  return values;
+}
 
 const std::vector<std::vector<uint8_t>>& Rows() {
-  static const std::vector<std::vector<uint8_t>> rows = PairwiseRows(kValues, /*seed=*/1);
+  static const std::vector<std::vector<uint8_t>> rows = PairwiseRows(Values(), /*seed=*/1);
   return rows;
 }
 
@@ -64,11 +76,11 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   const std::vector<uint8_t>& row = Rows()[configuration.row];
   Rng rng(MixHash(number));
   Options& options = configuration.options;
-  options.techniques.layout = kLayouts[row[kLayout]];
-  options.techniques.segment_cleaning = kSegmentCleaning[row[kCleaning]];
-  options.techniques.replacement = kReplacements[row[kReplacement]];
-  options.techniques.synchronization = kSynchronizations[row[kSynchronization]];
-  options.techniques.cleaner = kCleaners[row[kCleaner]];
+  options.techniques.layout = LayoutItems()[row[kLayout]];
+  options.techniques.segment_cleaning = SegmentCleaningItems()[row[kCleaning]];
+  options.techniques.replacement = ReplacementItems()[row[kReplacement]];
+  options.techniques.synchronization = SynchronizationItems()[row[kSynchronization]];
+  options.techniques.cleaner = CleanerItems()[row[kCleaner]];
   options.techniques.cleaners = kCleanerCounts[row[kCleanerCount]];
   options.techniques.space_utilization = kUtilizations[row[kUtilization]];
   options.techniques.seed = number;
@@ -93,8 +105,7 @@ std::string ModelConfiguration::Describe() const {
       "layout={} segment-cleaning={} replacement={} synchronization={} cleaner={} cleaners={} "
       "utilization={} page={} cache={} durability={} {} {} {}",
       t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
-      t.space_utilization, options.page_size, options.cache_bytes,
-      kDurabilityNames[static_cast<size_t>(options.durability)],
+      t.space_utilization, options.page_size, options.cache_bytes, NameOf(options.durability),
       NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);
@@ -107,7 +118,7 @@ ModelPairs CountModelPairs(const std::vector<bool>& used) {
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) run.push_back(Rows()[i]);
   }
-  return {.run = CountPairs(run), .all = CountAllPairs(kValues)};
+  return {.run = CountPairs(run), .all = CountAllPairs(Values())};
 }
 
 }  // namespace latchkey

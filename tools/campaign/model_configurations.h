@@ -1,5 +1,5 @@
-// The combinations of options that the model campaign runs on: a set of rows that holds every pair
-// of values of every two options.
+// The combinations of options of the model campaign: a set of rows that holds every pair of values
+// of every two options.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace latchkey {
 
-/// What a database of the model campaign lives on.
+/// The medium of a database in the model campaign.
 enum class ModelMedium : uint8_t {
   kMemory,    ///< Options::in_memory_device: closing it is the end
   kFile,      ///< real files: closed and opened again
-  kPowerCut,  ///< simulated disks: closed and opened again, and cut off from the power
+  kPowerCut,  ///< simulated disks: closed and opened again, with power losses
   /// The same on disks that tear no write, without protection against torn pages.
   kPowerCutUntorn,
 };
@@ -32,12 +32,12 @@ struct ModelConfiguration {
   std::string Describe() const;
 };
 
-/// Number `number` of a sequence that goes round through all rows. Same number, same options.
+/// Number `number` of an endless sequence that repeats all rows. Same number, same options.
 ModelConfiguration ConfigurationOf(uint64_t number);
 
-/// Rows of the set; any so many configurations in a row hold every pair.
+/// Number of rows. Any sequence of this many consecutive configurations holds every pair.
 size_t ModelRows();
-/// Pairs of option values in the rows that are set in `used` (ModelRows() flags), and in all.
+/// Pairs of option values in the rows that are set in `used` (ModelRows() flags), and in all rows.
 struct ModelPairs {
   size_t run = 0, all = 0;
 };

@@ -1,4 +1,4 @@
-// Where a database of the model campaign lives while it is closed and opened again.
+// The files or disks of a database in the model campaign, while it is closed and opened again.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,23 +19,23 @@ namespace latchkey {
 /// Not thread-safe.
 class ModelHome {
  public:
-  /// `path`: where files go; removed at the end.
+  /// `path`: directory for files; removed at the end.
   ModelHome(const ModelConfiguration& configuration, std::string path);
   ~ModelHome();
 
   absl::StatusOr<std::unique_ptr<Database>> Open();
-  /// Whether what was closed can be opened again.
+  /// Whether a closed database can be opened again.
   bool survives_closing() const { return configuration_.medium != ModelMedium::kMemory; }
-  /// Whether the power can go: there are disks that know what they have synced, and a log.
+  /// Whether power losses are possible: the disks know which writes are synced, and there is a log.
   bool survives_power_loss() const {
     return configuration_.has_disks() && configuration_.options.durability != Durability::kNone;
   }
 
-  /// The power goes: every call of the database fails from now on. REQUIRES: survives_power_loss().
+  /// Cuts the power: every call of the database fails from now on. REQUIRES: survives_power_loss().
   void CutPower() { disks_->PowerOff(); }
-  /// What the machine finds when it starts again: of what was written and not synced, what the seed
-  /// chooses. Also behind a clean close, which needs nothing that is not synced. Internal: a rule
-  /// of the disks was broken. REQUIRES: the database is gone.
+  /// Makes the state that the machine finds when it starts again: of the unsynced writes the seed
+  /// chooses which are there. Also called after a clean close, which must need no unsynced write.
+  /// Internal: a rule of the disks was broken. REQUIRES: the database is destroyed.
   absl::Status Restart();
 
  private:

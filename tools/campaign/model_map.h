@@ -1,5 +1,5 @@
-// The ordered maps that a database of the model campaign is compared with: they can go back to a
-// savepoint, and, behind a crash, to an earlier commit.
+// The ordered maps with which the model campaign compares a database. They can go back to a
+// savepoint and, after a crash, to an earlier commit.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace latchkey {
 
-/// What a record adds to the fingerprint of the contents that it is part of.
+/// The part of a record in the fingerprint of the contents.
 uint64_t ModelFingerprintOf(uint8_t tree, std::string_view key, std::string_view value);
 
 /// Not thread-safe.
@@ -23,30 +23,31 @@ class ModelMap {
  public:
   using Map = std::map<std::string, std::string>;
 
-  /// `keeps_commits`: GoBackTo can be called.
+  /// `keeps_commits`: allows GoBackTo.
   explicit ModelMap(bool keeps_commits) : keeps_commits_(keeps_commits) {}
 
   const Map& tree(uint8_t index) const { return trees_[index]; }
   const std::array<Map, kModelTrees>& all() const { return trees_; }
-  /// The sum over all records: equal for equal contents, and for different ones by chance alone.
+  /// Sum over all records. Equal contents have equal sums; different contents have different sums,
+  /// except by chance.
   uint64_t fingerprint() const { return fingerprint_; }
 
   void Put(uint8_t tree, const std::string& key, std::string value);
   void Delete(uint8_t tree, const std::string& key);
-  /// All records of a tree.
+  /// Removes all records of a tree.
   void Drop(uint8_t tree);
 
-  /// Changes since the last commit: savepoints are positions.
+  /// Number of changes since the last commit; a savepoint is such a number.
   size_t position() const { return undo_.size(); }
   void ReturnTo(size_t position);
-  /// What was changed since the last call is one commit.
+  /// The changes since the last call form one commit.
   void Commit();
 
-  /// No crash takes away what is committed now.
+  /// No crash may undo the commits so far.
   void Secure() { commits_.clear(); }
-  /// Forgets what is not committed, and of the commits that are not secured the newest ones, until
-  /// the contents have this fingerprint; then all is secured. The number of commits forgotten;
-  /// nullopt when no such commit is found: all are forgotten then.
+  /// Undoes the uncommitted changes, then the newest unsecured commits until the contents have this
+  /// fingerprint. All remaining commits are then secured. Returns the number of commits undone;
+  /// nullopt: no commit has this fingerprint, and all unsecured ones are undone.
   std::optional<size_t> GoBackTo(uint64_t fingerprint);
 
  private:
@@ -63,7 +64,7 @@ class ModelMap {
   std::array<Map, kModelTrees> trees_;
   uint64_t fingerprint_ = 0;
   std::vector<Change> undo_;
-  std::deque<std::vector<Change>> commits_;  // since the last that is secured
+  std::deque<std::vector<Change>> commits_;  // since the last secured one
 };
 
 }  // namespace latchkey

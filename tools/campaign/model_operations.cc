@@ -56,7 +56,7 @@ uint32_t PickKey(Rng& rng, KeyShape shape, ModelKind kind, uint32_t at, uint32_t
   switch (shape) {
     case KeyShape::kAscending:
     case KeyShape::kDescending:
-      // New keys at one end; the others somewhere in what has been written.
+      // New keys at one end; other operations use any key written so far.
       return writes && rng.Below(4) != 0 ? at : static_cast<uint32_t>(rng.Below(at + 1));
     case KeyShape::kTiny:
       return static_cast<uint32_t>(rng.Below(400));
@@ -103,7 +103,7 @@ std::string KeyFor(KeyShape shape, uint32_t key) {
     case KeyShape::kDescending:
       return fmt::format("key{:08}", 99'999'999 - key);
     case KeyShape::kLongPrefixes: {
-      // Few prefixes of very different lengths; every seventh key as long as keys may be.
+      // Few prefixes of very different lengths; every seventh key has the maximal length.
       std::string text(100 + key % 5 * 180, static_cast<char>('p' + key % 3));
       text += fmt::format("{:06}", key);
       if (key % 7 == 0) text.resize(Database::kMaxKeySize, 'z');

@@ -1,5 +1,5 @@
-// Operation lists: what to do, decided by a seed alone. Every operation makes sense after any
-// others (a commit without a transaction does nothing), so that any part of a list is a list.
+// Operation lists, drawn from a seed alone. Every operation is valid after any other (a commit
+// without a transaction does nothing), so every part of a list is a list.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class ModelKind : uint8_t {
   kVerify,
 };
 
-/// What distinguishes the keys of a list: each a way to hurt a tree.
+/// The kind of keys of a list; each stresses a tree in another way.
 enum class KeyShape : uint8_t {
   kUniform,
   kAscending,
@@ -61,7 +61,7 @@ struct ModelList {
 inline constexpr int kModelTrees = 2;
 
 ModelList MakeModelList(uint64_t seed, uint32_t size);
-/// The key that number `key` stands for.
+/// The key for number `key`.
 std::string KeyFor(KeyShape shape, uint32_t key);
 std::string ValueFor(const ModelOperation& operation);
 std::string Describe(const ModelOperation& operation, KeyShape shape);

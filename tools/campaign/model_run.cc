@@ -46,7 +46,7 @@ class Runner {
 
  private:
   static constexpr size_t kMostSavepoints = 40;
-  // Undo of one transaction has to fit the smallest version store.
+  // The undo of one transaction must fit the smallest version store.
   static constexpr size_t kMostWrites = 300;
 
   absl::Status Open() {
@@ -61,7 +61,7 @@ class Runner {
   void Note(uint64_t word) { result_.history = MixHash(result_.history ^ word) + word; }
   void Note(const absl::Status& status) { Note(static_cast<uint64_t>(status.code())); }
 
-  // What `got` must be when the key is there or not.
+  // Checks `got`: OK if `ok`, and `otherwise` if not.
   absl::Status Expect(const absl::Status& got, bool ok, absl::StatusCode otherwise) {
     Note(got);
     if (got.ok() == ok && (ok || got.code() == otherwise)) return absl::OkStatus();
@@ -120,7 +120,7 @@ class Runner {
   absl::Status ResizeCache(const ModelOperation& op) {
     const uint64_t bytes = options_.cache_bytes + op.argument % 8 * (256 << 10);
     const absl::Status done = db_->SetCacheBytes(bytes);
-    // A database that has grown may need more than it was opened with.
+    // A database that has grown may need more memory than it was opened with.
     return absl::IsInvalidArgument(done) ? absl::OkStatus() : done;
   }
 
@@ -200,7 +200,7 @@ class Runner {
     return ScanIn(txn_ ? *txn_ : *own, tree(op), model_.tree(op.tree), op, key, /*note=*/true);
   }
 
-  // From `key` on, up to so many records; now and then back again.
+  // Scans from `key` over a limited number of records; sometimes turns back.
   absl::Status ScanIn(Transaction& txn, Tree tree, const Map& map, const ModelOperation& op,
                       const std::string& key, bool note) {
     const bool forward = op.kind != ModelKind::kScanBackward;
@@ -237,7 +237,7 @@ class Runner {
                    range.to.value_or("end"), at_end ? "goes on" : "ends",
                    cursor.Valid() ? cursor.key() : "the end", op.argument - left, op.argument);
     }
-    // Turn around where it stands.
+    // Turns around at the current record.
     if (op.salt % 16 != 3 || !cursor.Valid()) return absl::OkStatus();
     for (int i = 0; i < 3; ++i) {
       const bool stop = at == (forward ? low : high);
@@ -320,7 +320,7 @@ class Runner {
     return absl::OkStatus();
   }
 
-  // Its snapshot is of what is committed: outside a transaction that is the model as it stands.
+  // The reader's snapshot shows committed data. Outside a transaction the model equals it.
   absl::Status OpenReader() {
     if (txn_) return absl::OkStatus();
     reader_ = db_->Begin({.read_only = true});
@@ -337,14 +337,14 @@ class Runner {
     const uint64_t before = result_.history;
     absl::Status status = Compare(map, key, reader_->Get(tree(op), key, &value), value);
     if (status.ok()) status = ScanIn(*reader_, tree(op), map, op, key, /*note=*/false);
-    // When it becomes too old depends on the configuration.
+    // The configuration determines when the snapshot becomes too old.
     result_.history = before;
     if (!absl::IsAborted(status) && !absl::IsFailedPrecondition(status)) return status;
     reader_.reset();
     return absl::OkStatus();
   }
 
-  // Durable are the commits from before it; those of an open transaction come later.
+  // Makes the commits before it durable. Those of an open transaction come later.
   absl::Status Checkpoint() {
     LATCHKEY_RETURN_IF_ERROR(db_->Checkpoint());
     model_.Secure();
@@ -364,8 +364,8 @@ class Runner {
     return CompareAll();
   }
 
-  // To what is open it is a rollback; what was acknowledged as durable is there afterwards, and of
-  // the rest a prefix of the commits. Where nothing survives it, it is a clean reopen.
+  // Rolls back open transactions. Afterwards the acknowledged durable commits are there, and of the
+  // others a prefix. On a medium that does not survive a power loss it is a clean reopen.
   absl::Status LosePower() {
     if (!home_.survives_power_loss()) return Reopen();
     home_.CutPower();
@@ -394,7 +394,7 @@ class Runner {
     return fingerprint;
   }
 
-  // With what was committed; commits that may be lost are taken out of the model.
+  // Compares with the committed model. Takes lost commits out of the model where they are allowed.
   absl::Status CompareAll() {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t found, FingerprintOfDatabase());
     const std::optional<size_t> lost = model_.GoBackTo(found);

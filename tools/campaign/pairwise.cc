@@ -61,8 +61,8 @@ class Builder {
   }
 
  private:
-  // Begins with a pair that is missing; then, in random order, each dimension gets the value that
-  // brings most with those that are chosen.
+  // Begins with a missing pair. Then, in random order, each dimension gets the value that adds most
+  // missing pairs with the values chosen so far.
   Row Candidate() {
     Row row(values_.size(), kOpen);
     const auto [a, x, b, y] =

@@ -1,5 +1,5 @@
-// The contents of a database as they should be, and the one number that stands for them: the sum of
-// a part for each record, so that it changes with every write and no order matters.
+// The expected contents of a database, and their fingerprint: a sum with one part for each record.
+// Every write changes it, and the order of writes does not matter.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace latchkey {
 
-/// What one record adds to the fingerprint of its database.
+/// The part of one record in the fingerprint of its database.
 inline uint64_t FingerprintPart(uint32_t tree, std::string_view key, std::string_view value) {
   return Hash64(value, Hash64(key, uint64_t{tree} + 1)) | 1;
 }
 
-/// Trees go by number. Not thread-safe.
+/// Trees have numbers. Not thread-safe.
 class RecordModel {
  public:
   void Put(uint32_t tree, const std::string& key, const std::string& value) {
@@ -46,8 +46,7 @@ class RecordModel {
   uint64_t fingerprint_ = 0;
 };
 
-/// Adds the records of `name`, as tree number `tree`, to *fingerprint; a tree that is missing has
-/// none.
+/// Adds the records of `name`, as tree number `tree`, to *fingerprint. A missing tree adds nothing.
 inline absl::Status AddFingerprint(DatabaseImpl& db, std::string_view name, uint32_t tree,
                                    uint64_t* fingerprint) {
   const absl::StatusOr<TreeImpl*> found = db.OpenTree(name, /*create=*/false);

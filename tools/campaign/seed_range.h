@@ -1,4 +1,4 @@
-// The seeds of a campaign as its flags give them: "3..9", or "3" alone.
+// Parses the seeds of a campaign from its flags: "3..9", or "3".
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,7 +7,7 @@
 
 namespace latchkey {
 
-/// False, with nothing set, where `text` is no range or one that runs backward.
+/// Returns false and sets nothing if `text` is no range or a descending one.
 template <typename Options>
 bool ParseSeeds(const std::string& text, Options* options) {
   const size_t dots = text.find("..");

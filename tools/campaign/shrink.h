@@ -1,4 +1,4 @@
-// Makes a failing list small: leaves out halves, quarters and so on, as long as it still fails.
+// Shrinks a failing list: leaves out halves, quarters and so on, as long as the rest still fails.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -10,7 +10,7 @@
 
 namespace latchkey {
 
-/// A list that `fails`, made of elements of `list` in their order, from which no piece of the last
+/// Returns a list that `fails`, made of elements of `list` in their order. No piece of the last
 /// size tried can be left out. `fails` is called at most `most_calls` times. REQUIRES: fails(list).
 template <typename Element>
 std::vector<Element> ShrinkByHalving(std::vector<Element> list,

@@ -139,8 +139,8 @@ absl::Status ToyStore::RingRead(uint64_t lsn, std::span<std::byte> bytes) {
   return absl::OkStatus();
 }
 
-// A group begins at a block of its own: no block with acknowledged bytes is written again. With the
-// bug kLogTailRewritten it begins right behind the last one.
+// A group begins at a new block, so no block with acknowledged bytes is written again. With the bug
+// kLogTailRewritten it begins right behind the last group.
 absl::Status ToyStore::WriteGroup(std::span<const Change> changes) {
   const uint64_t size = sizeof(GroupHeader) + changes.size_bytes();
   const uint64_t first_block = tail_ / kBlock * kBlock;
@@ -193,12 +193,12 @@ absl::Status ToyStore::FlushSome(uint64_t random) {
     const uint32_t page = (random + i) % kPages;
     if (dirty_[page]) numbers.push_back(page);
   }
-  // Acknowledged changes of the pages are in the log and synced: the log is before the page.
+  // The acknowledged changes of the pages are synced in the log before the pages are written.
   if (bug_ == ToyBug::kAckBeforeFlush) LATCHKEY_RETURN_IF_ERROR(log_->Sync());
   return numbers.empty() ? absl::OkStatus() : WritePages(numbers);
 }
 
-// Batch into the area, sync, to place, sync: then the area may be used again.
+// Writes the batch to the area, syncs, writes it in place, syncs. Then the area may be used again.
 absl::Status ToyStore::WritePages(std::span<const uint32_t> numbers) {
   AreaHeader area{};
   area.pages = numbers.size();

@@ -1,9 +1,10 @@
-// ToyStore: a small store of numbers with a log, pages, a doublewrite area and two superblocks, and
-// with bugs to choose from: what a crash campaign proves itself on (RELIABILITY.md 3.0).
+// ToyStore: a small store of numbers with a log, pages, a doublewrite area, two superblocks and
+// selectable bugs. It tests the crash campaign itself (RELIABILITY.md 3.0).
 //
 // data: superblocks at 0 and 4096, doublewrite area at 8192 (header block and kBatch pages), pages.
-// log: a ring of blocks of 512 bytes; LSN = position in the endless stream that it holds the end
-// of.
+//
+// log: a ring of blocks of 512 bytes. LSN = position in the endless stream of which the ring holds
+// the end.
 #pragma once
 
 #include <absl/status/status.h>
@@ -62,13 +63,13 @@ class ToyStore {
   static absl::StatusOr<std::unique_ptr<ToyStore>> Create(std::unique_ptr<BlockDevice> data,
                                                           std::unique_ptr<BlockDevice> log,
                                                           ToyBug bug);
-  /// Recovers.
+  /// Opens the store and recovers it.
   static absl::StatusOr<std::unique_ptr<ToyStore>> Open(std::unique_ptr<BlockDevice> data,
                                                         std::unique_ptr<BlockDevice> log,
                                                         ToyBug bug);
-  /// Durable and all or nothing. At most 120 changes.
+  /// Durable on return, and atomic. At most 120 changes.
   absl::Status Commit(std::span<const Change> changes);
-  /// Writes a batch of changed pages, as a page cleaner would.
+  /// Writes a batch of changed pages, as a page cleaner does.
   absl::Status FlushSome(uint64_t random);
   absl::Status Checkpoint();
   uint64_t value(uint32_t number) const;
@@ -109,9 +110,9 @@ class ToyStore {
   std::vector<Page> pages_;
   std::array<bool, kPages> dirty_{};
   uint64_t generation_ = 0;  // of the superblock
-  uint64_t epoch_ = 1;       // of the log: one more after each recovery
+  uint64_t epoch_ = 1;       // of the log: incremented by each recovery
   uint64_t head_ = 0;        // the oldest LSN that recovery needs
-  uint64_t tail_ = 0;        // where the next group goes
+  uint64_t tail_ = 0;        // start of the next group
   uint64_t commits_ = 0;
   bool recovering_ = false;
 };

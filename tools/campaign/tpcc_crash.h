@@ -1,8 +1,8 @@
-// TPC-C-lite after crashes (RELIABILITY.md 3.9): processes killed on a database in files, and power
-// that goes off under one on simulated disks. After each crash all of TPC-C's conditions that hold
-// behind a run are checked on the full data, and clause 3.5's list of successes: every New-Order
-// that a client was told of is there, and D_NEXT_O_ID has grown by what was told, and by no more
-// than what was on its way besides.
+// TPC-C-lite after crashes (RELIABILITY.md 3.9): kills of processes on a database in files, and
+// power losses on simulated disks. After each crash the campaign checks on the full data all TPC-C
+// conditions that hold after a run. It also checks the list of successes of clause 3.5: every
+// New-Order that a client saw succeed is there, and D_NEXT_O_ID has grown by these, plus at most
+// the New-Orders in flight.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,26 +14,27 @@
 
 #include "engine/latchkey.h"
 #include "storage/runtime/runtime.h"
+#include "tools/campaign/technique_items.h"
 #include "tpcc-lite/kv/kv_backend.h"
 #include "tpcc-lite/workload/tpcc_config.h"
 
 namespace latchkey {
 
-/// A New-Order that a client was told of. Of warehouse 1: there is no other in this campaign.
+/// A New-Order that a client saw succeed. Its warehouse is 1, the only one of this campaign.
 struct TpccSuccess {
   uint8_t district = 0;
   uint32_t order = 0;
 };
 
-/// What may be found after crashes.
+/// The contents that are allowed after crashes.
 struct TpccPromise {
-  std::span<const TpccSuccess> successes;  ///< what must be there
-  /// New-Orders besides that may or may not be there: in flight when a crash came, or acknowledged
-  /// without being durable (Durability::kGroup).
+  std::span<const TpccSuccess> successes;  ///< orders that must be there
+  /// New-Orders that may or may not be there: in flight at a crash, or acknowledged and not yet
+  /// durable (Durability::kGroup).
   uint64_t others = 0;
 };
 
-/// Internal: a condition is violated, or the promise broken; else an error of the store.
+/// Internal: a condition or the promise is violated; other codes: an error of the store.
 absl::Status CheckTpccAfterCrash(KvBackend& backend, const TpccConfig& config,
                                  const TpccPromise& promise);
 
@@ -44,7 +45,7 @@ struct TpccCrashOptions {
   uint64_t crashes_per_store = 3;
   uint32_t users = 4;
   double scale = 0.01;
-  std::vector<std::string> layouts = {"overwrite", "lfs", "wolf", "hylog"};
+  std::vector<std::string> layouts = LayoutItems();
   uint64_t min_run_ms = 20, max_run_ms = 300;  ///< before a kill
   uint64_t max_transactions = 400;             ///< before a power loss, at most
 
@@ -62,14 +63,14 @@ struct TpccCrashReport {
   uint64_t kills = 0, power_losses = 0;
   uint64_t stores = 0;
   uint64_t checks = 0;      ///< databases compared as a whole
-  uint64_t new_orders = 0;  ///< that clients were told of
+  uint64_t new_orders = 0;  ///< reported to clients
   uint64_t present = 0;     ///< looked up after a crash and found, over all checks
   std::string wrong;        ///< the first mistake; empty: none
 };
 
-/// kill -9 under several users in real time. REQUIRES: this process has no other thread.
+/// kill -9 while several users work, in real time. REQUIRES: this process has no other thread.
 void KillTpcc(Runtime& runtime, const TpccCrashOptions& options, TpccCrashReport* report);
-/// Power losses under several users in simulated time: repeatable by the seed.
+/// Power losses while several users work, in simulated time. Equal seeds repeat the run.
 void CutPowerUnderTpcc(const TpccCrashOptions& options, TpccCrashReport* report);
 
 /// The campaign `tpcc-crash`.

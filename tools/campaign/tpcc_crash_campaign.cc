@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tools/campaign/campaign_flags.h"
+#include "tools/campaign/technique_items.h"
 #include "tools/campaign/tpcc_crash.h"
 
 namespace latchkey {
@@ -27,7 +28,7 @@ void AddFlags(CLI::App& app, TpccCrashOptions& options, std::string& parent) {
       ->capture_default_str();
   app.add_option("--layout", options.layouts, "Layouts, one store after the other")
       ->delimiter(',')
-      ->check(CLI::IsMember({"overwrite", "lfs", "wolf", "hylog"}));
+      ->check(CLI::IsMember(LayoutItems()));
 }
 
 void PrintReport(const TpccCrashReport& report, uint64_t seed, double seconds) {

@@ -39,7 +39,7 @@ absl::Status CheckSuccesses(KvSession& session, std::span<const TpccSuccess> suc
   return absl::OkStatus();
 }
 
-// Numbers given out since the load, by district and in all.
+// Checks the order numbers given out since the load, by district and in total.
 absl::Status CheckGrowth(KvSession& session, const TpccConfig& config, const TpccPromise& promise) {
   std::array<uint64_t, kDistrictsPerWarehouse + 1> told{};
   for (const TpccSuccess& success : promise.successes) ++told[success.district];

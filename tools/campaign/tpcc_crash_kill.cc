@@ -1,5 +1,5 @@
-// kill -9 under TPC-C-lite: the list of successes is in memory that the clients share with a parent
-// that outlives them.
+// kill -9 while TPC-C-lite runs. The list of successes is in memory that the clients share with the
+// parent process, which outlives them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ namespace {
 
 enum class Stage : uint32_t { kBegun, kChecked, kRunning, kFailed };
 
-// What the clients write down.
+// The notes of the clients.
 struct Notes {
   static constexpr uint64_t kMostSuccesses = 1 << 18;
 
   std::atomic<Stage> stage{Stage::kBegun};
   char message[2000] = {};
-  /// New-Orders that clients were told of in this life. The first of `successes` are kept.
+  /// New-Orders reported to clients in this life. The first kMostSuccesses are kept.
   std::atomic<uint64_t> told{0};
   /// District and order, 0 while it is being written.
   std::atomic<uint64_t> successes[kMostSuccesses];
@@ -48,7 +48,7 @@ struct Notes {
 
 enum class Task { kLoad, kWork, kClose };
 
-// A child: opens the database, checks it, and has users work on it until it is killed.
+// A child process: opens the database, checks it, and runs users on it until it is killed.
 class Client {
  public:
   Client(const std::string& path, const Options& options, const TpccConfig& config,
@@ -63,7 +63,7 @@ class Client {
     LATCHKEY_ASSIGN_OR_RETURN(const auto backend,
                               NewLatchkeyBackend(std::move(opened), TpccTableNames()));
     absl::Status done = Do(task, db, *backend);
-    if (!done.ok()) notes_.Fail(done);  // before it is closed: the end may come at any moment
+    if (!done.ok()) notes_.Fail(done);  // before the close: a kill may come at any moment
     return done;
   }
 
@@ -122,12 +122,12 @@ class KilledStore {
   void Run(uint64_t kills) {
     OneChild(Task::kLoad);
     for (uint64_t i = 0; i < kills && report_.wrong.empty(); ++i) {
-      // The last of three lives may lose what it acknowledged last.
+      // In every third life the newest acknowledged commits may be lost.
       database_.durability = i % 3 == 2 ? Durability::kGroup : Durability::kCommit;
       OneChild(Task::kWork);
     }
     if (report_.wrong.empty()) OneChild(Task::kClose);
-    if (report_.wrong.empty()) OneChild(Task::kClose);  // what a clean close left
+    if (report_.wrong.empty()) OneChild(Task::kClose);  // after a clean close
     report_.new_orders += told_;
   }
 
@@ -175,7 +175,7 @@ class KilledStore {
     others_ += options_.users + told - kept;
     for (uint64_t i = 0; i < kept; ++i) {
       const uint64_t entry = notes_.successes[i].exchange(0);
-      if (entry == 0) continue;  // told, but the client died before it had written it down
+      if (entry == 0) continue;  // the client died before it noted the order
       if (database_.durability == Durability::kCommit) {
         successes_.push_back({static_cast<uint8_t>(entry), static_cast<uint32_t>(entry >> 8)});
       } else {

@@ -1,6 +1,6 @@
-// Power losses under TPC-C-lite: several users in simulated time on recorded disks. Each run ends
-// at a position of the recorded events that the seed chooses, in one of its crash variants; the
-// next one goes on with what was left.
+// Power losses while TPC-C-lite runs: several users in simulated time on recorded disks. Each run
+// ends at a position of the recorded events that the seed chooses, in one of the crash variants.
+// The next run continues from that state.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,10 +91,10 @@ class PowerCutStore {
     return absl::OkStatus();
   }
 
-  // Recovers, checks, works, and loses its power somewhere on the way: in recovery, too.
+  // Recovers, checks, works, and loses its power at some position, possibly during recovery.
   absl::Status OneLoss() {
     CrashMachine machine(images_, rng_.Next(), /*record=*/true, /*simulated=*/true);
-    std::vector<std::pair<TpccSuccess, uint64_t>> told;  // with the position from which it holds
+    std::vector<std::pair<TpccSuccess, uint64_t>> told;  // with the position from which each holds
     const absl::Status ran = machine.RunInside([&]() -> absl::Status {
       LATCHKEY_ASSIGN_OR_RETURN(const auto backend, Open(machine, /*create=*/false));
       LATCHKEY_RETURN_IF_ERROR(Check(*backend));
@@ -130,7 +130,7 @@ class PowerCutStore {
     }
   }
 
-  // Twice: what the last loss left, and what a clean close of that left.
+  // Runs twice: after the last power loss, and after a clean close of its result.
   absl::Status CloseAndCheck() {
     for (int i = 0; i < 2; ++i) {
       CrashMachine machine(images_, rng_.Next(), /*record=*/false, /*simulated=*/true);

@@ -55,7 +55,7 @@ TEST_CASE("TPC-C's conditions and its clients' successes survive power losses, r
   CHECK(again.present == report.present);
 }
 
-// Over a run without a crash: who was told of what.
+// The successes of a run without a crash.
 struct QuietRun {
   QuietRun() : config(TinyConfig(1, .003)), backend(OpenLoaded(config)) {
     config.transactions = 100;

@@ -40,7 +40,7 @@ class BenchExperiment final : public EngineExperiment {
   absl::Status RunOnce(size_t index, const std::string& what, Runtime& runtime) override;
 
   absl::Status Reopen(size_t index, const std::string& what);
-  /// Adds to the record's rate, of a workload that wants it.
+  /// Measures the device and adds to the record's rate, if the workload asks for it.
   absl::Status MeasureDevice(size_t index, Runtime& runtime);
 
   std::vector<BenchPlan> plans_;
@@ -95,7 +95,7 @@ absl::Status BenchExperiment::Reopen(size_t index, const std::string& what) {
   const BenchPlan& plan = plans_[index];
   KvOptions options = OptionsOf(index);
   LATCHKEY_ASSIGN_OR_RETURN(options.path, PlaceForRun(index));
-  // The data is meant to fit the cache.
+  // No warning that the data fits the cache: this workload expects it.
   record_.warnings = WarningsOf(plan.settings, nullptr, flags_.database_path, UINT64_MAX);
   progress_.Show(what + ": filling the cache with dirty pages");
   const auto open = [&] { return OpenBackend(plan.settings.engine, options); };
@@ -107,7 +107,7 @@ absl::Status BenchExperiment::Reopen(size_t index, const std::string& what) {
 
 absl::Status BenchExperiment::RunOnce(size_t index, const std::string& what, Runtime& runtime) {
   if (plans_[index].config.workload->reopen) return Reopen(index, what);
-  // With no database open: cleaners and compactions would have their share of the device.
+  // While no database is open: cleaners and compactions would use part of the device's time.
   LATCHKEY_RETURN_IF_ERROR(MeasureDevice(index, runtime));
   LATCHKEY_RETURN_IF_ERROR(OpenAndMeasure(index, what, runtime));
   return MeasureDevice(index, runtime);
@@ -119,7 +119,8 @@ int BenchCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   absl::StatusOr<std::vector<BenchPlan>> plans =
       MakePlans<BenchPlan>(BenchFlags(), texts, PlanBench);
   if (!plans.ok()) return FailWith(plans.status());
-  return BenchExperiment(*std::move(plans), flags).Execute();
+  BenchExperiment experiment(*std::move(plans), flags);
+  return flags.dry_run ? experiment.DryRun() : experiment.Execute();
 }
 
 }  // namespace latchkey

@@ -1,15 +1,20 @@
 #include "tools/cli/cli.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/version.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
+#include "storage/base/status_macros.h"
 #include "tools/cli/bench_command.h"
 #include "tools/cli/db_verbs.h"
+#include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
+#include "tpcc-lite/report/environment.h"
 
 namespace latchkey {
 namespace {
@@ -20,7 +25,9 @@ constexpr const char* kAbout =
     "is\n"
     "run, one row each. The other verbs work on one database.";
 
-/// What the flags of one verb were given.
+constexpr uint32_t kMaxRepeat = 1000;
+
+/// The flags given to one verb.
 struct Verb {
   CLI::App* app = nullptr;
   FlagTexts texts;
@@ -43,23 +50,67 @@ void AddSweepFlags(Verb& verb, const std::vector<FlagSpec>& specs) {
   }
 }
 
+void AddDryRunFlag(Verb& verb) {
+  verb.app->add_flag("--dry-run", verb.flags.dry_run,
+                     "check everything, print what would run, and write nothing");
+}
+
 void AddOutputFlags(Verb& verb) {
   verb.app->add_option("--json", verb.flags.output.json, "write results there; - for stdout");
   verb.app->add_option("--csv", verb.flags.output.csv, "write results there; - for stdout");
 }
 
+void AddRepeatFlag(Verb& verb) {
+  const auto parse = [&repeat = verb.flags.repeat](const std::string& text) {
+    const absl::StatusOr<uint64_t> count = ParseCount("repeat", text, 1, kMaxRepeat);
+    if (!count.ok()) throw CLI::ValidationError(std::string(count.status().message()));
+    repeat = static_cast<uint32_t>(*count);
+  };
+  verb.app
+      ->add_option_function<std::string>("--repeat", parse,
+                                         "run everything N times: median and spread")
+      ->type_name("N")
+      ->default_str("1");
+}
+
 void AddRunFlags(Verb& verb) {
-  verb.app->add_option("--repeat", verb.flags.repeat, "run everything N times: median and spread")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  AddRepeatFlag(verb);
   verb.app->add_flag("--keep", verb.flags.keep, "keep the database of every run");
   AddOutputFlags(verb);
+}
+
+/// The flags of `verb` that the user gave; the others have their defaults.
+FlagTexts GivenTexts(const Verb& verb) {
+  FlagTexts given;
+  for (const auto& [name, text] : verb.texts) {
+    if (verb.app->count("--" + name) > 0) given.emplace(name, text);
+  }
+  return given;
+}
+
+/// Several lines: name, revision and build, then the libraries.
+std::string VersionText() {
+  const Json build = DescribeBuild();
+  const auto text = [&](const char* field) {
+    return build.at(field).is_string() ? build.at(field).get<std::string>() : "unknown";
+  };
+  std::vector<std::string> libraries = build.at("libraries").get<std::vector<std::string>>();
+  libraries.push_back("CLI11 " CLI11_VERSION);
+  libraries.push_back(
+      fmt::format("spdlog {}.{}.{}", SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH));
+  std::string built = fmt::format("{}, {}", text("compiler"), text("type"));
+  if (build.at("sanitizers").is_string()) built += ", sanitizers: " + text("sanitizers");
+  return fmt::format("latchkey {}, revision {}\nbuilt by {}\nlibraries: {}", text("version"),
+                     text("revision"), built, fmt::join(libraries, ", "));
 }
 
 class Cli {
  public:
   Cli() : app_(kAbout, "latchkey"), db_verbs_(app_) {
     app_.require_subcommand(1);
+    app_.set_version_flag("--version", VersionText, "print version, revision, build and libraries");
+    help_ = app_.add_subcommand("help", "print the help of a verb, e.g. help tpcc-lite run");
+    help_->add_option("VERB", help_words_);
     CLI::App* tpcc = app_.add_subcommand(
         "tpcc-lite", "TPC-C's tables, transactions and checks; closed loop, no think time");
     tpcc->require_subcommand(1);
@@ -72,30 +123,58 @@ class Cli {
     AddRunFlags(run_);
     AddRunFlags(bench_);
     AddOutputFlags(check_);
+    for (Verb* verb : {&prepare_, &run_, &check_, &bench_}) AddDryRunFlag(*verb);
     run_.app->add_flag("--check", run_.flags.check, "check consistency after every run");
   }
 
   int Run(std::vector<std::string> arguments) {
     try {
-      std::reverse(arguments.begin(), arguments.end());  // what CLI11 expects of a vector
+      std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the order of a stack
       app_.parse(arguments);
     } catch (const CLI::ParseError& error) {
       return app_.exit(error, std::cout, std::cerr) == 0 ? kExitOk : kExitUsage;
     }
-    if (*prepare_.app) return PrepareTpccCommand(prepare_.texts, prepare_.flags);
-    if (*run_.app) return RunTpccCommand(run_.texts, run_.flags);
-    if (*check_.app) return CheckTpccCommand(check_.texts, check_.flags);
-    if (*bench_.app) return BenchCommand(bench_.texts, bench_.flags);
+    if (*help_) return Help();
+    if (*prepare_.app) return PrepareTpccCommand(GivenTexts(prepare_), prepare_.flags);
+    if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
+    if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
+    if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
 
  private:
+  int Help() {
+    const CLI::App* verb = &app_;
+    std::string before;
+    for (const std::string& word : help_words_) {
+      const auto named = [&](const CLI::App* below) { return below->check_name(word); };
+      const std::vector<const CLI::App*> below = verb->get_subcommands(named);
+      if (below.empty()) return FailWith(UnknownVerb(*verb));
+      before += (before.empty() ? "" : " ") + verb->get_name();
+      verb = below.front();
+    }
+    app_.clear();  // otherwise the program's help would be that of the parsed verb `help`
+    std::cout << verb->help(before);
+    return kExitOk;
+  }
+
+  absl::Status UnknownVerb(const CLI::App& within) const {
+    std::vector<std::string> known;
+    for (const CLI::App* verb : within.get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(verb->get_name());
+    }
+    return InvalidArgument("help {}: no such verb; known: {}", fmt::join(help_words_, " "),
+                           fmt::join(known, ", "));
+  }
+
   static void AddVerb(Verb& verb, CLI::App* parent, const char* name, const char* help) {
     verb.app = parent->add_subcommand(name, help);
     AddDatabaseFlag(verb);
   }
 
   CLI::App app_;
+  CLI::App* help_ = nullptr;
+  std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
   Verb prepare_, run_, check_, bench_;
 };

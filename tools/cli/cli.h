@@ -6,7 +6,7 @@
 
 namespace latchkey {
 
-/// Runs the command that `arguments` (without the program's name) ask for; returns the exit code.
+/// Runs the command in `arguments` (without the program's name). Returns the exit code.
 int RunCli(std::vector<std::string> arguments);
 
 }  // namespace latchkey

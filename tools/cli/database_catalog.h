@@ -1,10 +1,10 @@
-// The databases below --db: for every load that an experiment needs, the load itself, closed and
-// never run on, and beside it the copy that the latest run worked on.
+// The databases below --db. For each load that an experiment needs: the load itself, which is
+// closed and never run on, and beside it the copy on which the latest run worked.
 //
-//   DB/latchkey-tpcc-w10-hylog-u0.8-p4096/load    the load: restored from, never opened for a run
+//   DB/latchkey-tpcc-w10-hylog-u0.8-p4096/load    the load: copied, never opened for a run
 //   DB/latchkey-tpcc-w10-hylog-u0.8-p4096/run     a run's copy of it
 //
-// A directory gets its name only when it is complete (it is built under NAME.partial and renamed).
+// A directory is built under NAME.partial and renamed when it is complete.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -26,18 +26,18 @@ class DatabaseCatalog {
   bool HasLoad(const std::string& name) const;
   bool HasRun(const std::string& name) const;
 
-  /// Makes the load when it is missing: `load(path)` fills a new database at `path` (not there yet,
-  /// its parent is) and closes it. What a broken load left is removed.
+  /// Makes the load if it is missing: `load(path)` fills a new database at `path` and closes it.
+  /// `path` does not exist yet, its parent does. The rest of a broken load is removed.
   absl::Status Prepare(const std::string& name,
                        absl::FunctionRef<absl::Status(const std::string& path)> load);
 
-  /// A fresh copy of the load for a run; returns its path. REQUIRES: HasLoad(name).
+  /// Makes a fresh copy of the load for a run. Returns its path. REQUIRES: HasLoad(name).
   absl::StatusOr<std::string> Restore(const std::string& name, const std::atomic<bool>* stop);
 
-  /// A place for a database of a run that begins empty: nothing is there.
+  /// An unused path for the database of a run that begins empty.
   absl::StatusOr<std::string> Empty(const std::string& name);
 
-  /// Removes a run's copy, to make room.
+  /// Removes a run's copy to free its space.
   void DiscardRun(const std::string& name);
 
  private:

@@ -73,7 +73,7 @@ TEST_CASE("An interrupted copy is not taken for a run's database") {
   REQUIRE(catalog.Prepare("x", WriteLoad).ok());
   const std::atomic<bool> stop{true};
   const auto restored = catalog.Restore("x", &stop);
-  // A file system with reflinks copies without a moment to be interrupted in.
+  // A file system with reflinks copies at once, so there is no time to interrupt it.
   if (!restored.ok()) CHECK(absl::IsCancelled(restored.status()));
   CHECK(catalog.HasRun("x") == restored.ok());
 }
@@ -93,7 +93,7 @@ TEST_CASE("Copies keep sizes, contents and holes") {
   std::ifstream(to + "/sparse").read(head.data(), 4);
   CHECK(head == "head");
   CHECK(*DiskUsage(to) < 1 << 20);
-  CHECK_FALSE(CopyDirectory(from, to).ok());  // there already
+  CHECK_FALSE(CopyDirectory(from, to).ok());  // `to` exists
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tools/cli/db_stream.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
+#include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
 
 namespace latchkey {
@@ -105,13 +106,19 @@ absl::StatusOr<KeyRange> RangeOf(const ScanFlags& flags) {
   if (flags.has_to) {
     LATCHKEY_ASSIGN_OR_RETURN(range.to, ParseFlag("--to", flags.to, flags.form()));
   }
+  if (range.from && range.to && *range.to < *range.from) {
+    return InvalidArgument(
+        "--from={} --to={}: the range ends before it begins; exchange the two (--reverse prints it "
+        "from the last key down)",
+        flags.from, flags.to);
+  }
   return range;
 }
 
-absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags) {
+absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags, uint64_t limit) {
   flags.reverse ? cursor.SeekToLast() : cursor.SeekToFirst();
   std::string line;
-  for (uint64_t n = 0; n < flags.limit && cursor.Valid(); ++n) {
+  for (uint64_t n = 0; n < limit && cursor.Valid(); ++n) {
     if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     line = ToText(cursor.key(), flags.form());
     if (!flags.keys_only) line += '\t' + ToText(cursor.value(), flags.form());
@@ -125,11 +132,15 @@ absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags) {
 
 absl::Status Scan(const ScanFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(KeyRange range, RangeOf(flags));
+  uint64_t limit = UINT64_MAX;
+  if (!flags.limit.empty()) {
+    LATCHKEY_ASSIGN_OR_RETURN(limit, ParseCount("limit", flags.limit, 0, UINT64_MAX));
+  }
   return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
     Transaction transaction = db.Begin();
     Cursor cursor = transaction.NewCursor(tree, std::move(range));
-    return PrintRecords(cursor, flags);
+    return PrintRecords(cursor, flags, limit);
   });
 }
 

@@ -21,7 +21,7 @@ struct GetFlags : RecordCommandFlags {
   std::string key;
   bool raw = false;  ///< the value's bytes and nothing else
 };
-/// Prints the value. Exits with 1 when there is no such key.
+/// Prints the value. Exit code 1: no such key.
 int GetCommand(const GetFlags& flags);
 
 struct PutFlags : RecordCommandFlags {
@@ -35,17 +35,17 @@ int PutCommand(const PutFlags& flags);
 struct DelFlags : RecordCommandFlags {
   std::vector<std::string> keys;
 };
-/// All keys in one transaction: exits with 1, having deleted none, when one is missing.
+/// Deletes all keys in one transaction. Exit code 1: a key is missing, and none was deleted.
 int DelCommand(const DelFlags& flags);
 
 struct ScanFlags : RecordCommandFlags {
   std::string from, to;
   bool has_from = false, has_to = false;
-  uint64_t limit = UINT64_MAX;
+  std::string limit;  ///< a count; empty: all of them
   bool reverse = false;
   bool keys_only = false;
 };
-/// One line a record: key, tab, value.
+/// Prints one line per record: key, tab, value. Refuses a range whose end is before its begin.
 int ScanCommand(const ScanFlags& flags);
 
 struct StatFlags {
@@ -73,7 +73,7 @@ int LoadCommand(const LoadFlags& flags);
 struct VerifyFlags {
   DatabaseFlags db;
 };
-/// Exits with 3 on damage.
+/// Exit code 3: damage.
 int VerifyCommand(const VerifyFlags& flags);
 
 struct SalvageFlags {
@@ -81,7 +81,7 @@ struct SalvageFlags {
   std::string out;
   bool without_proof = false;
 };
-/// Exits with 3 when something was lost.
+/// Exit code 3: records were lost.
 int SalvageCommand(const SalvageFlags& flags);
 
 }  // namespace latchkey

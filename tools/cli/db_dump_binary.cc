@@ -24,7 +24,7 @@ class BinaryReader {
   BinaryReader(BufferedSource& source, DumpVisitor& visitor) : source_(source), visitor_(visitor) {}
 
   absl::Status ReadHeader();
-  /// Sets `ended_` with the last block.
+  /// Sets `ended_` at the last block.
   absl::Status ReadBlock();
   bool ended() const { return ended_; }
   absl::Status CheckNothingFollows();

@@ -1,13 +1,13 @@
 // Dumps: the trees of a database with their records as one stream, as text or as binary blocks.
 //
-// TEXT, one item a line, keys and values escaped as db_text.h says:
+// TEXT, one item per line, keys and values escaped as in db_text.h:
 //   latchkey-dump text 1
 //   tree NAME                    the records below belong to this tree
 //   =KEY<TAB>VALUE
 //   check DIGEST                 of everything up to here, 16 hexadecimal digits
-//   end TREES RECORDS DIGEST     and then nothing
-//   Empty lines and lines that begin with # are skipped. Who edits a dump by hand writes - for the
-//   digests and counts that no longer hold.
+//   end TREES RECORDS DIGEST     the last line
+//   Empty lines and lines that begin with # are skipped. After an edit by hand the digests and
+//   counts no longer match: write - in their place.
 //
 // BINARY, integers little-endian:
 //   HEADER   0  8  "LKDUMP\r\n"          the line break shows a file that was "converted" as text
@@ -21,8 +21,8 @@
 //   tree: its name. records: { key size (4), value size (4), key, value }, at least one.
 //   end: trees (8), records (8), digest (8); nothing follows.
 //
-// The digest is the same for both forms: it covers names, keys and values in their order, so it
-// names the content of a dump.
+// Both forms have the same digest. It covers names, keys and values in their order, so it
+// identifies the content of a dump.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -40,7 +40,7 @@ namespace latchkey {
 
 enum class DumpForm { kText, kBinary };
 
-/// What a dump holds.
+/// The content of a dump, in numbers.
 struct DumpSummary {
   uint64_t trees = 0;
   uint64_t records = 0;
@@ -52,7 +52,7 @@ struct DumpSummary {
   bool operator==(const DumpSummary&) const = default;
 };
 
-/// Not thread-safe. Tree, then its records; Finish at the end.
+/// Not thread-safe. Call Tree, then add its records; call Finish at the end.
 class DumpWriter {
  public:
   virtual ~DumpWriter() = default;
@@ -66,10 +66,10 @@ class DumpWriter {
   DumpSummary summary_;
 };
 
-/// Writes the header at once into `sink`, which outlives the writer.
+/// Writes the header into `sink` at once. `sink` outlives the writer.
 absl::StatusOr<std::unique_ptr<DumpWriter>> NewDumpWriter(DumpForm form, ByteSink& sink);
 
-/// Told what a dump holds, in order. An error of either ends the reading.
+/// Receives the content of a dump, in order. An error of a member ends the reading.
 class DumpVisitor {
  public:
   virtual ~DumpVisitor() = default;
@@ -77,9 +77,9 @@ class DumpVisitor {
   virtual absl::Status OnRecord(std::string_view key, std::string_view value) = 0;
 };
 
-/// Reads a whole dump of either form. DataLoss for a malformed one: the message names the line
-/// (text) or the byte (binary). What the visitor was told before may then be wrong. `position` is
-/// called now and then with the bytes read so far.
+/// Reads a whole dump of either form. DataLoss: the dump is malformed; the message names the line
+/// (text) or the byte (binary), and content already passed to the visitor may be wrong. `position`
+/// is called now and then with the bytes read so far.
 absl::StatusOr<DumpSummary> ReadDump(ByteSource& source, DumpVisitor& visitor,
                                      absl::FunctionRef<absl::Status(uint64_t)> position);
 

@@ -1,4 +1,4 @@
-// What the writers and readers of dumps share. The formats are in db_dump_format.h.
+// Shared by the writers and readers of dumps. The formats are in db_dump_format.h.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -19,7 +19,7 @@ inline constexpr size_t kBinaryHeaderSize = 24;
 inline constexpr size_t kBlockHeaderSize = 16;
 inline constexpr size_t kRecordHeaderSize = 8;
 inline constexpr size_t kEndSize = 24;
-/// A block is closed when its payload has this size: it holds one record at least.
+/// A block is closed when its payload reaches this size. It holds at least one record.
 inline constexpr size_t kBlockTarget = size_t{1} << 18;
 inline constexpr size_t kMaxBlock =
     kBlockTarget + kRecordHeaderSize + Database::kMaxKeySize + Database::kMaxValueSize;

@@ -138,7 +138,7 @@ TEST_CASE("a mutated dump is refused or holds what was dumped") {
         REQUIRE(read == content);
       }
     }
-    // Text may say the same in other words: hexadecimal digits of the other case, \n for \x0a.
+    // Text has several spellings: hexadecimal digits of either case, \n for \x0a.
     CHECK(refused > kMutations * 9 / 10);
   }
 }

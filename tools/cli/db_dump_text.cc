@@ -28,7 +28,7 @@ class TextReader {
     return MakeStatus(absl::StatusCode::kDataLoss, "the dump is malformed at line {}: {}", line_,
                       fmt::format(format, std::forward<Args>(args)...));
   }
-  /// Reads escaped bytes up to a tab or the end of the line, which stays unread.
+  /// Reads escaped bytes up to a tab or the end of the line, which it does not consume.
   absl::Status ReadBytes(const char* what, size_t limit, std::string* bytes);
   absl::Status ReadEscape(std::string* bytes);
   /// Reads up to a space or the end of the line.
@@ -47,7 +47,7 @@ class TextReader {
   DumpSummary summary_;
   std::string key_, value_, word_;
   uint64_t line_ = 1;
-  uint64_t checked_line_ = 1;  // everything before is proven
+  uint64_t checked_line_ = 1;  // all lines before it are checked
   bool in_tree_ = false, ended_ = false;
 };
 

@@ -14,17 +14,14 @@
 namespace latchkey {
 namespace {
 
+constexpr uint64_t kFewestCacheBytes = 1 << 20;  // no database opens with less
+
 absl::StatusOr<uint32_t> ParsePageSize(const std::string& text) {
   if (text == "auto") return 0;
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes("page-size", text));
-  if (IsValidPageSize(bytes)) {
-    return static_cast<uint32_t>(bytes);
-  }
-  return InvalidArgument("--page-size={}: give a power of two from {} to {}, or auto", text,
-                         kMinPageSize, kMaxPageSize);
+  return ParsePowerOfTwo("page-size", text, kMinPageSize, kMaxPageSize);
 }
 
-/// Who only reads leaves a database as it is: one that is not logged gets no log.
+/// A reading verb leaves a database as it is: it adds no log to a database without one.
 absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
   if (!flags.durability.empty()) return ParseDurability(flags.durability);
   std::error_code error;
@@ -36,7 +33,8 @@ absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
 
 absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& progress) {
   Options options;
-  LATCHKEY_ASSIGN_OR_RETURN(options.cache_bytes, ParseBytes("cache-size", flags.cache_size));
+  LATCHKEY_ASSIGN_OR_RETURN(options.cache_bytes,
+                            ParseMemory("cache-size", flags.cache_size, kFewestCacheBytes));
   LATCHKEY_ASSIGN_OR_RETURN(options.page_size, ParsePageSize(flags.page_size));
   LATCHKEY_ASSIGN_OR_RETURN(options.durability, DurabilityOf(flags));
   options.log_sink = LogToStderr(progress);

@@ -1,4 +1,4 @@
-// Opening the database that a verb works on.
+// Opens the database of a verb.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,22 +21,22 @@ struct DatabaseFlags {
   std::string durability;          ///< empty: logged if it has a log
 };
 
-/// What the flags say; InvalidArgument names the flag.
+/// The options that the flags describe. InvalidArgument names the flag.
 absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& progress);
 
-/// Opens the database; its warnings become log lines. Errors as Database::Open says, with the path
-/// in front.
+/// Opens the database. Its warnings become log lines. Errors as Database::Open, with the path in
+/// front.
 absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, bool create,
                                                        Progress& progress);
 
-/// The tree of that name. An empty name: the only tree of the database; InvalidArgument with the
-/// names when there are several.
+/// The tree with this name. An empty name: the only tree of the database. InvalidArgument with the
+/// names: there are several trees.
 absl::StatusOr<Tree> PickTree(Database& db, const std::string& name, bool create);
 
-/// Closes the database whatever `status` is, and returns the first error of the two.
+/// Closes the database, whether or not `status` is OK. Returns the first error of the two.
 absl::Status CloseAfter(Database& db, absl::Status status);
 
-/// "/path/db: message", of the same code.
+/// "/path/db: message", with the same code.
 absl::Status WithPath(const std::string& path, const absl::Status& status);
 
 }  // namespace latchkey

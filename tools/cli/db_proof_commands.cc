@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kRecordsBetweenProgress = 4096;
 
-/// Damage has an exit code of its own.
+/// Damage has its own exit code.
 int Finish(const absl::Status& status) {
   if (status.ok()) return kExitOk;
   const int code = FailWith(status);
@@ -32,7 +32,7 @@ struct TreeProof {
   uint64_t records = 0, bytes = 0;
 };
 
-/// Reads every record: large values page by page, keys in strict order.
+/// Reads every record: large values page by page, keys in strictly ascending order.
 absl::StatusOr<TreeProof> ReadTree(DatabaseImpl& db, const std::string& name, Progress& progress) {
   LATCHKEY_ASSIGN_OR_RETURN(TreeImpl* const tree, db.OpenTree(name, /*create=*/false));
   TreeProof proof;
@@ -143,7 +143,7 @@ absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
   Progress progress;
   SalvageOptions options;
   LATCHKEY_ASSIGN_OR_RETURN(options.output, DatabaseOptions(flags.db, progress));
-  options.output.durability = Durability::kNone;  // it counts once it is closed
+  options.output.durability = Durability::kNone;  // the output counts only once it is closed
   options.without_proof = flags.without_proof;
   options.stop = &StopRequested();
   options.progress = [&](uint64_t done, uint64_t total) {
@@ -152,7 +152,7 @@ absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
   return Salvage(flags.db.path, flags.out, options);
 }
 
-// Below the public interface: that has no counts of pages.
+// Uses the interface below the public one, which has no page counts.
 absl::Status OpenAndVerify(const VerifyFlags& flags) {
   Progress progress;
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags.db, progress));

@@ -1,4 +1,4 @@
-// Bytes in and out: what dumps are read from and written to, so that tests need no files.
+// Sources and sinks of bytes for dumps. Tests use memory instead of files.
 #pragma once
 
 #include <absl/status/status.h>
@@ -26,11 +26,11 @@ class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual absl::Status Write(std::string_view bytes) = 0;
-  /// Everything written so far reaches the file (and is synced, where it is one).
+  /// All bytes written so far reach the file, which is synced if it is a regular file.
   virtual absl::Status Finish() { return absl::OkStatus(); }
 };
 
-/// Over memory that outlives it.
+/// Reads or writes memory that outlives it.
 class StringSource final : public ByteSource {
  public:
   explicit StringSource(std::string_view bytes) : rest_(bytes) {}
@@ -52,18 +52,17 @@ class StringSink final : public ByteSink {
   std::string bytes_;
 };
 
-/// A file, or stdin for "-". NotFound or Unavailable, naming the file and why.
+/// A file, or stdin for "-". NotFound or Unavailable: the message names the file and the reason.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
 /// A file that replaces `path` as a whole at Finish (until then it is `path`.partial), or stdout
-/// for
-/// "-".
+/// for "-".
 absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path);
 
-/// All of a source, at most `limit` bytes: InvalidArgument beyond.
+/// Reads all of a source. InvalidArgument: it has more than `limit` bytes.
 absl::StatusOr<std::string> ReadAll(ByteSource& source, size_t limit);
 
-/// A source read byte by byte or in pieces, that knows where it is. Its errors stick: after one,
-/// everything reads as the end, and status() says why.
+/// Reads a source byte by byte or in pieces, and knows its position. After an error every read
+/// returns the end, and status() has the error.
 class BufferedSource {
  public:
   static constexpr int kEnd = -1;
@@ -80,8 +79,8 @@ class BufferedSource {
     if (byte != kEnd) ++at_;
     return byte;
   }
-  /// Appends exactly `size` bytes to *bytes, growing it with what is really there; false at the
-  /// end.
+  /// Appends exactly `size` bytes to *bytes, which grows only by bytes that were read. False: the
+  /// source has ended before.
   bool Append(size_t size, std::string* bytes);
 
   uint64_t offset() const { return offset_ + at_; }

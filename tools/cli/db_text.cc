@@ -18,7 +18,7 @@ absl::Status BadEscape(size_t at) {
       at + 1);
 }
 
-/// The byte that the escape at text[*at] stands for; *at moves behind it.
+/// The byte for the escape at text[*at]; *at moves behind the escape.
 absl::StatusOr<char> ReadEscape(std::string_view text, size_t* at) {
   const size_t begin = *at;
   const char kind = begin + 1 < text.size() ? text[begin + 1] : '\0';

@@ -1,6 +1,6 @@
-// Keys and values as text: printable ASCII stands for itself, a backslash is \\, every other byte
-// \xNN. Reading also takes \n, \r and \t. What is written never holds a tab, a line break or a
-// byte above 126, so a line can hold a record whatever its bytes are.
+// Keys and values as text: a printable ASCII character is itself, a backslash is \\, every other
+// byte is \xNN. Reading also accepts \n, \r and \t. Written text has no tab, no line break and no
+// byte above 126, so one line can hold any record.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -14,18 +14,18 @@
 namespace latchkey {
 
 void AppendEscaped(std::string_view bytes, std::string* text);
-/// InvalidArgument names the byte (from 1) at which `text` goes wrong.
+/// InvalidArgument names the first wrong byte of `text`, counted from 1.
 absl::StatusOr<std::string> Unescape(std::string_view text);
 
-/// Two lower-case digits a byte.
+/// Two lower-case digits per byte.
 void AppendHex(std::string_view bytes, std::string* text);
-/// Digits of either case, an even number of them. InvalidArgument names the first that is none.
+/// An even number of digits of either case. InvalidArgument names the first wrong one.
 absl::StatusOr<std::string> FromHex(std::string_view text);
 
-/// 0 to 15; -1 when `c` is no hexadecimal digit.
+/// 0 to 15; -1: `c` is no hexadecimal digit.
 int HexDigit(char c);
 
-/// How keys and values are written on the command line.
+/// The form of keys and values on the command line.
 enum class TextForm { kEscaped, kHex };
 std::string ToText(std::string_view bytes, TextForm form);
 absl::StatusOr<std::string> FromText(std::string_view text, TextForm form);

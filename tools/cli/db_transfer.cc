@@ -53,7 +53,7 @@ std::string Encode(const LoadProgress& progress) {
   return {reinterpret_cast<const char*>(&progress), sizeof(progress)};
 }
 
-/// Puts records into their trees, batch by batch, beginning behind the first `skip`.
+/// Puts records into their trees, batch by batch, after the first `skip` records.
 class Applier final : public DumpVisitor {
  public:
   Applier(Database& db, Tree marker, LoadProgress progress, const LoadOptions& options,
@@ -98,7 +98,7 @@ class Applier final : public DumpVisitor {
   uint64_t skip_ = 0, seen_ = 0, applied_ = 0;
 };
 
-/// Where to begin, or why not to.
+/// The position at which to begin, or the reason to refuse.
 absl::StatusOr<LoadProgress> PlanStart(Database& db, const DumpSummary& dump, LoadStart start) {
   const LoadProgress fresh{.digest = dump.digest, .records = 0, .total = dump.records};
   LATCHKEY_ASSIGN_OR_RETURN(const std::optional<LoadProgress> found, FindInterruptedLoad(db));
@@ -144,7 +144,7 @@ absl::StatusOr<std::optional<LoadProgress>> FindInterruptedLoad(Database& db) {
   LATCHKEY_RETURN_IF_ERROR(marker.status());
   std::string bytes;
   const absl::Status read = db.Get(*marker, kProgressKey, &bytes);
-  if (absl::IsNotFound(read)) return std::nullopt;  // stopped before its first batch
+  if (absl::IsNotFound(read)) return std::nullopt;  // interrupted before its first batch
   LATCHKEY_RETURN_IF_ERROR(read);
   LoadProgress progress;
   if (bytes.size() != sizeof(progress)) {

@@ -1,9 +1,9 @@
-// Dumping a database into a stream and loading one from it.
+// Dumps a database into a stream, and loads a database from one.
 //
-// A load proves the whole dump before it touches the database: a malformed one leaves it as it was.
-// Then records go in by batches, and each batch, in the same transaction, notes how far the load
-// has come in a tree of its own (kLoadTree). So a load that was interrupted goes on exactly where
-// its last durable batch ended, when the same content is given again.
+// A load checks the whole dump before it changes the database: a malformed dump changes nothing.
+// Then the load puts the records in batches. Each batch is one transaction, which also notes the
+// progress in a tree of its own (kLoadTree). So an interrupted load that gets the same content
+// again continues exactly after its last durable batch.
 //
 // Thread-safety: one load at a time, with no other writers.
 #pragma once
@@ -21,30 +21,30 @@
 
 namespace latchkey {
 
-/// The tree that exists while a load is under way or was interrupted. Never dumped.
+/// The tree that exists while a load is in progress or was interrupted. Never dumped.
 inline constexpr char kLoadTree[] = "latchkey.load";
 
 struct TransferHooks {
-  /// Ends the work with Cancelled once true.
+  /// Once true, the work ends with Cancelled.
   const std::atomic<bool>* stop = nullptr;
-  /// Records of a dump, bytes of a load.
+  /// Progress: records of a dump, bytes of a load.
   std::function<void(uint64_t)> progress;
 };
 
-/// Every tree and record, as of one moment. Only `tree` when it is not empty.
+/// Dumps every tree and record of one snapshot. If `tree` is not empty, only this tree.
 absl::StatusOr<DumpSummary> DumpDatabase(Database& db, const std::string& tree, DumpForm form,
                                          ByteSink& sink, const TransferHooks& hooks);
 
-/// Proves a dump and tells what it holds. Errors as ReadDump says.
+/// Checks a dump and returns its content in numbers. Errors as ReadDump.
 absl::StatusOr<DumpSummary> ValidateDump(ByteSource& source, const TransferHooks& hooks);
 
 enum class LoadStart {
   kFresh,    ///< FailedPrecondition when a load was interrupted
-  kResume,   ///< goes on with an interrupted one; FailedPrecondition when that was of another dump
-  kRestart,  ///< begins again; what an interrupted one put in stays or is replaced
+  kResume,   ///< continues an interrupted one; FailedPrecondition when that was of another dump
+  kRestart,  ///< begins again; records of an interrupted load stay or are replaced
 };
 
-/// How far an interrupted load came.
+/// Progress of an interrupted load.
 struct LoadProgress {
   uint64_t digest = 0;
   uint64_t records = 0;  ///< in the database
@@ -57,9 +57,9 @@ struct LoadOptions {
   uint64_t batch_bytes = uint64_t{1} << 20;  ///< of keys and values in one transaction
 };
 
-/// Puts the records of a dump that ValidateDump has proven (`validated`) into their trees: new keys
-/// are added, existing ones replaced. Returns how many records were put by this call. Cancelled and
-/// every other error leave a load that can be resumed.
+/// Puts the records of a dump that ValidateDump has checked (`validated`) into their trees: adds
+/// new keys and replaces existing ones. Returns the number of records put by this call. After
+/// Cancelled or any other error the load can be resumed.
 absl::StatusOr<uint64_t> LoadDump(Database& db, ByteSource& source, const DumpSummary& validated,
                                   const LoadOptions& options, const TransferHooks& hooks);
 

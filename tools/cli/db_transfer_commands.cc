@@ -21,7 +21,7 @@ namespace {
 
 int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith(status); }
 
-/// Shows "what: N %" of `total`, or the amount when the total is not known.
+/// Shows "what: N %" of `total`, or the amount if the total is unknown.
 TransferHooks HooksFor(Progress& progress, std::string what, std::string unit, uint64_t total) {
   TransferHooks hooks;
   hooks.stop = &StopRequested();
@@ -62,7 +62,7 @@ absl::Status Dump(const DumpFlags& flags) {
   return CloseAfter(*db, WithPath(flags.db.path, run()));
 }
 
-/// A dump that can be read twice: a file, or stdin copied to a file without a name.
+/// A dump that can be read twice: a file, or stdin copied to an unnamed file.
 class DumpFile {
  public:
   static absl::StatusOr<std::unique_ptr<DumpFile>> Open(const std::string& path,
@@ -74,7 +74,7 @@ class DumpFile {
   absl::Status CopyStdin(Progress& progress);
 
   std::string path_;
-  uint64_t bytes_ = 0;  // 0: not known
+  uint64_t bytes_ = 0;  // 0: unknown
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };

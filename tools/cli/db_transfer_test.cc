@@ -8,7 +8,7 @@
 namespace latchkey {
 namespace {
 
-/// Ends what it hooks into after a number of reports or batches.
+/// Cancels a dump or load after a number of reports or batches.
 struct StopAfter {
   explicit StopAfter(int reports) : left(reports) {
     hooks.stop = &stop;
@@ -44,7 +44,7 @@ absl::StatusOr<uint64_t> Load(Database& db, const std::string& dump, LoadOptions
   return LoadDump(db, second, *valid, options, hooks);
 }
 
-/// Loads with batches of one record until the hook stops it: something is in, not all.
+/// Loads with batches of one record until the hook stops it: a part is loaded, not all.
 void LoadPart(Database& db, const std::string& dump) {
   LoadOptions options;
   options.batch_bytes = 1;

@@ -106,7 +106,7 @@ void DbVerbs::Impl::AddScan() {
         scan.has_to = true;
       },
       "the range ends before this key");
-  verb->add_option("--limit", scan.limit, "print at most that many");
+  verb->add_option("--limit", scan.limit, "print at most that many, e.g. 10 or 1k");
   verb->add_flag("--reverse", scan.reverse, "from the last key down");
   verb->add_flag("--keys-only", scan.keys_only);
   AddRecordFlags(verb, scan);

@@ -15,7 +15,7 @@ class DbVerbs {
   /// Adds the verbs to `app`, which outlives this.
   explicit DbVerbs(CLI::App& app);
   ~DbVerbs();
-  /// Runs the verb that was given; nullopt when it was none of these.
+  /// Runs the verb that was given; nullopt: it is none of these.
   std::optional<int> Run();
 
  private:

@@ -88,16 +88,33 @@ Json EngineExperiment::Run(size_t index, const std::string& position) {
     spdlog::error("{}: {}", label, running_->error);
   }
   if (run.settings.kv.in_files() && size() > 1 && !flags_.keep && status.ok()) {
-    catalog_.DiscardRun(run.load_name);  // room for the next
+    catalog_.DiscardRun(run.load_name);  // frees space for the next
   }
   Json row = Row();
   if (absl::IsCancelled(status)) row["interrupted"] = true;
   return row;
 }
 
+int EngineExperiment::DryRun() const {
+  if (const absl::Status good = CheckOutputs(flags_.output); !good.ok()) return FailWith(good);
+  std::string text;
+  for (size_t index = 0; index < size(); ++index) {
+    text += fmt::format("{}, {}\n", Label(plan(index).settings), Users(index));
+  }
+  fmt::print("{}{} combinations, {} runs of each; nothing was run\n", text, size(), flags_.repeat);
+  return kExitOk;
+}
+
 int EngineExperiment::Execute() {
   if (const absl::Status good = CheckOutputs(flags_.output); !good.ok()) return FailWith(good);
-  if (const absl::Status prepared = PrepareAll(); !prepared.ok()) return FailWith(prepared);
+  const absl::Status prepared = PrepareAll();
+  if (absl::IsCancelled(prepared)) {
+    SweepOutcome nothing;
+    nothing.interrupted = true;
+    nothing.not_run = size();
+    return FinishSweep(flags_, nothing, shape_.schema, shape_.columns);
+  }
+  if (!prepared.ok()) return FailWith(prepared);
   const SweepOutcome outcome =
       RunSweep(size(), flags_.repeat, shape_.figures,
                [&](size_t index, const std::string& position) { return Run(index, position); });

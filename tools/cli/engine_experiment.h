@@ -1,5 +1,5 @@
-// What `tpcc-lite` and `bench` have in common: loads that are made once and copied, a database
-// opened for each run, on threads or in virtual time, one row for each combination.
+// The common part of `tpcc-lite` and `bench`: loads that are made once and copied, a database
+// opened for each run, on threads or in virtual time, and one row for each combination.
 #pragma once
 
 #include <absl/status/status.h>
@@ -25,48 +25,50 @@ struct ResultShape {
   std::span<const Column> columns;
 };
 
-/// An experiment over engines; a verb says what is loaded and what is measured. Not thread-safe.
+/// An experiment over engines. A verb defines the load and the measurement. Not thread-safe.
 class EngineExperiment {
  public:
   virtual ~EngineExperiment() = default;
 
-  /// Makes the loads of all combinations that live in files.
+  /// Makes the loads of all combinations whose data lies in files.
   absl::Status PrepareAll();
-  /// Prepares what is missing, runs every combination flags.repeat times and writes the results;
-  /// how the command exits.
+  /// Prints the combinations that Execute would run, and writes nothing. Returns the exit code.
+  int DryRun() const;
+  /// Prepares missing loads, runs every combination flags.repeat times and writes the results.
+  /// Returns the exit code.
   int Execute();
 
  protected:
   EngineExperiment(const ExperimentFlags& flags, ResultShape shape)
       : flags_(flags), catalog_(flags.database_path), shape_(shape) {}
 
-  // What a verb adds. An index is that of a combination.
+  // Defined by a verb. An index is that of a combination.
   virtual size_t size() const = 0;
   virtual const RunPlan& plan(size_t index) const = 0;
   /// Fills an empty database.
   virtual absl::Status Load(size_t index, KvBackend& backend, Runtime& runtime) = 0;
   /// Begins a new record, for one run.
   virtual MeasuredRun& NewRecord(size_t index) = 0;
-  /// Measures, between StartCounting and StopCounting. `what` names the run in messages.
+  /// Measures, between StartCounting and StopCounting. `what` is the name of the run in messages.
   virtual absl::Status Measure(size_t index, const std::string& what, KvBackend& backend,
                                Runtime& runtime) = 0;
-  /// What users of the run are called: "2 users".
+  /// Name of the run's users in messages: "2 users".
   virtual std::string Users(size_t index) const = 0;
   /// The record as a row.
   virtual Json Row() const = 0;
-  /// One run from its beginning: by default OpenAndMeasure.
+  /// A whole run; by default OpenAndMeasure.
   virtual absl::Status RunOnce(size_t index, const std::string& what, Runtime& runtime) {
     return OpenAndMeasure(index, what, runtime);
   }
 
   absl::Status OpenAndMeasure(size_t index, const std::string& what, Runtime& runtime);
-  /// What a database of this combination is opened with, but for its path and its runtime.
+  /// Options for the database of this combination, without path and runtime.
   KvOptions OptionsOf(size_t index);
-  /// Where the run's own copy of the load is, or an empty place for it.
+  /// Path of the run's own copy of the load, or an unused path for it.
   absl::StatusOr<std::string> PlaceForRun(size_t index);
 
   void StartCounting(KvBackend& backend);
-  /// `result` says what was reached, for a log message.
+  /// `result` is a summary for a log message.
   void StopCounting(const KvBackend& backend, const std::string& what, const std::string& result);
   void ShowRate(const std::string& what, double end_s, double rate, std::string_view unit);
 

@@ -1,4 +1,4 @@
-// What the process says to whoever started it.
+// The exit codes of the process.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,12 +8,12 @@ namespace latchkey {
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailure = 1,        ///< a run failed: device, disk space, a bug
-  kExitUsage = 2,          ///< flags that cannot be: nothing was written
+  kExitUsage = 2,          ///< invalid flags: nothing was written
   kExitInconsistent = 3,   ///< a consistency check failed
   kExitInterrupted = 130,  ///< SIGINT or SIGTERM: partial results written and marked
 };
 
-/// How a command that ended with `status` exits.
+/// The exit code of a command that ended with `status`.
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kExitOk;
   if (absl::IsCancelled(status)) return kExitInterrupted;

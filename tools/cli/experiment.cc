@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "tools/cli/signals.h"
 #include "tools/cli/sweep.h"
 #include "tpcc-lite/report/environment.h"
 #include "tpcc-lite/report/spread.h"
+#include "tpcc-lite/report/steadiness.h"
 
 namespace latchkey {
 namespace {
@@ -18,11 +21,22 @@ bool Violated(const Json& row) {
   return row.contains(violated) && !row.at(violated).is_null() && !row.at(violated).empty();
 }
 
-/// One row of a combination's repetitions; those that failed count only when all did.
-Json Combine(const std::vector<Json>& repetitions, std::span<const std::string> figures) {
+/// A run that was interrupted before its measured part has no figure: null, not 0.
+bool NeverMeasured(const Json& row, std::span<const std::string> figures) {
+  return row.at("interrupted").get<bool>() &&
+         std::all_of(figures.begin(), figures.end(), [&](const std::string& figure) {
+           const Json::json_pointer pointer(figure);
+           return !row.contains(pointer) || row.at(pointer).is_null();
+         });
+}
+
+}  // namespace
+
+Json CombineRuns(const std::vector<Json>& repetitions, std::span<const std::string> figures) {
   std::vector<Json> good;
   for (const Json& repetition : repetitions) {
-    if (repetition.at("error").is_null()) good.push_back(repetition);
+    const bool counts = repetition.at("error").is_null() && !NeverMeasured(repetition, figures);
+    if (counts) good.push_back(repetition);
   }
   Json row = CombineRepetitions(good.empty() ? repetitions : good, figures);
   for (const Json& repetition : repetitions) {
@@ -30,10 +44,10 @@ Json Combine(const std::vector<Json>& repetitions, std::span<const std::string> 
     if (!repetition.at("error").is_null()) row["error"] = repetition.at("error");
     if (Violated(repetition)) row["consistency"] = repetition.at("consistency");
   }
+  if (good.empty() && row["error"].is_null()) row["error"] = "not run: interrupted";
+  AddSteadiness(row, figures.front());
   return row;
 }
-
-}  // namespace
 
 SweepOutcome RunSweep(size_t combinations, uint32_t repeat, std::span<const std::string> figures,
                       RunOne run_one) {
@@ -50,7 +64,11 @@ SweepOutcome RunSweep(size_t combinations, uint32_t repeat, std::span<const std:
   }
   outcome.interrupted = Stopped();
   for (const std::vector<Json>& rows : repetitions) {
-    if (!rows.empty()) outcome.rows.push_back(Combine(rows, figures));
+    if (rows.empty()) {
+      ++outcome.not_run;
+    } else {
+      outcome.rows.push_back(CombineRuns(rows, figures));
+    }
   }
   return outcome;
 }
@@ -74,6 +92,7 @@ int FinishSweep(const ExperimentFlags& flags, const SweepOutcome& outcome, std::
   results.rows = outcome.rows;
   results.columns = columns;
   results.interrupted = outcome.interrupted;
+  results.not_run = outcome.not_run;
   const absl::Status written = WriteResults(flags.output, results);
   return written.ok() ? ExitCodeOf(outcome) : FailWith(written);
 }
@@ -110,7 +129,7 @@ std::vector<std::string> WarningsOf(const EngineSettings& settings, const KvBack
 
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenBackend(const std::string& engine,
                                                        const KvOptions& options) {
-  return KvBackends().at(engine)(options);
+  return KvBackends().Find(engine)->open(options);
 }
 
 }  // namespace latchkey

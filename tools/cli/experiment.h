@@ -1,4 +1,4 @@
-// What the experiment verbs share: running a sweep, repetition by repetition, row by row.
+// The common part of the experiment verbs: runs a sweep, repetition by repetition, row by row.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -23,18 +23,20 @@ struct ExperimentFlags {
   uint32_t repeat = 1;
   bool keep = false;   ///< keep the database of every run, not only where there is one combination
   bool check = false;  ///< check consistency after every run (tpcc-lite)
+  bool dry_run = false;  ///< print what would run, and write nothing
   OutputFlags output;
 };
 
-/// One run gives one row; `position` ("3/12 ") begins its progress messages. The row has "error"
-/// set when the run failed, and "interrupted" when it was cut short.
+/// One run gives one row. `position` ("3/12 ") is the prefix of its progress messages. The row has
+/// "error" if the run failed, and "interrupted" if it was stopped early.
 using RunOne = absl::FunctionRef<Json(size_t combination, const std::string& position)>;
 
-/// What a sweep gave.
+/// The result of a sweep.
 struct SweepOutcome {
   std::vector<Json> rows;  ///< one per combination that ran, repetitions combined
   bool interrupted = false;
-  bool failed = false;        ///< some run failed: its row says why
+  size_t not_run = 0;         ///< combinations of which no run was begun
+  bool failed = false;        ///< some run failed: its row has the reason
   bool inconsistent = false;  ///< some check failed
 };
 
@@ -42,17 +44,22 @@ struct SweepOutcome {
 SweepOutcome RunSweep(size_t combinations, uint32_t repeat, std::span<const std::string> figures,
                       RunOne run_one);
 
-/// How a sweep's process exits: interrupted before inconsistent before failed.
+/// One row for the repetitions of a combination, in the order in which they ran (at least one).
+/// Repetitions that failed, or were interrupted before they measured anything, count only if all
+/// did.
+Json CombineRuns(const std::vector<Json>& repetitions, std::span<const std::string> figures);
+
+/// Exit code of a sweep: interrupted takes precedence over inconsistent, inconsistent over failed.
 ExitCode ExitCodeOf(const SweepOutcome& outcome);
 
-/// Logs why a command failed; how it exits.
+/// Logs the reason why a command failed. Returns the exit code.
 int FailWith(const absl::Status& status);
 
-/// Writes the results of a sweep; how the command exits.
+/// Writes the results of a sweep. Returns the exit code.
 int FinishSweep(const ExperimentFlags& flags, const SweepOutcome& outcome, std::string_view schema,
                 std::span<const Column> columns);
 
-/// The plans of all combinations of `texts`, in order; the first that cannot be is the error.
+/// The plans of all combinations of `texts`, in order. Returns the error of the first invalid one.
 template <typename Plan>
 absl::StatusOr<std::vector<Plan>> MakePlans(std::span<const FlagSpec> specs, const FlagTexts& texts,
                                             absl::StatusOr<Plan> (*plan_one)(const Combination&)) {
@@ -71,15 +78,15 @@ absl::StatusOr<std::vector<Plan>> MakePlans(std::span<const FlagSpec> specs, con
 /// The engine's messages as log lines.
 std::function<void(LogSeverity, std::string_view)> LogToStderr(Progress& progress);
 
-/// Whether data of `data_bytes` stays in the engine's cache.
+/// Whether `data_bytes` of data fit the engine's cache.
 bool FitsCache(const EngineSettings& settings, uint64_t data_bytes);
 
-/// What makes a row incomparable, whatever it measured: this build, the device, the cache.
-/// `data_bytes`: keys and values of the data.
+/// Reasons why a row is not comparable: this build, the device, the cache. `data_bytes`: keys and
+/// values of the data.
 std::vector<std::string> WarningsOf(const EngineSettings& settings, const KvBackend* backend,
                                     const std::string& database_path, uint64_t data_bytes);
 
-/// Opens the backend of `settings` (its factory's errors as they are).
+/// Opens the backend of `settings`. Errors as its factory.
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenBackend(const std::string& engine,
                                                        const KvOptions& options);
 

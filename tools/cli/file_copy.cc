@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What one system call copies: a stop request waits for no more than this.
+// Bytes that one system call copies: a stop request waits at most for one of them.
 constexpr size_t kStepBytes = 16 << 20;
 
 absl::Status SystemError(std::string_view what, const std::string& path, int code) {
@@ -43,7 +43,7 @@ class File {
   int fd_;
 };
 
-/// Copies [from, to) of a file that has data there.
+/// Copies the range [from, to), which holds data, of a file.
 absl::Status CopyRange(const File& source, const File& target, off_t from, off_t to,
                        const std::string& path, const std::atomic<bool>* stop) {
   off_t in = from;
@@ -56,7 +56,7 @@ absl::Status CopyRange(const File& source, const File& target, off_t from, off_t
     const ssize_t copied = copy_file_range(source.fd(), &in, target.fd(), &out, step, 0);
     if (copied < 0 && errno == EINTR) continue;
     if (copied < 0) return SystemError("copy to", path, errno);
-    if (copied == 0) break;  // the source became shorter: what is there is copied
+    if (copied == 0) break;  // the source became shorter
   }
   return absl::OkStatus();
 }
@@ -67,7 +67,7 @@ absl::Status CopyData(const File& source, const File& target, off_t size, const 
   if (ftruncate(target.fd(), size) != 0) return SystemError("size", path, errno);
   for (off_t at = 0; at < size;) {
     const off_t data = lseek(source.fd(), at, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;  // only a hole is left
+    if (data < 0 && errno == ENXIO) break;  // only a hole remains
     if (data < 0) return SystemError("read", path, errno);
     const off_t hole = lseek(source.fd(), data, SEEK_HOLE);
     if (hole < 0) return SystemError("read", path, errno);
@@ -87,7 +87,7 @@ absl::Status CopyFile(const std::string& from, const std::string& to,
   if (target.fd() < 0) return SystemError("create", to, errno);
   LATCHKEY_RETURN_IF_ERROR(CopyData(source, target, info.st_size, to, stop));
   if (fsync(target.fd()) != 0) return SystemError("sync", to, errno);
-  // A hint: when it is refused, only the page cache is fuller.
+  // A hint: if it fails, the page cache keeps the pages.
   posix_fadvise(source.fd(), 0, 0, POSIX_FADV_DONTNEED);
   posix_fadvise(target.fd(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::OkStatus();

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tpcc-lite/report/environment.h"
+
 namespace latchkey {
 namespace {
 
@@ -34,12 +36,35 @@ TEST_CASE("Counts take thousands, and nothing that is not whole or out of range"
 }
 
 TEST_CASE("Sizes are bytes or binary multiples of them") {
-  CHECK(*ParseBytes("page-size", "4096") == 4096);
-  CHECK(*ParseBytes("page-size", "64KiB") == 65536);
-  CHECK(*ParseBytes("cache-size", "1.5GiB") == 1610612736);
-  CHECK(*ParseBytes("cache-size", "1GB") == 1073741824);
-  CHECK_FALSE(ParseBytes("cache-size", "1 parsec").ok());
-  CHECK_FALSE(ParseBytes("cache-size", "inf").ok());
+  const auto parse = [](const char* text) { return ParseBytes("size", text, 1, 1ull << 31); };
+  CHECK(*parse("4096") == 4096);
+  CHECK(*parse("64KiB") == 65536);
+  CHECK(*parse("1.5GiB") == 1610612736);
+  CHECK(*parse("1GB") == 1073741824);
+  for (const char* text : {"1 parsec", "inf", "-1", "0", "2.1GiB"}) {
+    CAPTURE(text);
+    CHECK(Mentions(parse(text).status(), "give 1 to 2147483648 bytes"));
+  }
+}
+
+TEST_CASE("Sizes that are powers of two are refused with the range") {
+  CHECK(*ParsePowerOfTwo("page-size", "64KiB", 4096, 65536) == 65536);
+  for (const char* text : {"-4096", "5000", "2048", "128KiB", "x"}) {
+    CAPTURE(text);
+    CHECK(Mentions(ParsePowerOfTwo("page-size", text, 4096, 65536).status(),
+                   "a power of two from 4096 to 65536"));
+  }
+}
+
+TEST_CASE("A cache larger than the machine's memory is refused with the memory there is") {
+  const std::optional<uint64_t> memory = PhysicalMemoryBytes();
+  REQUIRE(memory.has_value());
+  const std::string named = std::to_string(*memory);
+  CHECK(Mentions(ParseMemory("cache-size", "1000000GiB", 0).status(), named));
+  CHECK(Mentions(ParseCacheSize("cache-size", "1000000GiB", 4000).status(), named));
+  CHECK(Mentions(ParseCacheSize("cache-size", "100%", *memory + 4096).status(), named));
+  CHECK(*ParseMemory("cache-size", named, 0) == *memory);
+  CHECK(Mentions(ParseMemory("cache-size", "1KiB", 1 << 20).status(), "1048576"));
 }
 
 TEST_CASE("Durations are seconds unless they say otherwise") {
@@ -67,13 +92,6 @@ TEST_CASE("Numbers outside their range are refused with the range") {
   CHECK(Mentions(refused.status(), "0.5"));
   CHECK(Mentions(refused.status(), "0.98"));
   CHECK_FALSE(ParseNumber("space-utilization", "nan", 0.5, 0.98).ok());
-}
-
-TEST_CASE("An unknown value is answered with the known ones") {
-  CHECK(CheckKnown("layout", "lfs", {"overwrite", "lfs"}).ok());
-  const absl::Status unknown = CheckKnown("layout", "btrfs", {"overwrite", "lfs"});
-  CHECK(Mentions(unknown, "btrfs"));
-  CHECK(Mentions(unknown, "overwrite, lfs"));
 }
 
 }  // namespace

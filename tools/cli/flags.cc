@@ -7,11 +7,12 @@
 
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
-#include "engine/torn_write_protection.h"
+#include "engine/option_names.h"
 #include "layout/cleaning_policy.h"
 #include "layout/separator.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/settings.h"
 #include "tpcc-lite/bench/kv_workload.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
@@ -19,21 +20,12 @@ namespace latchkey {
 namespace {
 
 std::string DefaultEngine() {
-  const auto& engines = KvBackends();
-  return engines.count("latchkey") > 0 ? "latchkey" : engines.begin()->first;
+  const Registry<KvBackendInfo>& engines = KvBackends();
+  return engines.Find("latchkey") != nullptr ? "latchkey" : engines.Names().front();
 }
 
 std::string Join(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
-}
-
-template <typename List>
-std::string NamesOf(const List& list) {
-  std::string names;
-  for (const auto& info : list) {
-    names += (names.empty() ? "" : ", ") + std::string(info.description.name);
-  }
-  return names;
 }
 
 std::string WorkloadNames() {
@@ -57,39 +49,112 @@ bool IsTechnique(const std::string& flag) {
 
 bool IsOfSimulation(const std::string& flag) { return flag == "disks" || flag == "cpu-us"; }
 
+bool IsSkewed(const std::string& workload) {
+  const absl::StatusOr<const KvWorkload*> found = FindKvWorkload(workload);
+  return !found.ok() || (*found)->zipf;  // an unknown one is refused by its own flag
+}
+
 std::optional<std::string> Resolve(const Combination& so_far, const std::string& flag,
                                    const std::string& value) {
   if (flag == "engine") return value;
   const KvTraits& traits = KvTraitsOf(so_far.Get("engine"));
   if (IsTechnique(flag) && !traits.techniques) return std::nullopt;
+  if (flag == "torn-write-protection" && so_far.Get("durability") == "none") return std::nullopt;
   if (flag == "cache-size" && !traits.cache) return std::nullopt;
   if (flag == "page-size" && !traits.page_size) return std::nullopt;
-  if (flag == "durability" && !traits.durability) return "none";
-  if (flag == "device" && value == "memory" && !traits.memory_device) return "file";
+  if (flag == "zipf" && !IsSkewed(so_far.Get("workload"))) return std::nullopt;
+  // Only the default gets here: a device that the user gave is one that every engine has.
   if (flag == "device" && value == "file" && !traits.file_device) return "memory";
   if (IsOfSimulation(flag) && !so_far.Get("device").starts_with("fixed")) return std::nullopt;
   return value;
 }
 
+/// The flag that must be given as well so that `flag` has an effect.
+std::string_view RemedyFor(const std::string& flag) {
+  if (IsOfSimulation(flag)) return "only simulated disks have it: give --device=fixed";
+  if (flag == "torn-write-protection") {
+    return "it is part of --engine=latchkey with --durability=group or commit";
+  }
+  if (flag == "zipf") return "only skewed workloads have it, e.g. --workload=read-zipf";
+  return "none of these engines has it; latchkey does";
+}
+
+bool AnyHas(std::span<const Combination> combinations, const std::string& flag) {
+  return std::any_of(combinations.begin(), combinations.end(),
+                     [&](const Combination& combination) { return combination.Has(flag); });
+}
+
+absl::Status CheckNoneIgnored(std::span<const Combination> combinations, const FlagTexts& given) {
+  for (const auto& [flag, text] : given) {
+    if (AnyHas(combinations, flag)) continue;
+    return InvalidArgument("--{}={} would be ignored: {}; or leave it out", flag, text,
+                           RemedyFor(flag));
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<std::string>& ValuesOf(std::span<const Dimension> dimensions,
+                                         std::string_view flag) {
+  return std::find_if(dimensions.begin(), dimensions.end(),
+                      [&](const Dimension& dimension) { return dimension.flag == flag; })
+      ->values;
+}
+
+absl::Status CheckDevices(const std::string& engine, const std::vector<std::string>& devices) {
+  const KvTraits& traits = KvTraitsOf(engine);
+  for (const std::string& device : devices) {
+    if (device == "file" && !traits.file_device) {
+      return InvalidArgument("--device=file: {} keeps everything in memory; leave it out", engine);
+    }
+    if (device == "memory" && !traits.memory_device) {
+      return InvalidArgument(
+          "--device=memory: {} keeps its files on a disk; give file, or leave {} out", engine,
+          engine);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDurabilities(const std::string& engine, const std::vector<std::string>& names) {
+  const KvTraits& traits = KvTraitsOf(engine);
+  for (const std::string& name : names) {
+    LATCHKEY_ASSIGN_OR_RETURN(const Durability durability, ParseDurability(name));
+    if (traits.Offers(durability)) continue;
+    return InvalidArgument("--durability={}: {} {}; give none{}, or leave {} out", name, engine,
+                           traits.durability_limits, traits.commit_durability ? " or commit" : "",
+                           engine);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEngines(std::span<const Dimension> dimensions, const FlagTexts& given) {
+  for (const std::string& engine : ValuesOf(dimensions, "engine")) {
+    if (KvBackends().Find(engine) == nullptr) {
+      return InvalidArgument("--engine={}: not in this build; known: {}", engine, KnownEngines());
+    }
+    if (given.count("device") > 0) {
+      LATCHKEY_RETURN_IF_ERROR(CheckDevices(engine, ValuesOf(dimensions, "device")));
+    }
+    LATCHKEY_RETURN_IF_ERROR(CheckDurabilities(engine, ValuesOf(dimensions, "durability")));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-std::string KnownEngines() {
-  std::vector<std::string> names;
-  for (const auto& [name, factory] : KvBackends()) names.push_back(name);
-  return Join(names);
-}
+std::string KnownEngines() { return Join(KvBackends().Names()); }
 
 std::vector<FlagSpec> EngineFlags() {
   const Techniques defaults;
   return {
       {"engine", DefaultEngine(), KnownEngines()},
-      {"layout", defaults.layout, Join(LayoutNames())},
+      {"layout", defaults.layout, Join(Layouts().Names())},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
-      {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicyNames())},
-      {"replacement", defaults.replacement, NamesOf(ReplacementAlgorithms())},
-      {"synchronization", defaults.synchronization, NamesOf(SynchronizationSchemes())},
+      {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
+      {"replacement", defaults.replacement, Join(ReplacementAlgorithms().Names())},
+      {"synchronization", defaults.synchronization, Join(SynchronizationSchemes().Names())},
       {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
       {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},
       {"device", "file",
@@ -131,7 +196,7 @@ std::vector<FlagSpec> BenchFlags() {
                     {"key-size", "8", "bytes, 8 to 511"},
                     {"value-size", "100", "bytes, 1 to 1MiB"},
                     {"workload", "read-uniform", WorkloadNames()},
-                    {"zipf", "0.99", "skew of the zipf workloads"},
+                    {"zipf", "0.99", "skew, of the zipf workloads alone"},
                     {"threads", "1", "sessions, 1 to 1024"},
                     {"duration", "10", "of the measured part; loads take as long as they take"},
                     {"operations", "0", "to complete in place of a duration; 0: by time"},
@@ -150,11 +215,10 @@ absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> s
         SplitList(spec.name, text == texts.end() ? spec.default_value : text->second));
     dimensions.push_back({spec.name, std::move(values)});
   }
-  for (const std::string& engine : dimensions.at(0).values) {
-    if (KvBackends().count(engine) > 0) continue;
-    return InvalidArgument("--engine={}: not in this build; known: {}", engine, KnownEngines());
-  }
-  return ExpandSweep(dimensions, Resolve);
+  LATCHKEY_RETURN_IF_ERROR(CheckEngines(dimensions, texts));
+  std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts));
+  return combinations;
 }
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// The value flags of the experiment verbs: what exists, its default, its help.
+// The value flags of the experiment verbs, with defaults and help.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -18,19 +18,24 @@ struct FlagSpec {
   std::string help;
 };
 
-/// Engines, techniques and devices: what every experiment can vary. The order is that of the sweep:
-/// the engine changes slowest.
+/// The flags of every experiment: engines, techniques and devices, in the order of the sweep. The
+/// engine changes slowest.
 std::vector<FlagSpec> EngineFlags();
-/// `tpcc-lite`: EngineFlags and the workload's own.
+/// Flags of `tpcc-lite`: EngineFlags and those of the workload.
 std::vector<FlagSpec> TpccFlags();
-/// `bench`: EngineFlags and the workload's own.
+/// Flags of `bench`: EngineFlags and those of the workload.
 std::vector<FlagSpec> BenchFlags();
 
-/// Every flag of an experiment as it was written, list and all.
+/// The flags of an experiment that the user gave, each as written.
 using FlagTexts = std::map<std::string, std::string>;
 
-/// The combinations that the flags ask for, each resolved for its engine: what it has no dimension
-/// for is absent (see KvTraits). InvalidArgument for an unknown engine, which lists the known.
+/// The combinations for the flags, each resolved for its engine: a dimension that the engine does
+/// not have is absent (see KvTraits). InvalidArgument, with the remedy, for
+///  - an unknown engine;
+///  - a flag that was given and that no combination has;
+///  - a device or a durability that one of the engines does not have: with another one in its place
+///    it would be another experiment.
+///    another experiment.
 absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
                                                      const FlagTexts& texts);
 

@@ -5,17 +5,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "storage/base/status_macros.h"
 #include "tpcc-lite/report/csv.h"
 #include "tpcc-lite/report/measured_run.h"
+#include "tpcc-lite/report/steadiness.h"
 
 namespace latchkey {
 namespace {
 
-/// The warnings of all rows, each once, in the order they first came.
+/// The warnings of all rows, each once, in the order of their first row.
 std::vector<std::string> AllWarnings(std::span<const Json> rows) {
   std::vector<std::string> all;
   for (const Json& row : rows) {
@@ -27,25 +30,54 @@ std::vector<std::string> AllWarnings(std::span<const Json> rows) {
   return all;
 }
 
+std::string NotRun(const Results& results) {
+  if (results.not_run == 0) return "";
+  return fmt::format("; {} of {} combinations were not run", results.not_run,
+                     results.not_run + results.rows.size());
+}
+
 absl::Status WriteStdout(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) == 0 && written) return absl::OkStatus();
   return absl::UnavailableError("cannot write the results to stdout");
 }
 
-absl::Status WriteText(const std::string& where, const std::string& text) {
-  if (where == "-") return WriteStdout(text);
+/// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
+bool CanBeRenamedTo(const std::string& where) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(where, error);
+  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
+std::string PartialOf(const std::string& where) { return where + ".partial"; }
+
+bool WriteFile(const std::string& where, const std::string& text) {
   std::ofstream out(where, std::ios::trunc);
   out << text;
   out.close();
-  if (out.good()) return absl::OkStatus();
+  return out.good();
+}
+
+absl::Status WriteText(const std::string& where, const std::string& text) {
+  if (where == "-") return WriteStdout(text);
+  const bool rename = CanBeRenamedTo(where);
+  std::error_code error;
+  if (WriteFile(rename ? PartialOf(where) : where, text)) {
+    if (rename) std::filesystem::rename(PartialOf(where), where, error);
+    if (!error) return absl::OkStatus();
+  }
+  if (rename) std::filesystem::remove(PartialOf(where), error);
   return MakeStatus(absl::StatusCode::kUnavailable, "cannot write the results to {}", where);
 }
 
 absl::Status CheckFile(std::string_view flag, const std::string& where) {
   if (where.empty() || where == "-") return absl::OkStatus();
-  // Opened to append: what an earlier run wrote stays until this one has results.
-  if (std::ofstream(where, std::ios::app).good()) return absl::OkStatus();
+  // The file of an earlier run stays until this run has results.
+  const std::string tried = CanBeRenamedTo(where) ? PartialOf(where) : where;
+  const bool good = std::ofstream(tried, std::ios::app).good();
+  std::error_code error;
+  if (tried != where) std::filesystem::remove(tried, error);
+  if (good && !std::filesystem::is_directory(where, error)) return absl::OkStatus();
   return InvalidArgument("--{}={}: cannot be written; give a file in a folder that exists", flag,
                          where);
 }
@@ -65,8 +97,13 @@ absl::Status WriteResults(const OutputFlags& flags, const Results& results) {
   const bool for_people = flags.json != "-" && flags.csv != "-";
   if (for_people) {
     std::string text = ToTable(results.rows, results.columns);
-    for (const std::string& warning : warnings) text += fmt::format("\nWARNING: {}", warning);
-    if (results.interrupted) text += "\nINTERRUPTED: these are partial results";
+    for (const std::string& line : DescribeUnsteady(results.rows, results.columns)) {
+      text += '\n' + WrapText("NOT STEADY: " + line, kTableWidth, 2);
+    }
+    for (const std::string& warning : warnings) {
+      text += '\n' + WrapText("WARNING: " + warning, kTableWidth, 2);
+    }
+    if (results.interrupted) text += "\nINTERRUPTED: these are partial results" + NotRun(results);
     if (text.back() != '\n') text += '\n';
     LATCHKEY_RETURN_IF_ERROR(WriteStdout(text));
   } else {
@@ -74,7 +111,10 @@ absl::Status WriteResults(const OutputFlags& flags, const Results& results) {
   }
   if (!flags.json.empty()) {
     Json document = MakeDocument(results.schema, results.database_path, results.rows);
-    if (results.interrupted) document["interrupted"] = true;
+    if (results.interrupted) {
+      document["interrupted"] = true;
+      document["combinations_not_run"] = results.not_run;
+    }
     LATCHKEY_RETURN_IF_ERROR(WriteText(flags.json, document.dump(2) + '\n'));
   }
   if (!flags.csv.empty()) LATCHKEY_RETURN_IF_ERROR(WriteText(flags.csv, ToCsv(results.rows)));

@@ -1,4 +1,4 @@
-// Where results go: a table for people on stdout, JSON and CSV for programs.
+// Writes results: a table on stdout, JSON and CSV for programs.
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,14 +12,14 @@
 
 namespace latchkey {
 
-/// Empty: not wanted. "-": to stdout, in place of the table.
+/// Empty: not written. "-": to stdout, in place of the table.
 struct OutputFlags {
   std::string json;
   std::string csv;
 };
 
-/// InvalidArgument when both want stdout, or a file cannot be created: asked before a run, so that
-/// its results have where to go.
+/// Called before a run. InvalidArgument: both want stdout, or a file cannot be created. Leaves no
+/// file behind.
 absl::Status CheckOutputs(const OutputFlags& flags);
 
 struct Results {
@@ -28,10 +28,12 @@ struct Results {
   std::span<const Json> rows;
   std::span<const Column> columns;
   bool interrupted = false;
+  size_t not_run = 0;  ///< combinations without a row, because they were never begun
 };
 
-/// Writes the table (with the warnings of all rows below it) or what stands in its place, and the
-/// files. Warnings go to stderr as well when stdout belongs to a program.
+/// Writes the table (with the warnings of all rows below it) or the format that replaces it, and
+/// the files. A file appears as a whole: it is written under its name plus ".partial" and then
+/// renamed. If stdout has no table, the warnings go to stderr.
 absl::Status WriteResults(const OutputFlags& flags, const Results& results);
 
 }  // namespace latchkey

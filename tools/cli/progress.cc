@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace latchkey {
 
@@ -25,7 +26,10 @@ void Progress::Clear() {
 }
 
 void SetUpLogging() {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("latchkey"));
+  const char* no_color = std::getenv("NO_COLOR");  // no-color.org: set and not empty
+  const bool plain = no_color != nullptr && *no_color != '\0';
+  spdlog::set_default_logger(spdlog::stderr_color_mt(
+      "latchkey", plain ? spdlog::color_mode::never : spdlog::color_mode::automatic));
   spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
 }
 

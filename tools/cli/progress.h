@@ -1,4 +1,4 @@
-// Progress on stderr: a line that rewrites itself on a terminal, nothing where nobody watches.
+// Progress on stderr: on a terminal a line that rewrites itself, otherwise nothing.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ class Progress {
   Progress();
   ~Progress() { Clear(); }
 
-  /// Shows `text` in place of what was shown before; on a terminal only.
+  /// Replaces the text shown before by `text`; on a terminal only.
   void Show(const std::string& text);
-  /// Takes the line away, e.g. before a log message.
+  /// Removes the line, for example before a log message.
   void Clear();
 
  private:
@@ -25,7 +25,8 @@ class Progress {
   bool shown_ = false;
 };
 
-/// Logging goes to stderr, one line a message; `Progress` lines are not log messages.
+/// Log messages go to stderr, one line each. On a terminal they are coloured, unless the
+/// environment has NO_COLOR. `Progress` lines are not log messages.
 void SetUpLogging();
 
 }  // namespace latchkey

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
-#include "bufferpool/cleaning_controller.h"
-#include "bufferpool/replacement/replacement_list.h"
-#include "bufferpool/synchronization/synchronization_list.h"
-#include "engine/torn_write_protection.h"
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
+#include "engine/option_names.h"
+#include "engine/technique_choices.h"
+#include "layout/geometry.h"
 #include "storage/base/status_macros.h"
+#include "storage/page_format.h"
 #include "tools/cli/flag_values.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
 
@@ -20,33 +17,30 @@ namespace {
 
 constexpr uint64_t kDefaultSeed = 42;
 constexpr uint64_t kLoadCacheBytes = 1ull << 30;
-// What every user may hold fixed at once, and what the maps take for every page of the data: below
-// that an engine could only fail later.
+// Frames that all users together may hold fixed, and memory of the maps for the pages of the data.
+// With less the engine would fail later.
 constexpr uint64_t kPagesPerUser = 16;
 constexpr uint64_t kMapBytesPerPage = 24;
 constexpr uint64_t kFewestCacheBytes = 1 << 20;
 constexpr uint64_t kMaxDisks = 1024;
 constexpr double kMaxCpuMicros = 1'000'000;
 
-absl::Status ParseTechniques(const Combination& from, Techniques& to) {
-  LATCHKEY_RETURN_IF_ERROR(CheckKnown("layout", from.Get("layout"), LayoutNames()));
-  LATCHKEY_RETURN_IF_ERROR(
-      CheckKnown("segment-cleaning", from.Get("segment-cleaning"), CleaningPolicyNames()));
+absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   to.layout = from.Get("layout");
   to.segment_cleaning = from.Get("segment-cleaning");
+  to.replacement = from.Get("replacement");
+  to.synchronization = from.Get("synchronization");
+  to.cleaner = from.Get("cleaner");
+  LATCHKEY_ASSIGN_OR_RETURN(const TechniqueChoices choices, ParseTechniques(to));
+  choices.SpellOut(&to);
   LATCHKEY_ASSIGN_OR_RETURN(
       to.space_utilization,
       ParseNumber("space-utilization", from.Get("space-utilization"), 0.5, 0.98));
   if (from.Get("segment-size") != "auto") {
-    LATCHKEY_ASSIGN_OR_RETURN(to.segment_size,
-                              ParseBytes("segment-size", from.Get("segment-size")));
+    LATCHKEY_ASSIGN_OR_RETURN(
+        to.segment_size, ParsePowerOfTwo("segment-size", from.Get("segment-size"), kMinSegmentSize,
+                                         kMaxSegmentSize));
   }
-  LATCHKEY_ASSIGN_OR_RETURN(const ReplacementChoice replacement,
-                            ReplacementChoice::Parse(from.Get("replacement")));
-  to.replacement = replacement.ToString();
-  LATCHKEY_ASSIGN_OR_RETURN(to.synchronization,
-                            CanonicalSynchronization(from.Get("synchronization")));
-  LATCHKEY_ASSIGN_OR_RETURN(to.cleaner, CanonicalCleaningController(from.Get("cleaner")));
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
                             ParseCount("cleaners", from.Get("cleaners"), 0, 64));
   to.cleaners = static_cast<uint32_t>(cleaners);
@@ -54,26 +48,17 @@ absl::Status ParseTechniques(const Combination& from, Techniques& to) {
 }
 
 absl::Status ParseTornWriteProtection(const Combination& from, KvOptions& kv) {
-  const std::string& name = from.Get("torn-write-protection");
-  LATCHKEY_RETURN_IF_ERROR(CheckKnown("torn-write-protection", name, TornWriteProtectionNames()));
-  kv.torn_write_protection = *TornWriteProtectionOf(name);
-  if (kv.torn_write_protection != TornWriteProtection::kImages ||
-      kv.durability != Durability::kNone) {
-    return absl::OkStatus();
-  }
-  return InvalidArgument(
-      "--torn-write-protection=images needs a log, in which the images are: give "
-      "--durability=group or commit");
+  if (!from.Has("torn-write-protection")) return absl::OkStatus();
+  LATCHKEY_ASSIGN_OR_RETURN(const auto choice,
+                            TornWriteProtections().Parse(from.Get("torn-write-protection")));
+  kv.torn_write_protection = choice.entry().value;
+  return absl::OkStatus();
 }
 
 absl::Status ParsePageSize(const Combination& from, uint32_t& page_size) {
   if (!from.Has("page-size")) return absl::OkStatus();
-  const std::string& text = from.Get("page-size");
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes("page-size", text));
-  if (!std::has_single_bit(bytes) || bytes < 4096 || bytes > 65536) {
-    return InvalidArgument("--page-size={}: give a power of two from 4096 to 65536", text);
-  }
-  page_size = static_cast<uint32_t>(bytes);
+  LATCHKEY_ASSIGN_OR_RETURN(
+      page_size, ParsePowerOfTwo("page-size", from.Get("page-size"), kMinPageSize, kMaxPageSize));
   return absl::OkStatus();
 }
 
@@ -104,7 +89,7 @@ absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
     return InvalidArgument("--device={}: {} cannot be simulated; give file{}", text,
                            settings.engine, settings.traits.memory_device ? " or memory" : "");
   }
-  if (from.Get("disks") != "auto") {
+  if (from.Has("disks") && from.Get("disks") != "auto") {
     if (text.find("disks=") != std::string::npos) {
       return InvalidArgument("--disks={} and --device={}: give the number of disks once",
                              from.Get("disks"), text);
@@ -119,8 +104,8 @@ absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
   return absl::OkStatus();
 }
 
-/// Virtual time passes only where something takes some: a run that is bounded by time alone would
-/// never end where nothing does.
+/// Virtual time passes only in operations that take some. If none does, a run bounded by time alone
+/// would never end.
 absl::Status CheckTimePasses(const RunPlan& plan, bool bounded_by_count) {
   const KvOptions& kv = plan.settings.kv;
   const bool work_takes_time = !kv.device.is_simulated() || kv.cpu_per_operation > 0;
@@ -142,7 +127,7 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.durability, ParseDurability(settings.durability));
   LATCHKEY_RETURN_IF_ERROR(ParseDevice(from, settings));
   if (settings.traits.techniques) {
-    LATCHKEY_RETURN_IF_ERROR(ParseTechniques(from, settings.kv.techniques));
+    LATCHKEY_RETURN_IF_ERROR(ReadTechniques(from, settings.kv.techniques));
     LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
   }
   LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
@@ -167,7 +152,7 @@ absl::Status CheckReopens(const EngineSettings& settings) {
   return absl::OkStatus();
 }
 
-/// The part of a load's name that the engine and its file decide.
+/// The part of a load's name that depends on the engine and its file.
 std::string FileName(const EngineSettings& settings) {
   const Techniques& techniques = settings.kv.techniques;
   std::string name;
@@ -185,15 +170,9 @@ std::string FileName(const EngineSettings& settings) {
 
 }  // namespace
 
-const std::vector<std::string>& DurabilityNames() {
-  static const auto* const names = new std::vector<std::string>{"none", "group", "commit"};
-  return *names;
-}
-
 absl::StatusOr<Durability> ParseDurability(const std::string& name) {
-  LATCHKEY_RETURN_IF_ERROR(CheckKnown("durability", name, DurabilityNames()));
-  if (name == "commit") return Durability::kCommit;
-  return name == "group" ? Durability::kGroup : Durability::kNone;
+  LATCHKEY_ASSIGN_OR_RETURN(const auto choice, Durabilities().Parse(name));
+  return choice.entry().value;
 }
 
 absl::StatusOr<TpccPlan> PlanTpcc(const Combination& from) {
@@ -230,16 +209,21 @@ absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
   KvBenchConfig& config = plan.config;
   LATCHKEY_ASSIGN_OR_RETURN(config.records,
                             ParseCount("records", from.Get("records"), 1, 1ull << 40));
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t key_size, ParseBytes("key-size", from.Get("key-size")));
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t value_size,
-                            ParseBytes("value-size", from.Get("value-size")));
-  config.key_size = static_cast<uint32_t>(std::min<uint64_t>(key_size, UINT32_MAX));
-  config.value_size = static_cast<uint32_t>(std::min<uint64_t>(value_size, UINT32_MAX));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const uint64_t key_size,
+      ParseBytes("key-size", from.Get("key-size"), kMinKvBenchKeySize, kMaxKvBenchKeySize));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const uint64_t value_size,
+      ParseBytes("value-size", from.Get("value-size"), 1, kMaxKvBenchValueSize));
+  config.key_size = static_cast<uint32_t>(key_size);
+  config.value_size = static_cast<uint32_t>(value_size);
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t threads,
                             ParseCount("threads", from.Get("threads"), 1, 1024));
   config.threads = static_cast<uint32_t>(threads);
   LATCHKEY_ASSIGN_OR_RETURN(config.workload, FindKvWorkload(from.Get("workload")));
-  LATCHKEY_ASSIGN_OR_RETURN(config.zipf_theta, ParseNumber("zipf", from.Get("zipf"), 0.01, 9));
+  if (from.Has("zipf")) {
+    LATCHKEY_ASSIGN_OR_RETURN(config.zipf_theta, ParseNumber("zipf", from.Get("zipf"), 0.01, 9));
+  }
   LATCHKEY_ASSIGN_OR_RETURN(config.duration, ParseDuration("duration", from.Get("duration")));
   LATCHKEY_ASSIGN_OR_RETURN(config.warmup, ParseDuration("warmup", from.Get("warmup")));
   LATCHKEY_ASSIGN_OR_RETURN(config.operations,
@@ -267,7 +251,7 @@ KvOptions LoadOptionsOf(const KvOptions& run, const std::string& path) {
   options.path = path;
   options.cache_bytes = std::max(run.cache_bytes, kLoadCacheBytes);
   options.read_committed_load = true;
-  options.durability = Durability::kNone;  // closed cleanly before anybody runs on it
+  options.durability = Durability::kNone;  // closed cleanly before any run
   options.torn_write_protection = TornWriteProtection::kNone;
   return options;
 }

@@ -1,4 +1,4 @@
-// From one combination of flags to what a run is given. Everything that can be refused is refused
+// From one combination of flags to the settings of a run. Everything that can be refused is refused
 // here, before anything is written.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace latchkey {
 
-/// One combination, whatever it measures.
+/// One combination of any workload.
 struct RunPlan {
   EngineSettings settings;
   std::string load_name;    ///< its directory below --db: equal for combinations that share a load
@@ -32,18 +32,17 @@ struct BenchPlan : RunPlan {
   KvBenchConfig config;
 };
 
-/// InvalidArgument naming the flag, the value, what is allowed.
+/// InvalidArgument names the flag, the value and the allowed values.
 absl::StatusOr<TpccPlan> PlanTpcc(const Combination& combination);
 absl::StatusOr<BenchPlan> PlanBench(const Combination& combination);
 
-/// What a load is opened with, whatever the run's cache: so that a load does not depend on it.
+/// Options for making a load. They do not depend on the run's cache, so neither does the load.
 KvOptions LoadOptionsOf(const KvOptions& run, const std::string& path);
 
-/// What --durability takes: the names of Durability's values.
-const std::vector<std::string>& DurabilityNames();
+/// What --durability takes: a name of Durabilities().
 absl::StatusOr<Durability> ParseDurability(const std::string& name);
 
-/// "latchkey hylog u=0.8": how progress calls a combination.
+/// Name of a combination in progress messages: "latchkey hylog u=0.8".
 std::string Label(const EngineSettings& settings);
 
 }  // namespace latchkey

@@ -13,7 +13,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "counted in a signal handle
 
 void OnStopSignal(int signal_number) {
   stop_requested.store(true, std::memory_order_relaxed);
-  // Two may be one wish: timeout(1) signals its child and then its whole process group.
+  // Two signals may be one request: timeout(1) signals its child and then its whole process group.
   if (signals_seen.fetch_add(1, std::memory_order_relaxed) < 2) return;
   signal(signal_number, SIG_DFL);
   raise(signal_number);

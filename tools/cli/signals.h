@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a flag that runs and loads look at.
+// SIGINT and SIGTERM set a flag that runs and loads read.
 #pragma once
 
 #include <atomic>

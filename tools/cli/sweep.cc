@@ -32,7 +32,7 @@ std::vector<Combination> ExpandSweep(const std::vector<Dimension>& dimensions,
       for (const std::string& value : dimension.values) {
         Combination next = prefix;
         next.Set(dimension.flag, resolve(prefix, dimension.flag, value));
-        // Equal prefixes stay equal: dropping them here is dropping them at the end.
+        // Equal prefixes stay equal, so removing them here gives the same result as at the end.
         if (std::find(longer.begin(), longer.end(), next) == longer.end()) longer.push_back(next);
       }
     }

@@ -1,4 +1,4 @@
-// Sweeps: every flag is a list, the cross product of the lists is what is run.
+// Sweeps: every flag is a list, and the runs are the cross product of the lists.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -12,19 +12,19 @@
 
 namespace latchkey {
 
-/// One flag and the values it was given.
+/// One flag and its values.
 struct Dimension {
   std::string flag;
   std::vector<std::string> values;
 };
 
-/// One value per flag; nullopt where the engine has no such dimension.
+/// One value per flag; nullopt: the engine has no such dimension.
 class Combination {
  public:
   void Set(std::string flag, std::optional<std::string> value) {
     values_.emplace_back(std::move(flag), std::move(value));
   }
-  /// REQUIRES: the flag is one of the sweep's, and has a value.
+  /// REQUIRES: the sweep has the flag, and the combination has a value for it.
   const std::string& Get(std::string_view flag) const;
   bool Has(std::string_view flag) const;
 
@@ -34,13 +34,13 @@ class Combination {
   std::vector<std::pair<std::string, std::optional<std::string>>> values_;
 };
 
-/// What a flag's value means beside the values before it in `so_far`: itself, another value, or
-/// nullopt when the engine has no such dimension.
+/// Resolves a flag's value beside the values before it in `so_far`: returns it, another value, or
+/// nullopt if the engine has no such dimension.
 using ResolveValue = absl::FunctionRef<std::optional<std::string>(
     const Combination& so_far, const std::string& flag, const std::string& value)>;
 
-/// The cross product, the first dimension changing slowest. Combinations that `resolve` makes equal
-/// are there once, where the first of them was.
+/// The cross product; the first dimension changes slowest. Of combinations that `resolve` makes
+/// equal only the first remains.
 std::vector<Combination> ExpandSweep(const std::vector<Dimension>& dimensions,
                                      ResolveValue resolve);
 
@@ -51,8 +51,8 @@ struct ScheduledRun {
   bool operator==(const ScheduledRun&) const = default;
 };
 
-/// All runs in their order: interleaved, every combination once before any runs again, so that a
-/// machine that drifts does so for all of them.
+/// All runs in interleaved order: every combination once before any runs again. So a machine whose
+/// speed drifts affects all of them.
 std::vector<ScheduledRun> ScheduleInterleaved(size_t combinations, uint32_t repetitions);
 
 }  // namespace latchkey

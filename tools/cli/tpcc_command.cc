@@ -24,7 +24,7 @@ class TpccExperiment final : public EngineExperiment {
       : EngineExperiment(flags, {kRunSchema, RunFigures(), RunColumns()}),
         plans_(std::move(plans)) {}
 
-  /// Checks the database of every combination; how the command exits.
+  /// Checks the database of every combination. Returns the exit code.
   int CheckAll();
 
  private:
@@ -65,7 +65,7 @@ absl::Status TpccExperiment::Load(size_t index, KvBackend& backend, Runtime& run
   return loaded;
 }
 
-/// The conditions that do not hold, one line each, with what was found.
+/// The violated conditions, one line each, with the values found.
 void LogViolations(const ConsistencyReport& report) {
   for (const ConsistencyViolation& violation : report.violations) {
     spdlog::error("condition {} ({}): {}", violation.condition,
@@ -154,7 +154,7 @@ int RunCommand(const FlagTexts& texts, const ExperimentFlags& flags, Command com
   absl::StatusOr<std::vector<TpccPlan>> plans = MakePlans<TpccPlan>(TpccFlags(), texts, PlanTpcc);
   if (!plans.ok()) return FailWith(plans.status());
   TpccExperiment experiment(*std::move(plans), flags);
-  return command(experiment);
+  return flags.dry_run ? experiment.DryRun() : command(experiment);
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 
 namespace latchkey {
 
-/// Makes the loads that the flags name, where they are missing.
+/// Makes the loads for the flags if they are missing.
 int PrepareTpccCommand(const FlagTexts& texts, const ExperimentFlags& flags);
-/// Runs the sweep, preparing what is missing, and writes its results.
+/// Runs the sweep, after making missing loads, and writes its results.
 int RunTpccCommand(const FlagTexts& texts, const ExperimentFlags& flags);
-/// Checks the consistency conditions of the databases that the flags name: of a run where there is
+/// Checks the consistency conditions of the databases for the flags: of a run's copy if there is
 /// one, otherwise of the load.
 int CheckTpccCommand(const FlagTexts& texts, const ExperimentFlags& flags);
 

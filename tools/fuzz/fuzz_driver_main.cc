@@ -1,8 +1,8 @@
-// Runs one fuzz target without a fuzzer: its seeds, files that are named, and seeded mutations.
+// Runs one fuzz target without a fuzzer: its seeds, the named files, and seeded mutations.
 //
 //   fuzz_NAME [--executions=N] [--seed=S] [--first=I] [--write-seeds=DIR] [FILE ...]
 //
-// A mutation is named by seed and number: when one ends the process, its number is the last line of
+// Seed and number identify a mutation. If one ends the process, its number is the last line of
 // stderr, and --seed=S --first=I --executions=1 runs it alone.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ struct Flags {
   std::vector<std::string> files;
 };
 
-// What runs now, for the handler of a signal.
+// The current input, for the signal handler.
 char running[256] = "";
 
 void NoteRunning(const std::string& what) {
@@ -95,7 +95,7 @@ void LimitProcessorTime() {
   setrlimit(RLIMIT_CPU, &limit);
 }
 
-/// Whether `input` made the process grow beyond what any input of its size has a right to.
+/// Whether `input` made the process grow beyond the limit for an input of its size.
 bool TakesTooMuch(const std::string& input) {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -131,7 +131,7 @@ int Run(const Flags& flags) {
   }
   fmt::print("counts: fuzz target={} seeds={} executions={} accepted={} cpu_s={:.1f}\n",
              kFuzzTarget, seeds.size(), executions, fuzz_accepted, ProcessorSeconds());
-  // Sound inputs that nothing takes for sound: then the mutations test nothing, either.
+  // If the target refuses even sound inputs, the mutations test nothing.
   return accepted_seeds > 0 ? 0 : 1;
 }
 

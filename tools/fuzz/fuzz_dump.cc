@@ -1,5 +1,5 @@
 // T4: dumps, text and binary. Input: one byte of flags, then the dump. Flag 1: the checksums of
-// header and blocks are put right, so that mutations get behind them.
+// header and blocks are recomputed, so that mutations pass them.
 #include <cstring>
 #include <string>
 
@@ -18,7 +18,7 @@ uint64_t fuzz_accepted = 0;
 
 namespace {
 
-/// Counts again what the reader says it has read.
+/// Counts again the records that the reader reports.
 class Recount final : public DumpVisitor {
  public:
   absl::Status OnTree(std::string_view name) override {

@@ -1,12 +1,12 @@
-// T6: a whole database and what is done with it, mutated together. Input: one byte that chooses the
-// image, then commands: an opcode byte and its arguments. Edits come first, whatever their place:
+// T6: a whole database and operations on it, mutated together. Input: one byte that chooses the
+// image, then commands: an opcode byte and its arguments. Edits run first, wherever they are:
 //   0 edit   file (1), offset (4), size (1), bytes
 //   1 page   which page in use (1), offset (2), size (1), bytes
 //   2 put    key number (1), size of the value (2)
 //   3 delete key number (1)
 //   4 get    key number (1)
 //   5 scan   from key number (1)     6 verify     7 checkpoint     8 drop a tree     9 new tree
-// Whatever an edit touched gets the checksum that belongs to it, or nothing would pass them.
+// After each edit the checksums over its bytes are recomputed, or no edit would pass them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -210,7 +210,7 @@ void OpenAndRun(const Base& base, const std::vector<DiskImage>& disks,
     (*db)->Close().IgnoreError();
     return absl::OkStatus();
   });
-  LATCHKEY_CHECK(ran.ok());  // nobody waits for ever
+  LATCHKEY_CHECK(ran.ok());  // no actor waits for ever
 }
 
 // ---- Seeds.
@@ -220,7 +220,7 @@ void PutCommand(Opcode opcode, uint8_t which, std::string* out) {
   if (opcode < kVerify) PutValue(which, out);
 }
 
-/// A little of everything, beginning with `edits` small edits.
+/// A few operations of each kind, after `edits` small edits.
 std::string Seed(uint8_t base, uint32_t edits) {
   Rng rng(base * 100 + edits);
   std::string seed(1, static_cast<char>(base));

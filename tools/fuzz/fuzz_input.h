@@ -1,4 +1,4 @@
-// Reads structure out of the bytes of a fuzz input. Reading beyond the end gives zeros.
+// Reads structured values from the bytes of a fuzz input. Beyond the end it reads zeros.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class FuzzInput {
     if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
-  /// At most `size` bytes: what is left.
+  /// At most `size` bytes: as many as are left.
   std::string_view TakeBytes(size_t size) {
     const std::string_view bytes = rest_.substr(0, size);
     rest_.remove_prefix(bytes.size());
@@ -43,7 +43,7 @@ class FuzzInput {
   std::string_view rest_;
 };
 
-/// The same, written: for seeds.
+/// Writes the same format, for seeds.
 template <typename T>
 void PutValue(const T& value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));

@@ -1,10 +1,9 @@
-// T3: the log. Input: one byte that chooses, then
-//   0 record: the bytes of one log record, decoded
-//   1 stream: the blocks of a log's device, behind headers that are sound; with every group's
-//     checksums put right; opened, its end found, all records read
-//   2 redo: records (two bytes of length each, then the bytes) appended to a sound log, analysed
-//   and
-//     redone on an empty store
+// T3: the log. Input: one byte that chooses a form, then
+//   0 record: the bytes of one log record, which are decoded
+//   1 stream: the blocks of a log's device, after sound headers. The checksums of all groups are
+//     recomputed; then the log is opened, its end is found and all records are read
+//   2 redo: records (two bytes of length each, then the bytes), appended to a sound log, analysed
+//     and redone on an empty store
 #include <absl/functional/function_ref.h>
 
 #include <algorithm>
@@ -50,7 +49,7 @@ LogOptions OptionsOfLog() {
           .buffer_bytes = 64 << 10};
 }
 
-// ---- Records, as the engine writes them.
+// ---- Records, in the engine's format.
 
 using Bytes = std::vector<std::byte>;
 
@@ -138,9 +137,8 @@ void Append(Log& log, const Bytes& record) {
 }
 
 std::unique_ptr<BufferPool> NewPool(PageStore& store) {
-  auto policy = MakeFixPolicy(ThreadRuntime(), "clock", "global", 64, 64, 42);
-  LATCHKEY_CHECK(policy.ok());
-  auto pool = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), 64, 64);
+  auto pool =
+      BufferPool::Create(ThreadRuntime(), store, MakePlainFixPolicy(ThreadRuntime(), 64), 64, 64);
   LATCHKEY_CHECK(pool.ok());
   return *std::move(pool);
 }
@@ -162,7 +160,7 @@ absl::Status AnalyseAndRedo(Log& log) {
   return redo.Run(log, Lsn{0});
 }
 
-/// The bytes of a record, where a change that names no LSN of its page names the newest.
+/// The bytes of a record. A change that names no LSN of its page gets the newest one.
 class PageLsns {
  public:
   Bytes Complete(std::string_view record, Lsn lsn) {
@@ -203,7 +201,7 @@ void RunRedo(FuzzInput& input) {
   fuzz_accepted += AnalyseAndRedo(*log).ok();
 }
 
-/// A log whose groups the engine could have written: the disk of it.
+/// The disk of a log whose groups the engine could have written.
 const DiskImage& SoundLog() {
   static const DiskImage kLog = [] {
     CrashRecorder recorder(ThreadRuntime(), {.record = false});

@@ -34,7 +34,7 @@ constexpr uint64_t kLimits[] = {0,
                                 0x8000000000000000,
                                 0xffffffffffffffff};
 
-/// Near the beginning more often than not: there are the headers.
+/// Prefers the beginning, where the headers are.
 size_t Place(size_t size, Rng& rng) {
   size_t bound = size;
   if (rng.Below(2) == 0) bound = std::min<size_t>(bound, 128);

@@ -1,4 +1,4 @@
-// Seeded mutations of an input: what the driver does where no coverage-guided fuzzer is at hand.
+// Seeded mutations of an input, for the driver without a coverage-guided fuzzer.
 #pragma once
 
 #include <string>

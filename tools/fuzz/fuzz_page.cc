@@ -1,9 +1,8 @@
-// T2: pages of every type. Input: one byte that chooses, then
-//   0 node: lower fence, upper fence and a key (a length byte each, then the bytes), a page: read
-//   in
-//     every way; where Check finds it sound, changed as well, after which it has to be sound still
-//   1 tree: pages 0, 1, ... of a tree whose root is page 0, walked, searched and scanned
-//   2 chain: a reference, then the pages 0, 1, ... that it leads to
+// T2: pages of every type. Input: one byte that chooses a form, then
+//   0 node: lower fence, upper fence and a key (a length byte each, then the bytes), a page. The
+//     node is read in every way. If Check finds it sound, it is also changed and must stay sound
+//   1 tree: pages 0, 1, ... of a tree whose root is page 0; walked, searched and scanned
+//   2 chain: a reference, then the pages 0, 1, ... to which it leads
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -76,7 +75,7 @@ void SplitNode(NodeEditor node, const Fences& fences, std::string_view key, size
   CheckStill(right, {.lower = separator, .upper = fences.upper});
 }
 
-/// What a sound leaf has to bear.
+/// Operations that a sound leaf must survive.
 void ChangeLeaf(NodeEditor leaf, const Fences& fences, std::string_view key) {
   if (!Covers(fences, key)) return;
   const std::string value(key.size() % 64, 'v');
@@ -116,9 +115,8 @@ void RunNode(FuzzInput& input) {
 class Pages {
  public:
   Pages() : store_(ThreadRuntime(), kPage) {
-    auto policy = MakeFixPolicy(ThreadRuntime(), "clock", "global", 64, 64, 42);
-    LATCHKEY_CHECK(policy.ok());
-    auto pool = BufferPool::Create(ThreadRuntime(), store_, *std::move(policy), 64, 64);
+    auto pool = BufferPool::Create(ThreadRuntime(), store_, MakePlainFixPolicy(ThreadRuntime(), 64),
+                                   64, 64);
     LATCHKEY_CHECK(pool.ok());
     pool_ = *std::move(pool);
   }
@@ -150,7 +148,7 @@ class Pages {
   std::unique_ptr<BufferPool> pool_;
 };
 
-/// Each page at most once, as a database wants it.
+/// Each page at most once, as a database requires.
 class Visits {
  public:
   explicit Visits(Pages& pages) : pages_(pages) {}

@@ -55,7 +55,7 @@ GroupHeader HeaderOfGroup(std::span<const std::byte> group) {
   return header;
 }
 
-/// Of the header block of a slot.
+/// For the header block of a slot.
 void ResealSegmentHeader(uint64_t database_id, std::span<std::byte> block) {
   EncodeSegmentHeader({.slot = FieldAt<uint32_t>(block, 4),
                        .index = FieldAt<uint64_t>(block, 8),

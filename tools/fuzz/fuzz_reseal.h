@@ -1,4 +1,4 @@
-// Puts checksums right behind an edit: an attacker's work, so that mutations get past them.
+// Recomputes checksums after an edit, as an attacker would, so that mutations pass them.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace latchkey {
 
-/// The superblock or page that bytes [offset, offset + size) of a data file lie in. A page keeps
-/// the id and write sequence that its header says.
+/// Reseals the superblock or page that contains bytes [offset, offset + size) of a data file. A
+/// page keeps the id and write sequence in its header.
 void ResealDataFile(uint64_t database_id, uint32_t page_size, uint64_t offset, uint64_t size,
                     DiskImage& file);
-/// The header, segment header or group of a log that they lie in.
+/// Reseals the header, segment header or group of a log that contains them.
 void ResealLog(uint64_t database_id, uint64_t offset, uint64_t size, DiskImage& file);
-/// Every group that begins in one of `blocks`, of `block_bytes` each.
+/// Reseals every group that begins in one of `blocks`, of `block_bytes` each.
 void ResealGroups(uint64_t database_id, uint32_t block_bytes, std::span<std::byte> blocks);
 
 }  // namespace latchkey

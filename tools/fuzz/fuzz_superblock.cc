@@ -1,7 +1,6 @@
-// T1: superblocks, and the open behind them. Input: one byte of flags, then one superblock.
-//   flag 1: its checksum is put right        flag 2: opened with a map journal
-//   flag 4: of a file that was not closed    flags 16..128: the places of the four copies it goes
-//   to
+// T1: superblocks, and the open after reading one. Input: one byte of flags, then one superblock.
+//   flag 1: its checksum is recomputed       flag 2: opened with a map journal
+//   flag 4: of a file that was not closed    flags 16..128: which of the four copies it replaces
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -29,7 +28,7 @@ constexpr uint32_t kPages = 40;
 SegmentStoreOptions StoreOptions(bool create) {
   SegmentStoreOptions options;
   options.mode = create ? SegmentStoreOptions::Mode::kCreate : SegmentStoreOptions::Mode::kOpen;
-  options.layout = "hylog";
+  options.layout = Layouts().Named("hylog");
   options.segment_size = create ? 64 << 10 : 0;
   options.reserve_bytes = 0;
   options.journal_segment_bytes = 8 << 10;
@@ -60,7 +59,7 @@ void WritePages(PageStore& store) {
   LATCHKEY_CHECK(store.Flush().ok());
 }
 
-/// A store with a few pages, closed or left as it was.
+/// A store with a few pages, closed or not.
 Disks MakeDisks(bool closed) {
   CrashRecorder recorder(ThreadRuntime(), {.record = false});
   recorder.AddDisk("data");

@@ -1,5 +1,5 @@
-// What a fuzz target consists of: the entry point that libFuzzer and our driver call, and seeds
-// made by code. One target a program: fuzz_NAME.cc defines all of it.
+// The parts of a fuzz target: the entry point, called by libFuzzer and by our driver, and seeds
+// made by code. Each program is one target: fuzz_NAME.cc defines all of it.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,14 @@ namespace latchkey {
 /// The name in messages and counts.
 extern const char* const kFuzzTarget;
 
-/// Inputs from which mutations begin: sound ones, of every form that the target knows. Equal in
+/// Inputs from which mutations begin: sound ones, in every form that the target knows. Equal in
 /// every process.
 std::vector<std::string> FuzzSeeds();
 
-/// How many inputs were taken for what they claim to be, rather than refused: a target whose inputs
-/// are all refused tests little.
+/// Number of inputs that were accepted as sound. A target that refuses all inputs tests little.
 extern uint64_t fuzz_accepted;
 
 }  // namespace latchkey
 
-/// Any bytes: returns 0, or ends the process where the code under test breaks a promise.
+/// Takes any bytes. Returns 0, or ends the process if the code under test breaks a promise.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

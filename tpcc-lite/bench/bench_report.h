@@ -17,15 +17,15 @@ inline constexpr std::string_view kBenchSchema = "latchkey.bench/1";
 struct BenchRecord : MeasuredRun {
   KvBenchConfig config;
   std::optional<KvBenchResult> result;
-  /// KvWorkload::device_rate: measured before the database was opened and after it was closed.
+  /// KvWorkload::device_rate, measured before the database was opened and after it was closed.
   std::optional<DeviceRate> device_rate;
   std::optional<ReopenResult> reopen;  ///< KvWorkload::reopen, in place of `result`
 };
 
-/// One element of results[]: every field always there, null where nothing was measured.
+/// One element of results[]. Every field is present; null: not measured.
 Json BenchToJson(const BenchRecord& record);
 
-/// As RunFigures.
+/// As RunFigures in run_report.h.
 std::span<const std::string> BenchFigures();
 std::span<const Column> BenchColumns();
 

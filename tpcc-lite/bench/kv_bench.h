@@ -18,21 +18,25 @@
 
 namespace latchkey {
 
-/// The benchmark's one table is table 0.
+/// Names of the benchmark's tables: it has one, table 0.
 std::vector<std::string> KvBenchTableNames();
 
+inline constexpr uint32_t kMinKvBenchKeySize = 8;
+inline constexpr uint32_t kMaxKvBenchKeySize = 511;  // LMDB's limit
+inline constexpr uint32_t kMaxKvBenchValueSize = 1 << 20;
+
 struct KvBenchConfig {
-  // What shapes the database: records 0 to records - 1, numbered in key order.
+  // The database: records 0 to records - 1, numbered in key order.
   uint64_t records = 1'000'000;  ///< >= 1
-  uint32_t key_size = 8;         ///< bytes, 8 to 511 (LMDB's limit)
-  uint32_t value_size = 100;     ///< bytes, 1 to 1 MiB
+  uint32_t key_size = 8;         ///< bytes, kMinKvBenchKeySize to kMaxKvBenchKeySize
+  uint32_t value_size = 100;     ///< bytes, 1 to kMaxKvBenchValueSize
   uint64_t seed = 42;
 
-  // What shapes a run.
+  // The run.
   const KvWorkload* workload = nullptr;
   uint32_t threads = 1;      ///< 1 to 1024
   double zipf_theta = 0.99;  ///< > 0
-  /// Scans everything once before the warm-up, so that a database that fits the cache is in it.
+  /// Scans everything once before the warm-up, so that a database that fits the cache is cached.
   bool scan_first = false;
   Nanos warmup = 0;
   Nanos duration = 10 * kNanosPerSecond;  ///< ignored with `operations`, and by loads
@@ -43,7 +47,7 @@ struct KvBenchConfig {
   uint64_t DataBytes() const { return records * (uint64_t{key_size} + value_size); }
 };
 
-/// Operations completed within one second of a run; the last one may be shorter.
+/// Operations completed within one second of a run. The last sample may be shorter.
 struct KvBenchSample {
   double end_s = 0, seconds = 0;
   uint64_t operations = 0;
@@ -54,7 +58,7 @@ struct KvBenchResult {
   double duration_s = 0;
   uint64_t operations = 0;  ///< completed in that time; one scan is one operation
   uint64_t retries = 0;     ///< conflicts: attempts that were run again
-  /// Of one operation in eight, so that the clock does not become the benchmark.
+  /// Measured for one operation in eight, so that reading the clock does not slow down the run.
   std::optional<LatencySummary> latency_us;
   std::vector<KvBenchSample> samples;
 
@@ -68,12 +72,13 @@ struct KvBenchHooks {
   std::function<void()> on_measure_begin;
 };
 
-/// Fills an empty database in key order, in large transactions, and makes a checkpoint. Cancelled
-/// when config.stop is set.
+/// Fills an empty database in key order, in large transactions, and makes a checkpoint. Cancelled:
+/// config.stop was set.
 absl::Status LoadKvBench(KvBackend& backend, const KvBenchConfig& config,
                          const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 
-/// Runs config.workload. Data that is not what the load wrote is DataLoss.
+/// Runs config.workload. DataLoss: a record is missing or differs from the load. Cancelled:
+/// config.stop was set before the measured part began, so nothing was measured.
 absl::StatusOr<KvBenchResult> RunKvBench(KvBackend& backend, const KvBenchConfig& config,
                                          const KvBenchHooks& hooks = {},
                                          Runtime& runtime = ThreadRuntime());

@@ -11,7 +11,7 @@
 namespace latchkey {
 
 /// Builds the key of a record: its number in eight big-endian bytes, so that key order is record
-/// order, then filling up to the key size.
+/// order, then filling bytes up to the key size.
 class KvBenchKey {
  public:
   explicit KvBenchKey(uint32_t key_size) : bytes_(key_size, 'k') {}
@@ -29,7 +29,7 @@ class KvBenchKey {
   std::string bytes_;
 };
 
-/// Gives out values that do not compress: slices of random bytes.
+/// Returns values that do not compress: slices of random bytes.
 class KvBenchValues {
  public:
   KvBenchValues(uint32_t value_size, uint64_t seed);

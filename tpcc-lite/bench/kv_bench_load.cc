@@ -30,10 +30,11 @@ KvBenchValues::KvBenchValues(uint32_t value_size, uint64_t seed) : value_size_(v
 
 absl::Status KvBenchConfig::Validate() const {
   if (records == 0) return InvalidArgument("--records=0: give at least 1");
-  if (key_size < 8 || key_size > 511) {
-    return InvalidArgument("--key-size={}: 8 to 511 bytes", key_size);
+  if (key_size < kMinKvBenchKeySize || key_size > kMaxKvBenchKeySize) {
+    return InvalidArgument("--key-size={}: {} to {} bytes", key_size, kMinKvBenchKeySize,
+                           kMaxKvBenchKeySize);
   }
-  if (value_size < 1 || value_size > (1u << 20)) {
+  if (value_size < 1 || value_size > kMaxKvBenchValueSize) {
     return InvalidArgument("--value-size={}: 1 byte to 1 MiB", value_size);
   }
   if (threads < 1 || threads > 1024) return InvalidArgument("--threads={}: 1 to 1024", threads);

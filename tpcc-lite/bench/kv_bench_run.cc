@@ -12,13 +12,13 @@
 namespace latchkey {
 namespace {
 
-// One operation in this many reads the clock: for its latency, and to see whether time is up.
+// One operation in this many reads the clock, to take its latency and to check the deadline.
 constexpr uint64_t kTimedEvery = 8;
 constexpr uint64_t kMaxScanLength = 100;
 
 enum class Phase : uint32_t { kStarting, kWarming, kMeasuring, kOver };
 
-/// What the workers and the one who times them share.
+/// Shared by the workers and the actor that keeps the time.
 struct Shared {
   Shared(const KvBenchConfig& bench_config, Runtime& bench_runtime)
       : config(bench_config),
@@ -44,13 +44,13 @@ struct Shared {
   absl::Status error;  // the first one; guarded by mutex
 };
 
-/// Operations that a worker shall complete in the measured part; 0 = until time is up.
+/// Operations that a worker completes in the measured part; 0 = until the time is over.
 uint64_t QuotaOf(const KvBenchConfig& config, uint32_t worker) {
   const uint64_t total = config.workload->load ? config.records : config.operations;
   return total / config.threads + (worker < total % config.threads ? 1 : 0);
 }
 
-/// The first record that a worker of a load inserts: the sum of the quotas before it.
+/// First record that a worker of a load inserts: the sum of the quotas of the workers before it.
 uint64_t LoadStartOf(const KvBenchConfig& config, uint32_t worker) {
   const uint64_t extra = config.records % config.threads;
   return config.records / config.threads * worker + std::min<uint64_t>(worker, extra);
@@ -69,9 +69,9 @@ class Worker {
 
   void Run();
 
-  /// Completed so far, warm-up included; read by others while it runs.
+  /// Completed so far, warm-up included. Other actors read it during the run.
   uint64_t done() const { return done_.load(std::memory_order_relaxed); }
-  // After Run has returned:
+  // Valid after Run has returned:
   const LatencyHistogram& histogram() const { return histogram_; }
   uint64_t retries() const { return retries_; }
   Nanos end() const { return end_; }
@@ -111,7 +111,7 @@ class Worker {
   uint64_t next_load_ = 0;
   Nanos end_ = 0;
   LatencyHistogram histogram_;
-  // Written after every operation: not on a line that others write.
+  // Written after every operation, so it shares no cache line with data that other actors write.
   alignas(64) std::atomic<uint64_t> done_{0};
 };
 
@@ -160,7 +160,7 @@ absl::Status Worker::RunOperation() {
     if (!absl::IsAborted(status)) return status;
     if (shared_.Over()) return absl::OkStatus();
     ++retries_;
-    rng_ = before;  // the same operation again
+    rng_ = before;  // repeats the same operation
   }
 }
 
@@ -180,7 +180,7 @@ absl::Status Worker::Attempt() {
   }
   if ((choice -= mix.scan) < 0) return Scan(ChooseRecord());
   if ((choice -= mix.read_modify_write) < 0) return ReadModifyWrite(ChooseRecord());
-  // Rounding may leave a sliver above the last share: it goes to whatever the mix ends with.
+  // Rounding may leave a rest above the last share. It counts for the last operation of the mix.
   if (mix.insert > 0) return InsertNext();
   return mix.read_modify_write > 0 ? ReadModifyWrite(ChooseRecord()) : Read(ChooseRecord());
 }
@@ -318,10 +318,10 @@ void Bench::TakeSample(Nanos now) {
 
 void Bench::Measure() {
   if (hooks_.on_measure_begin) hooks_.on_measure_begin();
-  // Before the workers may begin: they may be done before this actor gets to its next line.
+  // Before the workers may begin: they may end before this actor reaches its next line.
   begin_ = sample_begin_ = shared_.runtime.Now();
   done_at_begin_ = done_at_sample_ = Done();
-  // A failed worker has said kOver: that stands.
+  // If a worker has failed, the state is kOver already and stays.
   Phase before = shared_.phase.load(std::memory_order_acquire);
   while (before != Phase::kOver &&
          !shared_.phase.compare_exchange_weak(before, Phase::kMeasuring)) {
@@ -364,10 +364,12 @@ absl::StatusOr<KvBenchResult> Bench::Run() {
   if (config_.scan_first && !config_.workload->load) LATCHKEY_RETURN_IF_ERROR(ScanEverything());
   Spawn();
   Warm();
+  const bool stopped_before = Stopped();
   Measure();
   KvBenchResult result = Collect();
   MutexLock lock(shared_.mutex);
   LATCHKEY_RETURN_IF_ERROR(shared_.error);
+  if (stopped_before) return absl::CancelledError("interrupted before anything was measured");
   return result;
 }
 

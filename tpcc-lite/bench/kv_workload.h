@@ -1,4 +1,4 @@
-// What the KV benchmark does: loads, reads, updates and the mixes of YCSB, as one list.
+// The list of workloads of the KV benchmark: loads, reads, updates and the mixes of YCSB.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -8,7 +8,7 @@
 
 namespace latchkey {
 
-/// Shares of the operations, adding up to 1.
+/// Shares of the operations; their sum is 1.
 struct KvMix {
   double read = 0, update = 0, insert = 0, scan = 0, read_modify_write = 0;
 };
@@ -16,11 +16,11 @@ struct KvMix {
 struct KvWorkload {
   std::string_view name;  ///< as on the command line
   KvMix mix;
-  bool zipf = false;        ///< which keys: skewed and scrambled, or uniform
+  bool zipf = false;        ///< choice of keys: skewed and scrambled, or uniform
   bool load = false;        ///< begins empty and inserts every record once
   bool sequential = false;  ///< a load in key order
   std::string_view what;
-  bool device_rate = false;  ///< the device's own rate of synced overwrites belongs beside it
+  bool device_rate = false;  ///< shown beside the device's own rate of synced overwrites
   bool reopen = false;       ///< not timed: a crash ends it, and the open after it is (reopen.h)
 
   bool read_only() const { return mix.read + mix.scan >= 1; }
@@ -28,7 +28,7 @@ struct KvWorkload {
 
 std::span<const KvWorkload> KvWorkloads();
 
-/// InvalidArgument with the known names when there is no such workload.
+/// InvalidArgument with the known names: no such workload.
 absl::StatusOr<const KvWorkload*> FindKvWorkload(std::string_view name);
 
 }  // namespace latchkey

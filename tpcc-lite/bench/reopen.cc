@@ -21,7 +21,7 @@ constexpr Nanos kBetweenLooks = 20 * kNanosPerMilli;
 constexpr Nanos kCheckpointPatience = 600 * kNanosPerSecond;
 constexpr Nanos kEndless = 1'000'000 * kNanosPerSecond;
 
-/// What the child tells through the pipe, right before it is killed or gives up.
+/// The report of the child, sent through the pipe right before it is killed or gives up.
 struct LastWords {
   uint64_t commits = 0, dirty_pages = 0, pages_in_cache = 0;
   bool failed = false;
@@ -30,11 +30,11 @@ struct LastWords {
 };
 
 void Say(int pipe_end, const LastWords& words) {
-  // Shorter than PIPE_BUF: written whole or not at all.
+  // Shorter than PIPE_BUF: write(2) writes it whole or not at all.
   if (write(pipe_end, &words, sizeof words) != sizeof words) _exit(1);
 }
 
-/// Watches the cache fill with dirty pages, and crashes when it has.
+/// Waits until the cache is full of dirty pages, then crashes.
 class Watcher {
  public:
   Watcher(const KvBackend& backend, int pipe_end) : backend_(backend), pipe_end_(pipe_end) {}
@@ -103,7 +103,7 @@ absl::Status UpdateUntilKilled(Opener open, const KvBenchConfig& config, int pip
   _exit(1);
 }
 
-/// What the child said; nothing when it ended without a word. Waits for its end.
+/// The report of the child; nullopt: the child ended without one. Waits for the end of the child.
 absl::StatusOr<LastWords> Outlive(pid_t child, int pipe_end) {
   LastWords words;
   ssize_t got = 0;
@@ -157,7 +157,7 @@ absl::Status CountRecords(KvBackend& backend, const KvBenchConfig& config) {
                     records, config.records);
 }
 
-/// Waits for the checkpoint that an open begins. It may fail: then there is none to wait for.
+/// Waits for the checkpoint that an open begins. If it fails, there is nothing to wait for.
 absl::Status AwaitCheckpoint(const KvBackend& backend) {
   const Nanos until = ThreadRuntime().Now() + kCheckpointPatience;
   while (ThreadRuntime().Now() < until) {

@@ -24,7 +24,7 @@ KvOptions InFiles(const std::string& path) {
   options.path = path;
   options.tables = KvBenchTableNames();
   options.cache_bytes = 8 << 20;
-  // What the killed process has counted as committed is in its log, however late a flusher comes.
+  // Commits that the killed process has counted are in its log, even if a flusher comes late.
   options.durability = Durability::kCommit;
   return options;
 }

@@ -10,8 +10,7 @@
 namespace latchkey {
 namespace {
 
-// (exp(x) - 1) / x and log(1 + x) / x, continuous at 0: they keep theta = 1 from being a special
-// case.
+// (exp(x) - 1) / x and log(1 + x) / x, continuous at 0. With them theta = 1 is no special case.
 double ExpRatio(double x) {
   return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2 * (1 + x / 3);
 }

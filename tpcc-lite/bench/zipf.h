@@ -29,9 +29,10 @@ class ZipfGenerator {
   double shortcut_;
 };
 
-/// A seeded bijection of [0, n) that looks random: spreads the frequent ranks over the key space
-/// without the collisions of hashing, and gives every key once in random order without a table.
-/// A four-round Feistel network over the next power of two, walked until it falls below n.
+/// A seeded bijection of [0, n) that looks random. It spreads the frequent ranks over the key space
+/// without the collisions of hashing, and gives every key once in random order without a table. A
+/// four-round Feistel network over the next power of two, applied again until the result is below
+/// n.
 class Permutation {
  public:
   Permutation(uint64_t n, uint64_t seed);  ///< n >= 1

@@ -1,4 +1,4 @@
-// For tests: every backend of this build with what it claims, and a place for its files.
+// For tests: every backend of this build with its properties, and a place for its files.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -12,11 +12,11 @@
 
 namespace latchkey {
 
-/// How many transactions may be open at a time, by which sessions.
+/// How many transactions may be open at a time, and in which sessions.
 enum class Overlap {
   kNone,       ///< one: Begin waits for the other's end
-  kOneWriter,  ///< any number of readers beside one writer, for whose end a second one waits
-  kFull        ///< any; of two that write one key, one gets Aborted
+  kOneWriter,  ///< any number of readers beside one writer; a second writer waits for the first
+  kFull        ///< any; if two write one key, one gets Aborted
 };
 
 struct BackendUnderTest {
@@ -30,14 +30,15 @@ inline std::ostream& operator<<(std::ostream& out, const BackendUnderTest& backe
   return out << backend.name;
 }
 
-/// KvBackends() and, whether or not the build offers it to users, the map in memory.
+/// KvBackends() and the map in memory, even if the build does not offer it to users.
 inline std::vector<BackendUnderTest> EveryBackend() {
   std::vector<BackendUnderTest> all;
   all.push_back({"memory", OpenMemoryBackend, Overlap::kNone, /*persistent=*/false});
-  for (const auto& [name, open] : KvBackends()) {
+  for (const KvBackendInfo& backend : KvBackends()) {
+    const std::string name(backend.description.name);
     if (name == "memory") continue;
     const Overlap overlap = name == "lmdb" ? Overlap::kOneWriter : Overlap::kFull;
-    all.push_back({name, open, overlap, /*persistent=*/true});
+    all.push_back({name, backend.open, overlap, /*persistent=*/true});
   }
   return all;
 }

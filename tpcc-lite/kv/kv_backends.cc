@@ -5,53 +5,73 @@
 namespace latchkey {
 namespace {
 
-struct Entry {
-  const char* name;
-  KvBackendFactory factory;
-  KvTraits traits;
-};
-
-constexpr KvTraits kRival{.durability = true};
+#ifdef LATCHKEY_WITH_ROCKSDB
+constexpr KvTraits kRocksDb{
+    .commit_durability = true, .group_durability = true, .torn_write_protection = "append-only"};
+#endif
 
 // One line per backend: its name on the command line, its factory, its dimensions.
-constexpr Entry kEntries[] = {
+constexpr KvBackendInfo kBackends[] = {
 #ifdef LATCHKEY_WITH_MEMORY
-    {"memory",
+    {{"memory", "a map in memory, for tests", {}},
      OpenMemoryBackend,
-     {.memory_device = true, .file_device = false, .cache = false, .page_size = false}},
+     {.memory_device = true,
+      .file_device = false,
+      .cache = false,
+      .page_size = false,
+      .durability_limits = "keeps nothing after its process has ended"}},
 #endif
 #ifdef LATCHKEY_WITH_ENGINE
-    {"latchkey",
+    {{"latchkey", "this engine", {}},
      OpenLatchkeyBackend,
-     {.techniques = true, .memory_device = true, .simulated_device = true, .durability = true}},
+     {.techniques = true,
+      .memory_device = true,
+      .simulated_device = true,
+      .commit_durability = true,
+      .group_durability = true}},
 #endif
 #ifdef LATCHKEY_WITH_ROCKSDB
-    {"rocksdb", OpenRocksDbBackend, kRival},
-    {"rocksdb-pessimistic", OpenRocksDbPessimisticBackend, kRival},
-    {"rocksdb-prefixes", OpenRocksDbPrefixesBackend, kRival},
+    {{"rocksdb", "OptimisticTransactionDB", {}}, OpenRocksDbBackend, kRocksDb},
+    {{"rocksdb-pessimistic", "TransactionDB, which locks", {}},
+     OpenRocksDbPessimisticBackend,
+     kRocksDb},
+    {{"rocksdb-prefixes", "one column family, tables as key prefixes", {}},
+     OpenRocksDbPrefixesBackend,
+     kRocksDb},
 #endif
 #ifdef LATCHKEY_WITH_LMDB
-    {"lmdb", OpenLmdbBackend, {.cache = false, .page_size = false}},
+    {{"lmdb", "a copy-on-write B+tree in a memory map", {}},
+     OpenLmdbBackend,
+     {.cache = false,
+      .page_size = false,
+      .commit_durability = true,
+      .durability_limits = "has no log in which commits could wait for a later sync",
+      .torn_write_protection = "copy-on-write"}},
 #endif
 };
 
 }  // namespace
 
-const std::map<std::string, KvBackendFactory>& KvBackends() {
-  static const auto* const backends = [] {
-    auto* map = new std::map<std::string, KvBackendFactory>;
-    for (const Entry& entry : kEntries) map->emplace(entry.name, entry.factory);
-    return map;
-  }();
-  return *backends;
+const Registry<KvBackendInfo>& KvBackends() {
+  static constexpr Registry<KvBackendInfo> registry("engine", kBackends);
+  return registry;
 }
 
 const KvTraits& KvTraitsOf(std::string_view name) {
-  for (const Entry& entry : kEntries) {
-    if (name == entry.name) return entry.traits;
-  }
-  LATCHKEY_CHECK(!"a known backend");
-  return kRival;
+  const KvBackendInfo* const backend = KvBackends().Find(name);
+  LATCHKEY_CHECK(backend != nullptr);
+  return backend->traits;
+}
+
+std::vector<std::string> RivalVersions() {
+  std::vector<std::string> versions;
+#ifdef LATCHKEY_WITH_ROCKSDB
+  versions.push_back(RocksDbVersion());
+#endif
+#ifdef LATCHKEY_WITH_LMDB
+  versions.push_back(LmdbVersion());
+#endif
+  return versions;
 }
 
 }  // namespace latchkey

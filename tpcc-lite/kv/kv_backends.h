@@ -1,24 +1,25 @@
-// The list of KV backends: one line per backend, with its factory and the dimensions it has.
+// The list of KV backends: Latchkey and its rivals, with the dimensions that each has.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "storage/base/registry.h"
 #include "tpcc-lite/kv/kv_backend.h"
 #include "tpcc-lite/kv/latchkey_backend.h"
 #include "tpcc-lite/kv/memory_backend.h"
 
 namespace latchkey {
 
-// The rivals, one file each; which of them this build contains is decided by CMake.
+// The rivals, one file each. CMake decides which of them a build contains.
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbBackend(const KvOptions& options);
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbPessimisticBackend(const KvOptions& options);
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbPrefixesBackend(const KvOptions& options);
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenLmdbBackend(const KvOptions& options);
 
-/// Which dimensions of an experiment a backend has. A sweep over one that it has not runs once and
-/// shows it as null.
+/// The dimensions of an experiment that a backend has. A sweep over another dimension runs once and
+/// shows null.
 struct KvTraits {
   bool techniques = false;        ///< layout, cleaning, replacement, synchronisation, cleaners, ...
   bool memory_device = false;     ///< can keep its files in memory
@@ -26,10 +27,36 @@ struct KvTraits {
   bool file_device = true;        ///< can keep its files on a disk, so that a load can be copied
   bool cache = true;              ///< cache_bytes bounds its memory
   bool page_size = true;          ///< KvOptions::page_size has a meaning
-  bool durability = false;        ///< has a log: KvOptions::durability has a meaning
+  bool commit_durability = false;  ///< can make a commit durable before it returns
+  bool group_durability = false;   ///< can make commits durable together, a bounded time later
+  /// Why the backend lacks a durability; follows "--durability=group: lmdb ...".
+  std::string_view durability_limits = "";
+  /// How the backend protects its pages from torn writes if its durability is not none. Latchkey's
+  /// protection is an option, see KvOptions::torn_write_protection.
+  std::string_view torn_write_protection = "none";
+
+  bool Offers(Durability durability) const {
+    if (durability == Durability::kNone) return true;
+    return durability == Durability::kCommit ? commit_durability : group_durability;
+  }
 };
 
-/// REQUIRES: `name` is a key of KvBackends().
+/// The libraries of the rivals in this build: "RocksDB 7.8.3 (with assertions)", "LMDB 0.9.24".
+std::vector<std::string> RivalVersions();
+std::string RocksDbVersion();
+std::string LmdbVersion();
+
+/// One backend of the list.
+struct KvBackendInfo {
+  ChoiceDescription description;
+  KvBackendFactory open;
+  KvTraits traits;
+};
+
+/// The backends that this build contains. To add one: its file, its line in kv_backends.cc.
+const Registry<KvBackendInfo>& KvBackends();
+
+/// REQUIRES: `name` is one of KvBackends().
 const KvTraits& KvTraitsOf(std::string_view name);
 
 }  // namespace latchkey

@@ -1,5 +1,5 @@
-// What KvBackend promises, checked for every backend of the build. A new backend is tested by being
-// in the list (every_backend.h names the few things in which backends may differ).
+// Tests the promises of KvBackend for every backend of the build. A new backend is tested as soon
+// as it is in the list. every_backend.h names the few allowed differences.
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -41,7 +41,7 @@ struct Fixture {
     session = NewSession();
   }
 
-  /// Ends what is open and leaves both tables empty.
+  /// Ends open transactions and empties both tables.
   void Clear() {
     session = NewSession();
     REQUIRE(session->Begin().ok());
@@ -72,7 +72,7 @@ struct Fixture {
   std::unique_ptr<KvSession> session;
 };
 
-// Within an open transaction: the value, or "(none)".
+// Reads within an open transaction: the value, or "(none)".
 std::string Read(KvSession& session, std::string_view key, TableIndex table = kFirst) {
   std::string value;
   const absl::Status status = session.Get(table, key, &value);
@@ -82,7 +82,7 @@ std::string Read(KvSession& session, std::string_view key, TableIndex table = kF
   return value;
 }
 
-// As a transaction of its own.
+// Reads in a transaction of its own.
 std::string ReadAlone(KvSession& session, std::string_view key, TableIndex table = kFirst) {
   REQUIRE(session.Begin().ok());
   std::string value = Read(session, key, table);
@@ -301,11 +301,11 @@ void NoUpdateIsLost(Fixture& f) {
   CHECK(Read(*late, "counter") == "1");
   f.Put("counter", "2");
   absl::Status status = late->Put(kFirst, "counter", "2 from 1");
-  if (status.ok()) status = late->Commit();  // a backend may validate as late as this
+  if (status.ok()) status = late->Commit();  // a backend may validate only here
   INFO(status.ToString());
   CHECK(absl::IsAborted(status));
   CHECK(ReadAlone(*f.session, "counter") == "2");
-  // The aborted transaction is over: the session begins the next one.
+  // Aborted has ended the transaction, so the session begins the next one.
   REQUIRE(late->Begin().ok());
   CHECK(Read(*late, "counter") == "2");
   REQUIRE(late->Put(kFirst, "counter", "3").ok());
@@ -336,7 +336,7 @@ void RandomTransactionsMatchAMap(Fixture& f) {
       const std::string key = random_key();
       if (rng.Below(3) == 0) {
         const bool there = working.erase(key) > 0;
-        // Whether a missing key's deletion is NotFound or nothing is the backend's affair.
+        // A backend may answer the deletion of a missing key with NotFound or OK.
         const absl::Status status = f.session->Delete(kFirst, key);
         REQUIRE((status.ok() || (!there && absl::IsNotFound(status))));
       } else {
@@ -366,8 +366,8 @@ void RandomTransactionsMatchAMap(Fixture& f) {
 struct Behaviour {
   const char* sentence;
   void (*check)(Fixture&);
-  Overlap needs = Overlap::kNone;  // tested where the backend allows at least this
-  bool persistent = false;         // tested where the backend is
+  Overlap needs = Overlap::kNone;  // tested if the backend allows at least this
+  bool persistent = false;         // tested only if the backend is persistent
 };
 
 constexpr Behaviour kBehaviours[] = {
@@ -395,7 +395,7 @@ constexpr Behaviour kBehaviours[] = {
     {"random transactions leave what a map has", RandomTransactionsMatchAMap, Overlap::kNone},
 };
 
-// One database for all behaviours: opening a backend costs more than all of them together.
+// One database for all behaviours: opening a backend takes longer than all of them together.
 TEST_CASE("every backend keeps what KvBackend promises") {
   const auto backend = GENERATE(from_range(EveryBackend()));
   Fixture f(backend);
@@ -405,6 +405,80 @@ TEST_CASE("every backend keeps what KvBackend promises") {
     INFO(backend.name << ": " << behaviour.sentence);
     f.Clear();
     behaviour.check(f);
+  }
+}
+
+TEST_CASE(
+    "A backend keeps to every durability that it offers, and refuses the others with a reason") {
+  for (const BackendUnderTest& under_test : EveryBackend()) {
+    if (!under_test.persistent) continue;
+    for (const Durability durability :
+         {Durability::kNone, Durability::kGroup, Durability::kCommit}) {
+      CAPTURE(under_test.name, static_cast<int>(durability));
+      const TempDir directory;
+      KvOptions options;
+      options.path = directory.File("db");
+      options.tables = {"first"};
+      options.cache_bytes = 32ull << 20;
+      options.durability = durability;
+      auto backend = under_test.open(options);
+      const KvTraits& traits = KvTraitsOf(under_test.name);
+      if (!traits.Offers(durability)) {
+        CHECK(absl::IsInvalidArgument(backend.status()));
+        CHECK_FALSE(traits.durability_limits.empty());
+        continue;
+      }
+      REQUIRE(backend.ok());
+      auto session = (*backend)->NewSession();
+      REQUIRE(session.ok());
+      CHECK((*session)->PutAuto(kFirst, "key", "value").ok());
+      session->reset();
+      REQUIRE((*backend)->Close().ok());
+      backend->reset();
+      backend = under_test.open(options);
+      REQUIRE(backend.ok());
+      session = (*backend)->NewSession();
+      std::string value;
+      CHECK((*session)->GetAuto(kFirst, "key", &value).ok());
+      CHECK(value == "value");
+      session->reset();
+      CHECK((*backend)->Close().ok());
+    }
+  }
+}
+
+TEST_CASE("Announced keys are read as the transaction sees them: its snapshot and its own writes") {
+  for (const BackendUnderTest& under_test : EveryBackend()) {
+    if (under_test.overlap != Overlap::kFull) continue;
+    CAPTURE(under_test.name);
+    Fixture f(under_test);
+    for (const char* key : {"a", "b", "c", "d"}) f.Put(key, "old");
+    f.Put("a", "of the second table", kSecond);
+    const auto other = f.NewSession();
+    const std::vector<TableKey> keys = {{kFirst, "d"}, {kFirst, "a"},  {kFirst, "none"},
+                                        {kFirst, "b"}, {kSecond, "a"}, {kFirst, "c"},
+                                        {kFirst, "a"}};
+    REQUIRE(f.session->Begin().ok());
+    f.session->Prefetch(keys);
+    CHECK(Read(*f.session, "a") == "old");
+    REQUIRE(other->PutAuto(kFirst, "b", "new").ok());
+    CHECK(Read(*f.session, "b") == "old");
+    CHECK(Read(*f.session, "none") == "(none)");
+    REQUIRE(f.session->Insert(kFirst, "none", "mine").ok());
+    REQUIRE(f.session->Put(kFirst, "a", "mine").ok());
+    REQUIRE(f.session->Delete(kFirst, "c").ok());
+    f.session->Prefetch(keys);
+    CHECK(Read(*f.session, "none") == "mine");
+    CHECK(Read(*f.session, "a") == "mine");
+    CHECK(Read(*f.session, "a", kSecond) == "of the second table");
+    CHECK(Read(*f.session, "c") == "(none)");
+    CHECK(Read(*f.session, "d") == "old");
+    REQUIRE(f.session->Commit().ok());
+    // The next transaction takes a new snapshot.
+    REQUIRE(f.session->Begin().ok());
+    CHECK(Read(*f.session, "b") == "new");
+    CHECK(Read(*f.session, "c") == "(none)");
+    REQUIRE(f.session->Rollback().ok());
   }
 }
 

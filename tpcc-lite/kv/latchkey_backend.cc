@@ -8,8 +8,8 @@
 namespace latchkey {
 namespace {
 
-// The transaction is destroyed, and with it rolled back, as soon as a call ends in Aborted: the
-// interface promises that it is over then.
+// When a call returns Aborted, the transaction is destroyed, which rolls it back: the interface
+// promises that Aborted ends it.
 class LatchkeySession final : public KvSession {
  public:
   LatchkeySession(Database& database, const std::vector<Tree>& trees)
@@ -91,7 +91,7 @@ class LatchkeySession final : public KvSession {
     return status;
   }
 
-  // Returns before the cursor's transaction may be destroyed by Ended.
+  // The cursor is gone before Ended may destroy its transaction.
   absl::Status ScanRange(TableIndex table, std::string_view from, std::string_view to, bool reverse,
                          absl::FunctionRef<bool(std::string_view, std::string_view)> visit) {
     Cursor cursor = transaction_->NewCursor(

@@ -1,4 +1,4 @@
-// Latchkey itself behind the KvBackend interface: one named tree per table.
+// Latchkey behind the KvBackend interface: one named tree per table.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -11,11 +11,11 @@
 
 namespace latchkey {
 
-/// Snapshot isolation; persistent in files, empty at first on every other device. Errors as
+/// Snapshot isolation. Files are persistent; every other device is empty at first. Errors as
 /// Database::Open.
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenLatchkeyBackend(const KvOptions& options);
 
-/// Over a database that is open already; the tables are created when missing.
+/// A backend over an open database. Missing tables are created.
 absl::StatusOr<std::unique_ptr<KvBackend>> NewLatchkeyBackend(
     std::unique_ptr<Database> database, const std::vector<std::string>& tables);
 

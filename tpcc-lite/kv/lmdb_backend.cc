@@ -1,11 +1,16 @@
-// LMDB as a baseline: one named database per table, a writable memory map without syncs (durability
-// none), which is its fastest setting.
+// LMDB as a baseline: one named database per table.
 //
-// LMDB has one writer at a time and no way to turn a read transaction into a write transaction. A
-// session reads in a read transaction until its first write, then goes on in a write transaction:
-// if somebody committed in between, that is Aborted (the snapshot would change), and the session's
-// next transaction is a write transaction from its beginning, which always succeeds. The system's
-// page cache holds its pages: `cache_bytes` does not bound it.
+// Durability: `none` is a writable memory map without syncs, LMDB's fastest setting. `commit` is
+// LMDB's default: pages are written to new places, and each commit syncs them and then the page
+// that names them. LMDB has no log, so it has no `group` (KvTraits): with MDB_NOSYNC and a sync now
+// and then, a power failure would lose the whole database, not only the last commits.
+//
+// LMDB has one writer at a time, and a read transaction cannot become a write transaction. A
+// session reads in a read transaction until its first write, then continues in a write transaction.
+// If another session has committed in between, the write returns Aborted, since the snapshot would
+// change. The session's next transaction is then a write transaction from its beginning, which
+// always succeeds. The system's page cache holds the pages of LMDB: `cache_bytes` does not bound
+// it.
 #include <lmdb.h>
 #include <sys/stat.h>
 
@@ -19,7 +24,7 @@
 namespace latchkey {
 namespace {
 
-// Address space and a sparse file, not memory or disk.
+// Bounds address space and a sparse file, not memory or disk.
 constexpr size_t kMapBytes = size_t{1} << 37;
 constexpr unsigned kMaxReaders = 1024;
 
@@ -75,7 +80,7 @@ class LmdbSession final : public KvSession {
   absl::Status Delete(TableIndex table, std::string_view key) override;
   absl::Status Scan(TableIndex table, std::string_view from, std::string_view to, bool reverse,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override;
-  /// A write transaction from its beginning: nothing to go back on.
+  /// A write transaction from its beginning: it has no earlier snapshot.
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
     LATCHKEY_RETURN_IF_ERROR(StartWriting());
     absl::Status put = Put(table, key, value);
@@ -89,7 +94,7 @@ class LmdbSession final : public KvSession {
   absl::Status StartReading();
   void StopReading();
   absl::Status StartWriting();
-  /// Makes the transaction a writing one; Aborted when others committed since its snapshot.
+  /// Continues in a write transaction. Aborted: another session has committed since the snapshot.
   absl::Status EnsureWriting();
 
   LmdbBackend& backend_;
@@ -126,6 +131,9 @@ class LmdbBackend final : public KvBackend {
 };
 
 absl::Status LmdbBackend::Open() {
+  if (options_.durability == Durability::kGroup) {
+    return InvalidArgument("lmdb {}: ask for none or commit", KvTraitsOf("lmdb").durability_limits);
+  }
   if (mkdir(options_.path.c_str(), 0755) != 0 && errno != EEXIST) {
     return MakeStatus(absl::StatusCode::kNotFound, "cannot create {}: {}", options_.path,
                       std::strerror(errno));
@@ -135,8 +143,9 @@ absl::Status LmdbBackend::Open() {
   LATCHKEY_RETURN_IF_ERROR(ToStatus(mdb_env_set_maxreaders(env_, kMaxReaders)));
   LATCHKEY_RETURN_IF_ERROR(
       ToStatus(mdb_env_set_maxdbs(env_, static_cast<MDB_dbi>(options_.tables.size()))));
-  constexpr unsigned kFlags = MDB_WRITEMAP | MDB_NOSYNC | MDB_NOTLS | MDB_NORDAHEAD;
-  LATCHKEY_RETURN_IF_ERROR(ToStatus(mdb_env_open(env_, options_.path.c_str(), kFlags, 0644)));
+  unsigned flags = MDB_NOTLS | MDB_NORDAHEAD;
+  if (options_.durability == Durability::kNone) flags |= MDB_WRITEMAP | MDB_NOSYNC;
+  LATCHKEY_RETURN_IF_ERROR(ToStatus(mdb_env_open(env_, options_.path.c_str(), flags, 0644)));
   return OpenTables();
 }
 
@@ -270,7 +279,7 @@ absl::Status LmdbSession::Scan(TableIndex table, std::string_view from, std::str
   MDB_val key = ToValue(reverse ? to : from);
   MDB_val value;
   int code;
-  // LMDB refuses an empty key: the smallest range begins at the first entry.
+  // LMDB refuses an empty key, so the smallest range begins at the first entry.
   if (!reverse && from.empty()) {
     code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
   } else {
@@ -290,6 +299,10 @@ absl::Status LmdbSession::Scan(TableIndex table, std::string_view from, std::str
 }
 
 }  // namespace
+
+std::string LmdbVersion() {
+  return fmt::format("LMDB {}.{}.{}", MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH);
+}
 
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenLmdbBackend(const KvOptions& options) {
   auto backend = std::make_unique<LmdbBackend>(options);

@@ -12,8 +12,8 @@ namespace {
 
 using Table = std::map<std::string, std::string, std::less<>>;
 
-// Invariants: the mutex is held exactly while a session's transaction is open; `undo_` of that
-// session restores what was there at its Begin when applied backwards.
+// Invariants: the mutex is held exactly while a session's transaction is open. The `undo_` of that
+// session, applied backwards, restores the state at its Begin.
 class MemoryBackend final : public KvBackend {
  public:
   explicit MemoryBackend(size_t tables) : tables_(tables) {}

@@ -9,8 +9,9 @@
 
 namespace latchkey {
 
-/// Serial: Begin waits until every other session's transaction is over, so one actor must not hold
-/// two open transactions. Never ends in Aborted. Forgets everything at Close; ignores the path.
+/// Serial: Begin waits until the transactions of all other sessions have ended, so one actor must
+/// not hold two open transactions. Never returns Aborted. Loses its content at Close; ignores the
+/// path.
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenMemoryBackend(const KvOptions& options);
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// Filling a cache before it is measured.
+// Fills a cache before a measurement.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,8 +10,8 @@
 namespace latchkey {
 
 /// Reads every record of the first `tables` tables once, in key order. For runs whose data fits the
-/// cache: random access would need many minutes until the last page has come in, and the figures
-/// would be those of a cold start. Every backend is treated alike.
+/// cache: random access would take many minutes to read the last page, and the figures would be
+/// those of a cold start. All backends are treated the same.
 absl::Status PreloadCache(KvBackend& backend, size_t tables);
 
 }  // namespace latchkey

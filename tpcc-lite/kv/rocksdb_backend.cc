@@ -1,24 +1,31 @@
-// RocksDB as a baseline: transactional with snapshot isolation, block cache and bloom filters,
+// RocksDB as a baseline: transactions with snapshot isolation, block cache and bloom filters,
 // direct I/O, no compression. Tables are column families (`rocksdb`) or one key space with a byte
 // of prefix for the table (`rocksdb-prefixes`).
 //
-// Durability: none = no log; commit = the log is synced before a commit returns (RocksDB groups
-// those that wait); group = commits return from the log's buffer, which an actor writes and syncs
-// every kGroupCommitDelay. That is Latchkey's promise for `group`: what was acknowledged is durable
-// that much later, and lost by then even when only the process dies. RocksDB's own usual setting
-// (each commit written to the page cache, never synced) costs a system call per commit and promises
-// nothing about power; it is not measured here.
+// Durability: `none` = no log. `commit` = the log is synced before a commit returns (RocksDB groups
+// waiting commits). `group` = commits return from the log's buffer, which an actor writes and syncs
+// every kGroupCommitDelay. This is Latchkey's promise for `group`: an acknowledged commit is
+// durable after that delay; until then it is lost even if only the process dies. RocksDB's usual
+// setting (each commit written to the page cache, never synced) costs a system call per commit and
+// promises nothing about power failures; it is not measured here.
 //
-// Memory: write buffers are charged to the block cache, index and filter blocks live in it, so that
-// `cache_bytes` is the total as it is for every other backend.
-// Snapshots are taken by the first operation: a transaction that begins with GetForUpdate reads
-// after it holds the lock (pessimistic), which saves RocksDB conflicts that Latchkey does not have
-// either.
+// Memory: write buffers are charged to the block cache, and index and filter blocks are in it. So
+// `cache_bytes` is the total, as for every other backend.
 //
-// `rocksdb` is the optimistic one: on TPC-C-lite (4 warehouses; 2 and 8 users; cache of a quarter
-// of the data) it was 8 to 9 % ahead of `rocksdb-pessimistic`; in memory the two lay within the
-// spread. Column families and prefixes lay within the spread, too (2 warehouses, 2 users, a quarter
-// of the data): 948 and 893 transactions/s, each +-20 % in three repetitions.
+// The first operation of a transaction takes its snapshot. A transaction that begins with
+// GetForUpdate reads after it holds the lock (pessimistic). This saves RocksDB conflicts that
+// Latchkey does not have either.
+//
+// One MultiGet at the transaction's snapshot reads the announced keys, and Get is answered from its
+// result: the transaction reads nothing twice. With io_uring (a RocksDB built with liburing) the
+// blocks of a table file are read at once; async_io overlaps the files if the build has coroutines.
+// The pessimistic variant does not use MultiGet: its snapshot must be taken after its first lock.
+//
+// `rocksdb` is the optimistic variant: on TPC-C-lite (4 warehouses; 2 and 8 users; cache of a
+// quarter of the data) it was 8 to 9 % ahead of `rocksdb-pessimistic`. In memory the difference was
+// within the spread. Column families and prefixes also differed by less than the spread (2
+// warehouses, 2 users, a quarter of the data): 948 and 893 transactions/s, each +-20 % in three
+// repetitions.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
@@ -45,13 +52,13 @@ namespace {
 namespace rdb = ROCKSDB_NAMESPACE;
 
 absl::string_view Abseil(const std::string& text) { return {text.data(), text.size()}; }
-/// An empty view may have no address, which RocksDB hands on to memcmp.
+/// An empty view may have a null address, which RocksDB would pass to memcmp.
 rdb::Slice ToSlice(std::string_view text) {
   return text.empty() ? rdb::Slice("", 0) : rdb::Slice(text.data(), text.size());
 }
 std::string_view ToView(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-/// Conflicts, deadlocks and lock time-outs are one retryable error: Aborted.
+/// Maps conflicts, deadlocks and lock time-outs to one retryable error: Aborted.
 absl::Status ToStatus(const rdb::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = "rocksdb: " + status.ToString();
@@ -96,11 +103,12 @@ class RocksDbSession final : public KvSession {
   absl::Status Delete(TableIndex table, std::string_view key) override;
   absl::Status Scan(TableIndex table, std::string_view from, std::string_view to, bool reverse,
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override;
+  void Prefetch(std::span<const TableKey> keys) override;
   absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override;
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override;
 
  private:
-  /// Gives reads of this transaction one moment in time, from its first operation on.
+  /// Takes the snapshot of this transaction at its first operation.
   void EnsureSnapshot() {
     if (read_options_.snapshot != nullptr) return;
     if (transaction_->GetSnapshot() == nullptr) transaction_->SetSnapshot();
@@ -111,7 +119,12 @@ class RocksDbSession final : public KvSession {
   std::unique_ptr<rdb::Iterator> NewIterator(rdb::ColumnFamilyHandle* family,
                                              const rdb::ReadOptions& options);
   rdb::ColumnFamilyHandle* FamilyOf(TableIndex table) const;
-  /// The key as it is stored; valid until `buffer` changes.
+  /// Index of the announced key; announced_ if the key was not announced.
+  size_t FindAnnounced(TableIndex table, const rdb::Slice& stored);
+  /// Marks the announced value of the key as out of date for this transaction.
+  void NoteWrite(TableIndex table, const rdb::Slice& stored);
+  void ForgetAnnounced();
+  /// The stored form of the key; valid until `buffer` changes.
   rdb::Slice Stored(TableIndex table, std::string_view key, std::string& buffer) const;
   rdb::Slice Stored(TableIndex table, std::string_view key) { return Stored(table, key, key_); }
 
@@ -120,6 +133,18 @@ class RocksDbSession final : public KvSession {
   std::unique_ptr<rdb::Transaction> transaction_;  // reused: saves its allocations
   rdb::ReadOptions read_options_;
   rdb::PinnableSlice pinned_;
+  // Values that Prefetch has read for this transaction. Entry i belongs to table
+  // announced_tables_[i], or to kNoTable once the transaction has written the key. Kept between
+  // transactions: no allocation per call.
+  static constexpr TableIndex kNoTable = UINT32_MAX;
+  size_t announced_ = 0;
+  size_t next_announced_ = 0;  // where the next Get probably finds its key
+  std::vector<TableIndex> announced_tables_;
+  std::vector<std::string> announced_keys_;  // in their stored form
+  std::vector<rdb::Slice> announced_slices_;
+  std::vector<rdb::ColumnFamilyHandle*> announced_families_;
+  std::vector<rdb::PinnableSlice> announced_values_;
+  std::vector<rdb::Status> announced_statuses_;
 };
 
 class RocksDbBackend final : public KvBackend {
@@ -146,7 +171,7 @@ class RocksDbBackend final : public KvBackend {
  private:
   friend class RocksDbSession;
 
-  /// Of the column families but the default one, which is always there and here stays empty.
+  /// The column families except the default one, which always exists and stays empty here.
   std::vector<std::string> FamilyNames() const;
   rdb::Options BuildOptions();
   absl::Status OpenWith(const rdb::Options& options);
@@ -157,7 +182,7 @@ class RocksDbBackend final : public KvBackend {
   absl::Status StopGroupCommit();
   void CollectWarnings(bool direct_io);
   uint64_t SumProperty(const std::string& property) const;
-  /// A copied load shall not begin with the compactions of its predecessor still to do.
+  /// Waits for compactions, so that a copy of the load does not begin with them.
   void AwaitCompactions();
 
   KvOptions options_;
@@ -189,9 +214,9 @@ rdb::Options RocksDbBackend::BuildOptions() {
   logger_ = std::make_shared<RocksDbLog>(options_.log_sink);
 
   rdb::BlockBasedTableOptions table;
-  // Whole indexes and filters are larger than a shard of a small cache and push each other out:
-  // in 16 shards and partitioned, a cache of a quarter of the data gives 1.6 times the transactions
-  // (a quarter of the reads), as many as with both outside the memory limit.
+  // Whole indexes and filters are larger than a shard of a small cache and evict each other. With
+  // 16 shards and partitions, a cache of a quarter of the data gives 1.6 times the transactions (a
+  // quarter of the reads), as many as with both outside the memory limit.
   table.block_cache = rdb::NewLRUCache(options_.cache_bytes, /*num_shard_bits=*/4);
   table.index_type = rdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
   table.partition_filters = true;
@@ -217,8 +242,8 @@ rdb::Options RocksDbBackend::BuildOptions() {
       std::make_shared<rdb::WriteBufferManager>(write_buffers, table.block_cache);
   result.write_buffer_size = std::min<uint64_t>(write_buffers, 64u << 20);
   // Every column family's write buffer begins with one arena block, and all of them count against
-  // the limit: with the default (an eighth of a write buffer) a small cache would flush all the
-  // time.
+  // the limit. With the default size (an eighth of a write buffer) a small cache would flush all
+  // the time.
   result.arena_block_size =
       std::clamp<uint64_t>(write_buffers / (64 * (FamilyNames().size() + 1)), 16u << 10, 1u << 20);
   result.max_background_jobs = 2;
@@ -330,7 +355,7 @@ void RocksDbBackend::AwaitCompactions() {
 absl::Status RocksDbBackend::Close() {
   if (db_ == nullptr) return absl::OkStatus();
   const absl::Status synced = StopGroupCommit();
-  // Without a log, what is in the write buffers exists nowhere else.
+  // Without a log, the write buffers hold the only copy of their data.
   rdb::Status status = db_->Flush(rdb::FlushOptions(), families_);
   for (rdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   db_->DestroyColumnFamilyHandle(default_family_);
@@ -366,6 +391,7 @@ KvStatistics RocksDbBackend::GetStatistics() const {
 RocksDbSession::RocksDbSession(RocksDbBackend& backend) : backend_(backend) {}
 
 absl::Status RocksDbSession::Begin() {
+  ForgetAnnounced();
   rdb::Transaction* reused = transaction_.release();
   transaction_.reset(backend_.BeginTransaction(reused));
   read_options_.snapshot = nullptr;
@@ -379,12 +405,16 @@ absl::Status RocksDbSession::Finish(const rdb::Status& status) {
 }
 
 absl::Status RocksDbSession::Commit() {
+  ForgetAnnounced();
   const rdb::Status status = transaction_->Commit();
   if (!status.ok()) transaction_->Rollback().PermitUncheckedError();
   return ToStatus(status);
 }
 
-absl::Status RocksDbSession::Rollback() { return ToStatus(transaction_->Rollback()); }
+absl::Status RocksDbSession::Rollback() {
+  ForgetAnnounced();
+  return ToStatus(transaction_->Rollback());
+}
 
 rdb::ColumnFamilyHandle* RocksDbSession::FamilyOf(TableIndex table) const {
   return backend_.families_[backend_.tables_ == Tables::kFamilies ? table : 0];
@@ -400,9 +430,15 @@ rdb::Slice RocksDbSession::Stored(TableIndex table, std::string_view key,
 
 absl::Status RocksDbSession::Get(TableIndex table, std::string_view key, std::string* value) {
   EnsureSnapshot();
+  const rdb::Slice stored = Stored(table, key);
+  if (const size_t i = FindAnnounced(table, stored); i < announced_) {
+    if (announced_statuses_[i].ok()) {
+      value->assign(announced_values_[i].data(), announced_values_[i].size());
+    }
+    return Finish(announced_statuses_[i]);
+  }
   pinned_.Reset();
-  const rdb::Status status =
-      transaction_->Get(read_options_, FamilyOf(table), Stored(table, key), &pinned_);
+  const rdb::Status status = transaction_->Get(read_options_, FamilyOf(table), stored, &pinned_);
   if (status.ok()) value->assign(pinned_.data(), pinned_.size());
   return Finish(status);
 }
@@ -421,6 +457,7 @@ absl::Status RocksDbSession::GetForUpdate(TableIndex table, std::string_view key
 absl::Status RocksDbSession::Put(TableIndex table, std::string_view key, std::string_view value) {
   rdb::ColumnFamilyHandle* family = FamilyOf(table);
   const rdb::Slice stored = Stored(table, key);
+  NoteWrite(table, stored);
   if (backend_.options_.read_committed_load) {
     return Finish(transaction_->PutUntracked(family, stored, ToSlice(value)));
   }
@@ -430,18 +467,22 @@ absl::Status RocksDbSession::Put(TableIndex table, std::string_view key, std::st
 
 absl::Status RocksDbSession::Insert(TableIndex table, std::string_view key,
                                     std::string_view value) {
-  // The caller knows the key to be new: nothing to validate.
-  return Finish(transaction_->PutUntracked(FamilyOf(table), Stored(table, key), ToSlice(value)));
+  const rdb::Slice stored = Stored(table, key);
+  NoteWrite(table, stored);
+  // The caller guarantees that the key is new, so there is nothing to validate.
+  return Finish(transaction_->PutUntracked(FamilyOf(table), stored, ToSlice(value)));
 }
 
 absl::Status RocksDbSession::Delete(TableIndex table, std::string_view key) {
   EnsureSnapshot();
-  return Finish(transaction_->Delete(FamilyOf(table), Stored(table, key)));
+  const rdb::Slice stored = Stored(table, key);
+  NoteWrite(table, stored);
+  return Finish(transaction_->Delete(FamilyOf(table), stored));
 }
 
 std::unique_ptr<rdb::Iterator> RocksDbSession::NewIterator(rdb::ColumnFamilyHandle* family,
                                                            const rdb::ReadOptions& options) {
-  // Without own writes there is nothing to merge in, and the plain iterator is the cheaper one.
+  // Without own writes there is nothing to merge, and the plain iterator is cheaper.
   const bool wrote = transaction_->GetNumPuts() + transaction_->GetNumDeletes() > 0;
   if (wrote) return std::unique_ptr<rdb::Iterator>(transaction_->GetIterator(options, family));
   return std::unique_ptr<rdb::Iterator>(backend_.db_->NewIterator(options, family));
@@ -477,6 +518,62 @@ absl::Status RocksDbSession::Scan(
   return Finish(it->status());
 }
 
+void RocksDbSession::ForgetAnnounced() {
+  for (size_t i = 0; i < announced_; ++i) announced_values_[i].Reset();  // unpins its block
+  announced_ = next_announced_ = 0;
+}
+
+void RocksDbSession::Prefetch(std::span<const TableKey> keys) {
+  const bool wrote = transaction_->GetNumPuts() + transaction_->GetNumDeletes() > 0;
+  // MultiGet of the database does not see the transaction's own writes.
+  if (wrote || keys.empty() || backend_.concurrency_ != Concurrency::kOptimistic) return;
+  ForgetAnnounced();
+  EnsureSnapshot();
+  announced_ = keys.size();
+  if (announced_keys_.size() < announced_) {
+    announced_tables_.resize(announced_);
+    announced_keys_.resize(announced_);
+    announced_slices_.resize(announced_);
+    announced_families_.resize(announced_);
+    announced_values_ = std::vector<rdb::PinnableSlice>(announced_);
+    announced_statuses_.resize(announced_);
+  }
+  for (size_t i = 0; i < announced_; ++i) {
+    announced_tables_[i] = keys[i].table;
+    announced_keys_[i].clear();
+    if (backend_.tables_ == Tables::kPrefixes) {
+      announced_keys_[i].push_back(static_cast<char>(keys[i].table));
+    }
+    announced_keys_[i].append(keys[i].key);
+    announced_slices_[i] = ToSlice(announced_keys_[i]);
+    announced_families_[i] = FamilyOf(keys[i].table);
+  }
+  rdb::ReadOptions options = read_options_;
+  options.async_io = true;
+  backend_.db_->MultiGet(options, announced_, announced_families_.data(), announced_slices_.data(),
+                         announced_values_.data(), announced_statuses_.data());
+}
+
+size_t RocksDbSession::FindAnnounced(TableIndex table, const rdb::Slice& stored) {
+  for (size_t n = 0; n < announced_; ++n) {
+    size_t i = next_announced_ + n;
+    if (i >= announced_) i -= announced_;
+    if (announced_tables_[i] != table || announced_slices_[i] != stored) continue;
+    next_announced_ = i + 1 < announced_ ? i + 1 : 0;
+    return i;
+  }
+  return announced_;
+}
+
+void RocksDbSession::NoteWrite(TableIndex table, const rdb::Slice& stored) {
+  // The same key may have been announced twice.
+  for (;;) {
+    const size_t i = FindAnnounced(table, stored);
+    if (i == announced_) return;
+    announced_tables_[i] = kNoTable;
+  }
+}
+
 absl::Status RocksDbSession::GetAuto(TableIndex table, std::string_view key, std::string* value) {
   pinned_.Reset();
   const rdb::Status status =
@@ -499,6 +596,18 @@ absl::StatusOr<std::unique_ptr<KvBackend>> OpenAs(const KvOptions& options, Conc
 }
 
 }  // namespace
+
+std::string RocksDbVersion() {
+  std::string version =
+      fmt::format("RocksDB {}.{}.{}", ROCKSDB_MAJOR, ROCKSDB_MINOR, ROCKSDB_PATCH);
+#ifdef LATCHKEY_ROCKSDB_HAS_ASSERTIONS
+  version += " (with assertions)";
+#endif
+#ifdef LATCHKEY_ROCKSDB_HAS_IO_URING
+  version += " (with io_uring)";
+#endif
+  return version;
+}
 
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbBackend(const KvOptions& options) {
   return OpenAs(options, Concurrency::kOptimistic, Tables::kFamilies);

@@ -1,5 +1,4 @@
-// What RocksDB is given to use here: files that count what is asked of them, and a log that ends in
-// the backend's sink.
+// An Env that counts RocksDB's file operations, and a logger that writes to the backend's sink.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -18,7 +17,7 @@
 
 namespace latchkey {
 
-/// What RocksDB asks of its files. Relaxed: read only for reports.
+/// Counts of RocksDB's file operations. Relaxed: read for reports only.
 struct RocksDbIo {
   std::atomic<uint64_t> reads{0}, writes{0}, bytes_read{0}, bytes_written{0};
 
@@ -32,12 +31,12 @@ struct RocksDbIo {
   }
 };
 
-/// The default file system with every read and write of a file counted in `io`, which outlives it:
-/// RocksDB's own statistics cost several per cent of its throughput, this costs nothing beside the
-/// system call.
+/// The default file system, which counts every read and write of a file in `io`; `io` outlives it.
+/// RocksDB's own statistics cost several per cent of its throughput; this count costs nothing next
+/// to the system call.
 std::unique_ptr<ROCKSDB_NAMESPACE::Env> NewCountingEnv(RocksDbIo& io);
 
-/// Forwards errors to the sink, and catches the one header line that tells about CRC32.
+/// Forwards errors to the sink, and reads the one header line that names the CRC32 implementation.
 class RocksDbLog final : public ROCKSDB_NAMESPACE::Logger {
  public:
   using Sink = std::function<void(LogSeverity, std::string_view)>;

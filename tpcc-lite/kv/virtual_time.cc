@@ -55,7 +55,7 @@ class ChargedSession final : public KvSession {
   const Nanos cpu_;
 };
 
-/// A backend whose sessions' operations take virtual time.
+/// A backend in which the operations of sessions take virtual time.
 class ChargedBackend final : public KvBackend {
  public:
   ChargedBackend(std::unique_ptr<KvBackend> backend, Runtime& runtime, Nanos cpu)
@@ -84,6 +84,7 @@ absl::StatusOr<DatabaseDevices> NewDevices(const KvOptions& options) {
   alone.disks = 1;
   DatabaseDevices devices;
   LATCHKEY_ASSIGN_OR_RETURN(devices.data, OpenDeviceOf(runtime, options.device, options.path));
+  LATCHKEY_ASSIGN_OR_RETURN(devices.spill, OpenDeviceOf(runtime, alone, options.path + ".spill"));
   if (options.durability == Durability::kNone) return devices;
   LATCHKEY_ASSIGN_OR_RETURN(devices.log, OpenDeviceOf(runtime, alone, options.path + ".log"));
   LATCHKEY_ASSIGN_OR_RETURN(devices.journal, OpenDeviceOf(runtime, alone, options.path + ".map"));
@@ -95,7 +96,7 @@ absl::StatusOr<DatabaseDevices> NewDevices(const KvOptions& options) {
 SimulationOptions VirtualTimeOptions(const KvOptions& options) {
   SimulationOptions simulation;
   simulation.seed = options.techniques.seed;
-  simulation.step_cost = 0;  // time passes where these options say so, and nowhere else
+  simulation.step_cost = 0;  // time passes only where these options say so
   simulation.stack_bytes = 1 << 20;
   return simulation;
 }

@@ -1,10 +1,10 @@
-// Latchkey in virtual time: a database on simulated disks under a SimulatedRuntime. The one place
-// of tpcc-lite that reaches below the engine's public header.
+// Latchkey in virtual time: a database on simulated disks under a SimulatedRuntime. Only this file
+// of tpcc-lite uses more than the engine's public header.
 //
-// What takes time there: the disks, as their model says, and KvOptions::cpu_per_operation for every
-// operation of a session. Everything else of the engine, its cleaners included, takes none. The
-// data lies on the disks that the options name; log and map journal each have one disk of the same
-// kind to themselves, so that they do not compete with the data (thesis 4.2.1: a disk for the log).
+// Virtual time passes in the disks, as their model says, and for KvOptions::cpu_per_operation in
+// every operation of a session. The rest of the engine, page cleaners included, takes none. The
+// data lies on the disks that the options name. Log and map journal each have a disk of the same
+// kind of their own, so that they do not compete with the data (thesis 4.2.1: a disk for the log).
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,12 +16,12 @@
 
 namespace latchkey {
 
-/// For the runtime that `options` are run on: same seed, same history.
+/// Options for the runtime of `options`: equal seeds give equal histories.
 SimulationOptions VirtualTimeOptions(const KvOptions& options);
 
-/// An empty database on the simulated devices of `options`; its content goes with it. Every begin,
-/// get, put, insert, delete, scan, commit and rollback of its sessions takes
-/// options.cpu_per_operation first. REQUIRES: options.device is simulated and *options.runtime a
+/// Opens an empty database on the simulated devices of `options`; its content is lost with it.
+/// Every begin, get, put, insert, delete, scan, commit and rollback of its sessions first takes
+/// options.cpu_per_operation. REQUIRES: options.device is simulated, and *options.runtime is a
 /// SimulatedRuntime in its Run. Errors as Database::Open.
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenInVirtualTime(const KvOptions& options,
                                                              const Options& engine_options);

@@ -9,12 +9,12 @@
 
 namespace latchkey {
 
-/// `text` as one field: quoted when it holds a comma, a quote or a line break.
+/// `text` as one field: quoted if it holds a comma, a quote or a line break.
 std::string CsvField(std::string_view text);
 
 /// One header line, then one line per result. Nested fields are named by their path, joined with
-/// dots ("latency_us.payment.p99"); null is an empty field; lists of texts are joined with "; ",
-/// other lists (samples, repetitions) are left to the JSON document.
+/// dots ("latency_us.payment.p99"). null is an empty field. Lists of texts are joined with "; ".
+/// Other lists (samples, repetitions) are in the JSON document only.
 std::string ToCsv(std::span<const Json> results);
 
 }  // namespace latchkey

@@ -1,19 +1,24 @@
 #include "tpcc-lite/report/environment.h"
 
+#include <absl/base/config.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
-// Set by the build; a file compiled apart from it still says what it knows.
+#include "tpcc-lite/kv/kv_backends.h"
+
+// The build sets these. A file compiled without it still reports the rest.
 #ifdef LATCHKEY_REVISION_HEADER
 #include LATCHKEY_REVISION_HEADER
 #endif
@@ -43,11 +48,18 @@ std::string CpuModel() {
   return "";
 }
 
-Json MemoryBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page <= 0) return nullptr;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+std::vector<std::string> Libraries() {
+  std::vector<std::string> all = {
+#ifdef ABSL_LTS_RELEASE_VERSION
+      fmt::format("Abseil {}", ABSL_LTS_RELEASE_VERSION),
+#endif
+      fmt::format("fmt {}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
+      fmt::format("nlohmann-json {}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                  NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH),
+      fmt::format("xxHash {}.{}.{}", XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE),
+  };
+  for (std::string& rival : RivalVersions()) all.push_back(std::move(rival));
+  return all;
 }
 
 std::string Kernel() {
@@ -64,7 +76,7 @@ std::string NearestExisting(const std::string& path) {
   return here.string();
 }
 
-/// The type that the mount table gives for the device of `path`; with several mounts of one device,
+/// The type in the mount table for the device of `path`; if a device has several mounts, that of
 /// the last.
 std::string FileSystemType(const std::string& path) {
   struct stat info;
@@ -86,11 +98,17 @@ std::string FileSystemType(const std::string& path) {
 }  // namespace
 
 Json DescribeBuild() {
-  return {{"version", TextOrNull(LATCHKEY_VERSION)},
-          {"revision", TextOrNull(LATCHKEY_REVISION)},
-          {"compiler", TextOrNull(LATCHKEY_COMPILER)},
-          {"type", TextOrNull(LATCHKEY_BUILD_TYPE)},
-          {"sanitizers", TextOrNull(LATCHKEY_SANITIZERS)}};
+  return {
+      {"version", TextOrNull(LATCHKEY_VERSION)},       {"revision", TextOrNull(LATCHKEY_REVISION)},
+      {"compiler", TextOrNull(LATCHKEY_COMPILER)},     {"type", TextOrNull(LATCHKEY_BUILD_TYPE)},
+      {"sanitizers", TextOrNull(LATCHKEY_SANITIZERS)}, {"libraries", Libraries()}};
+}
+
+std::optional<uint64_t> PhysicalMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page <= 0) return std::nullopt;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
 bool SupportsDirectIo(const std::string& path) {
@@ -108,7 +126,7 @@ Json DescribeHost(const std::string& path) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return {{"cpu", TextOrNull(CpuModel())},
           {"cores", cores > 0 ? Json(cores) : Json(nullptr)},
-          {"memory_bytes", MemoryBytes()},
+          {"memory_bytes", OrNull(PhysicalMemoryBytes())},
           {"kernel", TextOrNull(Kernel())},
           {"file_system", TextOrNull(FileSystemType(NearestExisting(path)))},
           {"direct_io", SupportsDirectIo(path)}};

@@ -1,6 +1,8 @@
-// What a result was measured with: this build and this machine.
+// The build and the machine of a measurement.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,18 +10,22 @@
 
 namespace latchkey {
 
-/// version, revision (git describe when the build was configured), compiler, type, sanitizers.
+/// version, revision (git describe at the time of the build), compiler, type, sanitizers, libraries
+/// (name and version of those on which figures may depend, the rivals included).
 Json DescribeBuild();
 
+/// Memory of this machine, bytes; nullopt: the system does not report it.
+std::optional<uint64_t> PhysicalMemoryBytes();
+
 /// cpu, cores, memory_bytes, kernel, and the file system that holds `path` (or its nearest existing
-/// parent): file_system (type) and direct_io. What the system does not tell is null.
+/// parent): file_system (type) and direct_io. null: the system does not report it.
 Json DescribeHost(const std::string& path);
 
-/// Whether a file in the directory `path` can be opened with O_DIRECT. False as well when no file
-/// can be created there.
+/// Whether a file in the directory `path` can be opened with O_DIRECT. Also false if no file can be
+/// created there.
 bool SupportsDirectIo(const std::string& path);
 
-/// Why figures of this build are not comparable: unoptimised, with debug checks, with sanitizers.
+/// Reasons why figures of this build are not comparable: unoptimised, debug checks, sanitizers.
 std::vector<std::string> BuildWarnings();
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// The one JSON type of reports: keeps fields in the order they were written.
+// The JSON type of all reports. It keeps fields in the order in which they were written.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@ namespace latchkey {
 
 using Json = nlohmann::ordered_json;
 
-/// null for what was not measured: never 0 in its place.
+/// null if nothing was measured, never 0.
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);

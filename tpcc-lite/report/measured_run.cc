@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/torn_write_protection.h"
+#include "engine/option_names.h"
 #include "tpcc-lite/report/environment.h"
 
 namespace latchkey {
@@ -26,7 +26,7 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
   block["hit_ratio"] = Share(hits, hits + misses);
   block["sync_write_proportion"] = Share(sync_writes, sync_writes + async_writes);
-  // Thesis 4.4: what the self-tuning controller holds at its target.
+  // Thesis 4.4: the quantity that the self-tuning controller holds at its target.
   block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + misses);
   block["dirty_proportion"] = Share(to.dirty_frames, to.frames);
   block["cleaner_outstanding"] = to.cleaner_outstanding;
@@ -49,7 +49,7 @@ Json LayoutToJson(const EngineSettings& settings, const KvStatistics& begin,
   block["min_space_utilization"] = to.min_space_utilization;
   block["max_space_utilization"] = to.max_space_utilization;
   block["capacities_written"] = to.capacities_written - from.capacities_written;
-  // A log's cleaning costs nothing until its free segments have been used up once.
+  // In an appending layout cleaning costs nothing until the free segments have been filled once.
   block["steady"] = settings.kv.techniques.layout == "overwrite" || from.capacities_written >= 1;
   return block;
 }
@@ -92,6 +92,14 @@ Json LogToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["file_bytes"] = to.file_bytes;
   block["checkpoints"] = to.checkpoints - from.checkpoints;
   return block;
+}
+
+/// Latchkey's option, or the protection of a rival. "none" if the durability promises nothing about
+/// crashes.
+std::string TornWriteProtectionOfRow(const EngineSettings& settings) {
+  if (settings.kv.durability == Durability::kNone) return "none";
+  return std::string(settings.traits.techniques ? NameOf(settings.kv.torn_write_protection)
+                                                : settings.traits.torn_write_protection);
 }
 
 Json SpaceToJson(const KvStatistics& end) {
@@ -141,9 +149,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"cpu_us",
        simulated ? Json(static_cast<double>(kv.cpu_per_operation) / kNanosPerMicro) : Json()},
       {"space_utilization", technique(techniques.space_utilization)},
-      // Nothing protects in-place writes where nothing is promised about crashes.
-      {"torn_write_protection",
-       technique(kv.durability == Durability::kNone ? "none" : NameOf(kv.torn_write_protection))},
+      {"torn_write_protection", TornWriteProtectionOfRow(settings)},
       {"cache_bytes", settings.traits.cache ? Json(kv.cache_bytes) : Json(nullptr)},
       {"page_size", settings.traits.page_size ? Json(kv.page_size) : Json(nullptr)},
       {"durability", settings.durability},
@@ -186,6 +192,7 @@ std::vector<Column> SettingsColumns() {
       {"page", "/page_size", kBytes, true},
       {"cache", "/cache_bytes", kBytes, true},
       {"durability", "/durability", kText, true},
+      {"torn-write protection", "/torn_write_protection", kText, true},
   };
 }
 

@@ -1,5 +1,5 @@
-// What the results of every workload have in common: what was run and on what, what the engine
-// counted meanwhile, how it ended; and the document around the results.
+// The common part of the results of every workload: settings and device, the engine's counters, the
+// outcome; and the document around the results.
 #pragma once
 
 #include <optional>
@@ -15,47 +15,48 @@
 
 namespace latchkey {
 
-/// Where and on what a combination runs.
+/// Settings and device of a combination.
 struct EngineSettings {
-  std::string engine;  ///< as on the command line: a key of KvBackends()
+  std::string engine;  ///< as on the command line: one of KvBackends()
   KvTraits traits;
   KvOptions kv;
   std::string durability = "none";
 };
 
-/// Everything about one run that is known when it is over, but the workload's own figures.
+/// All data of one finished run except the workload's own figures.
 struct MeasuredRun {
   EngineSettings settings;
   std::string backend_name;
   std::vector<std::string> warnings;
   std::optional<KvStatistics> begin;  ///< when the measured part began
   std::optional<KvStatistics> end;
-  std::string error;  ///< why it failed; empty when it did not
+  std::string error;  ///< the reason of a failure; empty: none
 };
 
-/// The fields that say what was run: engine, techniques, device, sizes. A dimension that the engine
-/// does not have is null.
+/// The fields for engine, techniques, device and sizes. null: the engine does not have the
+/// dimension.
 Json DescribeSettings(const EngineSettings& settings);
 
-/// What was counted between `begin` and `end`: the blocks buffer, layout_stats, io and space.
+/// Adds the differences of counters between `begin` and `end`: the blocks buffer, layout_stats, io
+/// and space.
 void AddStatistics(const MeasuredRun& run, Json& row);
 
-/// engine_name, and how the run ended: interrupted, error, warnings.
+/// Adds engine_name and the outcome of the run: interrupted, error, warnings.
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row);
 
-/// p50, p95, p99, p99_9 and max; null each where nothing was measured.
+/// p50, p95, p99, p99_9 and max; each null if nothing was measured.
 Json LatencyToJson(const std::optional<LatencySummary>& latency);
 
 /// An object with these fields, all null.
 Json NullFields(std::initializer_list<const char*> names);
 
-/// `figure` of the result; null where there is none.
+/// `figure` of the result; null if there is no result.
 template <typename Result, typename Figure>
 Json FigureOf(const std::optional<Result>& result, const Figure& figure) {
   return result ? Json(figure(*result)) : Json(nullptr);
 }
 
-/// result->samples, each as `describe` says; empty where there is no result.
+/// result->samples, each formatted by `describe`; empty if there is no result.
 template <typename Result, typename Describe>
 Json SamplesOf(const std::optional<Result>& result, const Describe& describe) {
   Json samples = Json::array();
@@ -64,12 +65,12 @@ Json SamplesOf(const std::optional<Result>& result, const Describe& describe) {
   return samples;
 }
 
-/// The columns that say what was run.
+/// The columns for settings.
 std::vector<Column> SettingsColumns();
-/// The same and `own` behind them: the table of a workload.
+/// The columns for settings, then `own`: the table of a workload.
 std::vector<Column> ColumnsWith(std::vector<Column> own);
 
-/// {"schema", "build", "host", "results"}. `path`: whose file system the host block describes.
+/// {"schema", "build", "host", "results"}. The host block describes the file system of `path`.
 Json MakeDocument(std::string_view schema, const std::string& path, std::span<const Json> results);
 
 }  // namespace latchkey

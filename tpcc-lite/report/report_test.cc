@@ -5,6 +5,7 @@
 #include "tpcc-lite/report/environment.h"
 #include "tpcc-lite/report/run_report.h"
 #include "tpcc-lite/report/spread.h"
+#include "tpcc-lite/report/steadiness.h"
 #include "tpcc-lite/report/table.h"
 
 namespace latchkey {
@@ -34,6 +35,22 @@ TEST_CASE("Repetitions combine into medians, with the median repetition's texts 
   CHECK(combined["spread"]["rate"]["min"] == 10.0);
   CHECK(combined["spread"]["rate"]["max"] == 30.0);
   CHECK(combined["spread"]["rate"]["half_range"] == 0.5);
+}
+
+TEST_CASE("A spread around next to nothing is no share of it: null, and a dash in the table") {
+  const std::vector<Json> runs = {{{"rate", 0.001}, {"engine", "x"}},
+                                  {{"rate", 900.0}, {"engine", "x"}},
+                                  {{"rate", 0.0}, {"engine", "x"}}};
+  const Json combined = CombineRepetitions(runs, kRate);
+  CHECK(combined["spread"]["rate"]["half_range"].is_null());
+  CHECK(combined["spread"]["rate"]["max"] == 900.0);
+  const std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true},
+                                       {"rate", "/rate", ColumnFormat::kNumber}};
+  CHECK(ToTable(std::vector<Json>{combined}, columns) ==
+        "engine         rate\n"
+        "-------------------\n"
+        "x              0.00\n"
+        "  spread of 3     -\n");
 }
 
 TEST_CASE("The spread of what nobody measured is null") {
@@ -97,7 +114,7 @@ TEST_CASE("A setting that only some engines have is common when they agree") {
   const std::vector<Json> results = {{{"engine", "latchkey"}, {"users", 2}, {"rate", 1.0}},
                                      {{"engine", "rocksdb"}, {"users", nullptr}, {"rate", 2.0}}};
   CHECK(ToTable(results, kColumns) ==
-        "Every row that has it: users 2\n"
+        "Every row but rocksdb: users 2\n"
         "\n"
         "engine    rate/s\n"
         "----------------\n"
@@ -118,6 +135,88 @@ TEST_CASE("Repeated results have a row of spreads below them") {
         "  spread of 2  +-10.0 %\n");
 }
 
+TEST_CASE("A table wider than 100 columns breaks its headers, and then its columns into blocks") {
+  std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true}};
+  Json row = {{"engine", "latchkey"}};
+  for (int i = 0; i < 9; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    columns.push_back({"a long title " + name, "/" + name, ColumnFormat::kCount});
+    row[name] = 123456789;
+  }
+  Json other = row;
+  other["engine"] = "rocksdb";
+  const std::string table = ToTable(std::vector<Json>{row, other}, columns);
+  size_t widest = 0, lines = 0;
+  for (size_t from = 0; from < table.size(); ++lines) {
+    const size_t end = table.find('\n', from);
+    widest = std::max(widest, end - from);
+    from = end + 1;
+  }
+  CHECK(widest <= kTableWidth);
+  CHECK(table.starts_with(std::string(15, ' ') + "a long       a long"));
+  CHECK(table.find("\nengine       title f0     title f1") != std::string::npos);
+  CHECK(table.find("\nengine       title f7     title f8\n") != std::string::npos);
+  CHECK(lines == 2 * 5 + 1);
+}
+
+TEST_CASE("What stands above the table is broken into lines of 100 columns, too") {
+  std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true}};
+  Json row = {{"engine", "x"}};
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "setting " + std::to_string(i);
+    columns.push_back({name, "/" + name, ColumnFormat::kText, true});
+    row[name] = "value";
+  }
+  const std::string table = ToTable(std::vector<Json>{row}, columns);
+  CHECK(table.find("Every row: setting 0 value, ") == 0);
+  CHECK(table.find("\n  setting ") != std::string::npos);
+  for (size_t from = 0; from < table.size(); from = table.find('\n', from) + 1) {
+    CHECK(table.find('\n', from) - from <= kTableWidth);
+  }
+}
+
+Json SteadinessOf(std::vector<int> counts, Json others = Json::object()) {
+  Json row = {{"engine", "x"}, {"things_per_s", 5.0}, {"samples", Json::array()}};
+  for (const int count : counts) row["samples"].push_back({{"seconds", 1.0}, {"things", count}});
+  row.update(others);
+  AddSteadiness(row, "/things_per_s");
+  return row;
+}
+
+TEST_CASE("A row that drifts from its first half to its second is not steady") {
+  CHECK(SteadinessOf({100, 100, 96, 96})["steady"] == true);
+  const Json slower = SteadinessOf({100, 100, 60, 60});
+  CHECK(slower["drift"].get<double>() == Approx(-0.4));
+  CHECK(slower["steady"] == false);
+  CHECK(slower["unsteady"][0] == "second half 40 % slower than the first");
+  // The middle sample lies half in each half.
+  CHECK(SteadinessOf({100, 100, 80, 60, 60})["drift"].get<double>() == Approx(160.0 / 240 - 1));
+  // Too short for halves.
+  CHECK(SteadinessOf({100, 10})["drift"].is_null());
+  CHECK(SteadinessOf({100, 10})["steady"] == true);
+}
+
+TEST_CASE("Repetitions far apart and a log whose cleaning has not begun are not steady") {
+  const std::vector<int> even = {5, 5, 5, 5};
+  CHECK(
+      SteadinessOf(even, {{"spread", {{"things_per_s", {{"half_range", 0.14}}}}}})["unsteady"][0] ==
+      "repetitions +-14 %");
+  CHECK(SteadinessOf(even, {{"layout_stats", {{"steady", false}}}})["steady"] == false);
+  CHECK(SteadinessOf(even, {{"layout_stats", {{"steady", nullptr}}}})["steady"] == true);
+  CHECK(SteadinessOf(even, {{"things_per_s", nullptr}})["steady"].is_null());
+}
+
+TEST_CASE("Rows that are not steady are named as the table names them") {
+  std::vector<Json> rows = {SteadinessOf({9, 9, 1, 1}), SteadinessOf({5, 5, 5, 5})};
+  rows[0]["layout"] = "lfs";
+  rows[1]["layout"] = "hylog";
+  const std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true},
+                                       {"layout", "/layout", ColumnFormat::kText, true},
+                                       {"rate", "/things_per_s", ColumnFormat::kNumber}};
+  CHECK(DescribeUnsteady(rows, columns) ==
+        std::vector<std::string>{"x, lfs: second half 89 % slower than the first"});
+}
+
 TEST_CASE("An empty result list is said to be empty") {
   CHECK(ToTable({}, kColumns) == "(no results)\n");
 }
@@ -129,7 +228,7 @@ RunRecord RecordOf(const char* engine) {
   return record;
 }
 
-// What the schema promises, at the top and inside its blocks.
+// The fields that the schema promises, at the top and inside its blocks.
 const std::vector<const char*> kFields = {"/engine",
                                           "/layout",
                                           "/replacement",
@@ -234,8 +333,8 @@ TEST_CASE("The document names its schema, the build and the host") {
   CHECK(document["schema"] == "latchkey.run/1");
   CHECK(document["results"].size() == 1);
   for (const char* field :
-       {"/build/version", "/build/revision", "/build/compiler", "/build/type", "/host/cpu",
-        "/host/cores", "/host/memory_bytes", "/host/kernel", "/host/file_system"}) {
+       {"/build/version", "/build/revision", "/build/compiler", "/build/type", "/build/libraries",
+        "/host/cpu", "/host/cores", "/host/memory_bytes", "/host/kernel", "/host/file_system"}) {
     CAPTURE(field);
     CHECK(document.contains(Json::json_pointer(field)));
   }

@@ -1,5 +1,5 @@
-// One TPC-C-lite run as a result of the document "latchkey.run/1", and the table's columns. What
-// the results of every workload have in common is in measured_run.h.
+// One TPC-C-lite run as a result of the document "latchkey.run/1", and the table's columns. The
+// common part of all results is in measured_run.h.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ struct RunRecord : MeasuredRun {
   std::optional<ConsistencyReport> consistency;
 };
 
-/// One element of results[]: every field of the schema, null where nothing was measured.
+/// One element of results[]. Every field of the schema is present; null: not measured.
 Json RunToJson(const RunRecord& record);
 
-/// Figures whose medians and spreads are reported when a run is repeated; the first decides which
-/// repetition is the median one.
+/// Figures whose medians and spreads are reported if a run is repeated. The first one determines
+/// the median repetition.
 std::span<const std::string> RunFigures();
 
 std::span<const Column> RunColumns();

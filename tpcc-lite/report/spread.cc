@@ -11,7 +11,7 @@ namespace {
 /// The field's name without the path: "/buffer/hit_ratio" -> "hit_ratio".
 std::string LastName(const std::string& pointer) { return pointer.substr(pointer.rfind('/') + 1); }
 
-/// The value there, or null when there is none.
+/// The value at that path; null if there is none.
 Json At(const Json& document, const Json::json_pointer& pointer) {
   return document.contains(pointer) ? document.at(pointer) : Json(nullptr);
 }
@@ -37,7 +37,7 @@ size_t IndexOfMedian(std::span<const Json> documents, const std::string& figure)
   return order[(order.size() - 1) / 2].second;
 }
 
-/// Replaces the numbers below `node` by medians; counts stay whole when their median is.
+/// Replaces the numbers below `node` by medians. A count stays an integer if its median is one.
 void PutMedians(Json& node, const Json::json_pointer& here, std::span<const Json> documents) {
   if (node.is_object()) {
     for (auto& [name, child] : node.items()) PutMedians(child, here / name, documents);
@@ -58,7 +58,9 @@ Json SpreadOf(const std::vector<double>& numbers) {
   if (numbers.empty()) return nullptr;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   const double median = Median(numbers);
-  const Json half_range = median == 0 ? Json(nullptr) : Json((*high - *low) / 2 / std::abs(median));
+  const double largest = std::max(std::abs(*low), std::abs(*high));
+  const bool tells = std::abs(median) >= largest * kLeastMedianShare && largest > 0;
+  const Json half_range = tells ? Json((*high - *low) / 2 / std::abs(median)) : Json(nullptr);
   return {{"min", *low}, {"max", *high}, {"half_range", half_range}};
 }
 

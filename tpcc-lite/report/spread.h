@@ -1,4 +1,4 @@
-// Several repetitions of one experiment as one result: medians, and how far they lie apart.
+// Combines several repetitions of one experiment into one result: medians and spreads.
 #pragma once
 
 #include <span>
@@ -9,9 +9,11 @@
 
 namespace latchkey {
 
-/// The middle value; of an even number of values, the mean of the two in the middle.
-/// REQUIRES: `values` not empty.
+/// The middle value; for an even number of values, the mean of the two in the middle. REQUIRES:
+/// `values` is not empty.
 double Median(std::vector<double> values);
+
+inline constexpr double kLeastMedianShare = 0.1;
 
 /// One result of `repetitions` of the same experiment, in the order they ran (at least one):
 ///  - every number is the median over those repetitions that measured it, null if none did;
@@ -19,7 +21,8 @@ double Median(std::vector<double> values);
 ///  median;
 ///  - "repeat": how many; "repetitions": the `figures` (JSON pointers) of each, in order;
 ///  - "spread": per figure its `min`, `max` and `half_range` (half of max - min, as a share of the
-///    median); null where nothing was measured.
+///    median); null where nothing was measured. `half_range` is null as well where the median is
+///    below kLeastMedianShare of the largest repetition: a share of next to nothing says nothing.
 Json CombineRepetitions(std::span<const Json> repetitions, std::span<const std::string> figures);
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// Results as a table for people.
+// Writes results as a table for readers.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace latchkey {
 
-/// How the values of a column are written. null is always "-".
+/// The format of a column's values. null is always "-".
 enum class ColumnFormat {
   kText,     ///< as it is, to the left
   kCount,    ///< rounded, with thousands separated: 12 345
@@ -23,21 +23,36 @@ struct Column {
   std::string title;
   std::string pointer;  ///< JSON pointer into a result: "/buffer/hit_ratio"
   ColumnFormat format = ColumnFormat::kText;
-  /// A setting, not a figure: shown as a column only when it differs between the rows that have
-  /// it, and otherwise once, above the table.
+  /// A setting, not a figure. It is a column only if it differs between the rows that have it;
+  /// otherwise it is shown once, above the table.
   bool setting = false;
 };
 
 /// One value in a column's format.
 std::string FormatValue(const Json& value, ColumnFormat format);
 
-/// The table, with a second row of relative spreads below each result of several repetitions.
-/// Columns without a value in any row are left out. Ends with a line break.
+/// Width limit of a table, terminal columns.
+inline constexpr size_t kTableWidth = 100;
+
+/// The table, with a second row of relative spreads below each result of several repetitions ("-"
+/// for none, see spread.h). Columns without a value in any row are left out. Settings that are
+/// equal in all rows that have them stand above the table, with the engines that do not have them.
+/// If a table is wider than kTableWidth, its headers break into lines. If that is not enough, its
+/// columns break into blocks below each other, each with the settings that distinguish the rows.
+/// Ends with a line break.
 std::string ToTable(std::span<const Json> results, std::span<const Column> columns);
 
-/// Lines of cells as an aligned table: the first line is the header; `right[i]` aligns column i to
-/// the right. Widths count code points.
+/// Names that distinguish the rows: the values of the settings that the table shows as columns,
+/// joined by commas.
+std::vector<std::string> RowNames(std::span<const Json> results, std::span<const Column> columns);
+
+/// Aligns lines of cells as a table: the first `headers` lines are the header; `right[i]` aligns
+/// column i to the right. Widths count code points.
 std::string AlignCells(const std::vector<std::vector<std::string>>& lines,
-                       const std::vector<bool>& right);
+                       const std::vector<bool>& right, size_t headers = 1);
+
+/// `text` broken at spaces into lines of at most `width` code points, unless a word is longer. All
+/// lines but the first are indented by `indent` spaces. No line break at the end.
+std::string WrapText(const std::string& text, size_t width, size_t indent);
 
 }  // namespace latchkey

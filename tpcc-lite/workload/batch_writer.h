@@ -1,4 +1,4 @@
-// Rows on their way into the database, many to a transaction.
+// Inserts rows into the database, many per transaction.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,8 +13,8 @@
 
 namespace latchkey {
 
-/// Collects inserts and applies them in batches, each one transaction, run again when a backend
-/// that detects conflicts coarsely aborts it. Call Flush at the end. Belongs to one actor.
+/// Collects inserts and applies them in batches. Each batch is one transaction; if a backend with
+/// coarse conflict detection aborts it, it runs again. Call Flush at the end. Used by one actor.
 class BatchWriter {
  public:
   BatchWriter(KvSession& session, Runtime& runtime) : session_(session), runtime_(runtime) {}

@@ -13,7 +13,7 @@
 namespace latchkey {
 namespace {
 
-// The whole check: districts one by one, then what is known only when all histories were read.
+// The whole check: district by district, then the conditions that need all histories.
 class DatabaseCheck {
  public:
   DatabaseCheck(KvSession& session, const TpccScale& sizes, bool after_load)

@@ -13,15 +13,15 @@
 namespace latchkey {
 
 struct ConsistencyViolation {
-  /// 1 to 12: 3.3.2.N. 0: an index that the workload keeps, a row count of clause 1.2.1 or a row of
-  /// the wrong size.
+  /// 1 to 12: condition 3.3.2.N. 0: an index of the workload, a row count of clause 1.2.1, or a row
+  /// of the wrong size.
   int condition = 0;
-  std::string message;  ///< what was compared, where, and both values
+  std::string message;  ///< the comparison, its place, and both values
 };
 
 struct ConsistencyReport {
-  std::vector<int> checked;   ///< the conditions looked at, ascending
-  std::vector<int> violated;  ///< those that do not hold, ascending
+  std::vector<int> checked;   ///< the conditions checked, ascending
+  std::vector<int> violated;  ///< the violated ones, ascending
   /// The first few violations of each condition.
   std::vector<ConsistencyViolation> violations;
   uint64_t violation_count = 0;  ///< of all
@@ -29,14 +29,14 @@ struct ConsistencyReport {
   bool ok() const { return violation_count == 0; }
 };
 
-/// Checks all conditions as one transaction sees them, with memory for one district and a few bytes
-/// per warehouse. Condition 11 holds only before the first Delivery: looked at when `after_load`.
-/// Conditions 2 and 3 are vacuous for a district without undelivered orders. Money is compared to
-/// the cent. An error is one of the backend; a violation is not an error.
+/// Checks all conditions in one transaction, with memory for one district and a few bytes per
+/// warehouse. Condition 11 holds only before the first Delivery, so it is checked only if
+/// `after_load`. Conditions 2 and 3 do not apply to a district without undelivered orders. Money is
+/// compared to the cent. An error is one of the backend; a violation is not an error.
 absl::StatusOr<ConsistencyReport> CheckConsistency(KvBackend& backend, const TpccConfig& config,
                                                    bool after_load);
 
-/// One line: what condition `number` (0 to 12) compares.
+/// One line: the comparison of condition `number` (0 to 12).
 std::string_view DescribeCondition(int number);
 
 }  // namespace latchkey

@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Damages a loaded database and tells which conditions notice.
+// Damages a loaded database and lists the conditions that report it.
 class Plant {
  public:
   Plant() : config_(TinyConfig(2, .01)), backend_(OpenLoaded(config_)) {

@@ -1,5 +1,5 @@
 // Delivery (clause 2.7.4): the oldest undelivered order of each district, all in one transaction.
-// Step by step over all districts, so that each step's reads are announced together.
+// Each step runs over all districts, so that its reads are announced together.
 #include "storage/base/status_macros.h"
 #include "tpcc-lite/workload/tpcc_client.h"
 
@@ -54,7 +54,8 @@ absl::Status TpccClient::FindOldestOrders(uint16_t w) {
 
 absl::Status TpccClient::DeliverOrder(const DeliveryInput& input, DistrictDelivery* delivery) {
   const uint16_t w = input.warehouse;
-  // First, so that of two Deliveries of one order the second fails before it has done its work.
+  // Deleted first: if two Deliveries take the same order, the second fails before it has done its
+  // work.
   LATCHKEY_RETURN_IF_ERROR(
       session_.Delete(kNewOrderTable, NewOrderKey(w, delivery->district, delivery->order)));
   const TpccKey key = OrderKey(w, delivery->district, delivery->order);

@@ -1,4 +1,4 @@
-// The one row of `meta`, written: what tpcc_driver.h offers to read.
+// Writes the one row of `meta`. tpcc_driver.h reads it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,8 +13,8 @@ namespace latchkey {
 
 absl::Status WriteTpccDescription(KvBackend& backend, const TpccDescription& description);
 
-/// Counts a run: from then on the database is one that has been run over. Returns the run's number,
-/// from 1; FailedPrecondition after 65,535 runs (HISTORY's keys have no room for more).
+/// Counts a run: from then on the database is no longer as loaded. Returns the number of the run,
+/// from 1. FailedPrecondition after 65,535 runs, the most that HISTORY's keys can hold.
 absl::StatusOr<uint16_t> BeginTpccRun(KvBackend& backend);
 
 }  // namespace latchkey

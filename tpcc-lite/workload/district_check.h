@@ -14,13 +14,13 @@
 
 namespace latchkey {
 
-/// Adds up H_AMOUNT by the place of payment, over the histories of all districts.
+/// Sums up H_AMOUNT by the place of payment, over the histories of all districts.
 class PaymentSums {
  public:
   explicit PaymentSums(uint32_t warehouses)
       : warehouses_(warehouses), sums_(size_t{warehouses} * kDistrictsPerWarehouse) {}
 
-  /// False when there is no such district.
+  /// False: no such district.
   bool Add(uint32_t w, uint32_t d, int64_t amount);
   int64_t OfDistrict(uint32_t w, uint32_t d) const { return sums_[IndexOf(w, d)]; }
   int64_t OfWarehouse(uint32_t w) const;
@@ -47,7 +47,7 @@ class DistrictCheck {
         payments_(*payments),
         violations_(*violations) {}
 
-  /// `next_order` is the district's D_NEXT_O_ID. An error is one of the backend.
+  /// `next_order`: D_NEXT_O_ID of the district. An error is one of the backend.
   absl::Status Run(uint32_t next_order);
 
  private:
@@ -59,7 +59,7 @@ class DistrictCheck {
     int64_t paid = 0;       // sum of H_AMOUNT
     int64_t delivered = 0;  // sum of OL_AMOUNT of delivered lines
     uint32_t names = 0;     // entries of customer_name
-    int64_t orders = 0;     // rows of ORDER less entries of customer_order
+    int64_t orders = 0;     // rows of ORDER minus entries of customer_order
   };
   struct Order {
     uint32_t id = 0;
@@ -81,7 +81,7 @@ class DistrictCheck {
   absl::Status ReadHistory();
   absl::Status ReadIndexes();
   absl::Status CheckOrders();
-  /// The orders of one chunk; `*end` is one past the last of them, UINT32_MAX after the last chunk.
+  /// Reads the orders of one chunk; `*end` is one past the last, UINT32_MAX after the last chunk.
   absl::Status ReadChunk(uint32_t from, uint32_t* end);
   absl::Status MatchNewOrders(uint32_t from, uint32_t to);
   absl::Status MatchLines(uint32_t from, uint32_t to);

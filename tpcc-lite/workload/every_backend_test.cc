@@ -1,4 +1,4 @@
-// TPC-C-lite over every backend of the build: the conditions are what its isolation is measured by.
+// TPC-C-lite over every backend of the build: the consistency conditions test its isolation.
 #include "tpcc-lite/kv/every_backend.h"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ TEST_CASE("every backend stays consistent, and one user leaves the same rows in 
   REQUIRE(RunTpcc(*backend, config).ok());
   CHECK(Fingerprint(*backend) == Fingerprint(*oracle));
 
-  config.users = 4;  // two to a warehouse: conflicts happen
+  config.users = 4;  // two per warehouse: conflicts happen
   config.transactions = 800;
   const auto result = RunTpcc(*backend, config);
   INFO(result.status().ToString());

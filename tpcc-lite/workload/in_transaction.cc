@@ -9,7 +9,7 @@ absl::Status Attempt(KvSession& session, absl::FunctionRef<absl::Status()> body)
   LATCHKEY_RETURN_IF_ERROR(session.Begin());
   absl::Status status = body();
   if (status.ok()) return session.Commit();
-  // The first error is the one to report; after Aborted there is nothing left to roll back.
+  // Reports the first error. After Aborted there is nothing to roll back.
   if (!absl::IsAborted(status)) session.Rollback().IgnoreError();
   return status;
 }

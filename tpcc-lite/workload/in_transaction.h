@@ -1,4 +1,4 @@
-// One piece of work as a transaction of its own, run again after conflicts.
+// Runs one piece of work as a transaction, and repeats it after conflicts.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -9,8 +9,9 @@
 
 namespace latchkey {
 
-/// Begin, `body`, Commit. Aborted starts over after a back-off; any other error rolls back and is
-/// returned. `body` may run several times. For the slow paths: the users have their own loop.
+/// Begin, `body`, Commit. After Aborted it starts again, with a back-off. Any other error rolls
+/// back and is returned. `body` may run several times. For slow paths only: the users have their
+/// own loop.
 absl::Status InTransaction(KvSession& session, absl::FunctionRef<absl::Status()> body,
                            Runtime& runtime = ThreadRuntime());
 

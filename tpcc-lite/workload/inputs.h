@@ -1,5 +1,5 @@
-// What a terminal would type: the mix (clause 5.2.3) and each transaction's input
-// (2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1). Drawn once per transaction, so that a retry runs with the
+// The input that a terminal user would type: the mix (clause 5.2.3) and the input of each
+// transaction (2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1). Drawn once per transaction, so a retry has the
 // same input.
 #pragma once
 
@@ -60,8 +60,8 @@ struct StockLevelInput {
   int16_t threshold;  ///< 10 to 20
 };
 
-/// The mix 45/43/4/4/4 as a deck of 100 cards, shuffled anew when it is used up (clause 5.2.4.2),
-/// so that proportions are exact after every 100 transactions of a user.
+/// The mix 45/43/4/4/4 as a deck of 100 cards, which is shuffled again when it is used up (clause
+/// 5.2.4.2). So the proportions are exact after every 100 transactions of a user.
 class TransactionDeck {
  public:
   static constexpr std::array<uint8_t, kTpccTransactions> kPercent = {45, 43, 4, 4, 4};
@@ -75,10 +75,10 @@ class TransactionDeck {
   uint32_t next_ = kCards;
 };
 
-/// One user's inputs: the same seed and user give the same sequence. Belongs to one actor.
+/// The inputs of one user: the same seed and user give the same sequence. Used by one actor.
 class InputGenerator {
  public:
-  /// `home` is the user's warehouse for every transaction; 0 = draw one for each.
+  /// `home`: the user's warehouse for every transaction; 0 = draw one for each.
   InputGenerator(const TpccScale& sizes, const TpccDistributions& distributions, uint64_t seed,
                  uint32_t user, uint16_t home);
 

@@ -16,8 +16,8 @@
 //   meta             "tpcc"                                          DescriptionRow
 //
 // HISTORY has no primary key in the standard. Its key here begins with the *customer's* district,
-// so that conditions 10 and 12 are checked district by district in bounded memory, and goes on with
-// the age of the row, so that the rows of a district are appended in one place.
+// so that conditions 10 and 12 are checked district by district in bounded memory. The next columns
+// are the age of the row, so that the rows of a district are appended in one place.
 #pragma once
 
 #include <bit>
@@ -59,14 +59,14 @@ class TpccKey {
     const uint32_t big = __builtin_bswap32(value);
     return Append(&big, 4);
   }
-  /// `text`, which holds no zero byte, and a zero: a prefix sorts before what it is a prefix of.
+  /// Adds `text`, which holds no zero byte, and a zero: a prefix sorts before longer texts.
   TpccKey& Terminated(std::string_view text) {
     Append(text.data(), text.size());
     return U8(0);
   }
 
   std::string_view view() const { return {bytes_, size_}; }
-  operator std::string_view() const { return view(); }  // NOLINT: a key is used where bytes are
+  operator std::string_view() const { return view(); }  // NOLINT: a key is used as bytes
 
  private:
   static_assert(std::endian::native == std::endian::little);
@@ -78,11 +78,11 @@ class TpccKey {
     return *this;
   }
 
-  char bytes_[44];  // the longest: customer_name, 3 + 17 + 17 + 2
+  char bytes_[44];  // the longest key: customer_name, 3 + 17 + 17 + 2
   uint32_t size_ = 0;
 };
 
-/// Reads the columns of a key back, in their order. REQUIRES: the key has them.
+/// Reads the columns of a key in their order. REQUIRES: the key has them.
 class TpccKeyReader {
  public:
   explicit TpccKeyReader(std::string_view key) : rest_(key) {}
@@ -103,7 +103,7 @@ class TpccKeyReader {
 };
 
 inline TpccKey WarehouseKey(uint16_t w) { return TpccKey().U16(w); }
-/// Also the first key of everything that begins with a district; DistrictKey(w, d + 1) is its end.
+/// Also the first key of all rows of a district; DistrictKey(w, d + 1) is their end.
 inline TpccKey DistrictKey(uint16_t w, uint8_t d) { return TpccKey().U16(w).U8(d); }
 inline TpccKey CustomerKey(uint16_t w, uint8_t d, uint16_t c) { return DistrictKey(w, d).U16(c); }
 inline TpccKey OrderKey(uint16_t w, uint8_t d, uint32_t o) { return DistrictKey(w, d).U32(o); }
@@ -119,7 +119,7 @@ inline TpccKey HistoryKey(uint16_t customer_w, uint8_t customer_d, uint16_t run,
   return DistrictKey(customer_w, customer_d).U16(run).U32(sequence).U16(user);
 }
 
-/// The customers of one last name are [CustomerNamePrefix, CustomerNameEnd), by first name.
+/// The customers with one last name are [CustomerNamePrefix, CustomerNameEnd), by first name.
 inline TpccKey CustomerNamePrefix(uint16_t w, uint8_t d, std::string_view last) {
   return DistrictKey(w, d).Terminated(last);
 }

@@ -1,5 +1,5 @@
-// A log-linear latency histogram (as HdrHistogram): 64 buckets to every power of two, so that a
-// percentile is right within 1/64 at any magnitude, in constant memory and a few instructions.
+// A log-linear latency histogram (as HdrHistogram): 64 buckets to every power of two. So the error
+// of a percentile is at most 1/64 at any magnitude, in constant memory and a few instructions.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace latchkey {
 /// Not thread-safe: one per actor, merged afterwards.
 class LatencyHistogram {
  public:
-  /// Latencies from here on (about 18 minutes) share the last bucket; max() stays exact.
+  /// Latencies above this (about 18 minutes) share the last bucket; max() stays exact.
   static constexpr Nanos kLimit = Nanos{1} << 40;
 
   void Record(Nanos latency) {
@@ -30,7 +30,7 @@ class LatencyHistogram {
   Nanos max() const { return max_; }
   double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / count_; }
   /// The latency that the share `quantile` (0 to 1) of the records does not exceed: the middle of
-  /// its bucket, and never above max(). 0 when nothing was recorded.
+  /// its bucket, and never above max(). 0: nothing was recorded.
   Nanos Quantile(double quantile) const;
 
  private:
@@ -38,7 +38,8 @@ class LatencyHistogram {
   static constexpr uint32_t kSubBuckets = 1u << kSubBits;
   static constexpr size_t kBuckets = (40 - kSubBits + 1) * kSubBuckets;
 
-  // Values below 2 * kSubBuckets have a bucket each; above, the top kSubBits + 1 bits choose it.
+  // Each value below 2 * kSubBuckets has its own bucket; above, the top kSubBits + 1 bits choose
+  // it.
   static size_t BucketOf(Nanos value) {
     if (value >= kLimit) return kBuckets - 1;
     if (value < kSubBuckets) return value;

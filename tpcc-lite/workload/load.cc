@@ -1,4 +1,4 @@
-// LoadTpcc: hands the units of a load to as many actors as asked for.
+// LoadTpcc: distributes the units of a load over the loading actors.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -75,7 +75,7 @@ class ParallelLoad {
   const TpccScale sizes_;
   const uint64_t total_rows_;
   std::atomic<uint32_t> next_unit_{0};
-  Mutex mutex_;  // guards what follows
+  Mutex mutex_;  // guards the members below
   uint64_t rows_ = 0;
   uint64_t reported_percent_ = 0;
   absl::Status error_;

@@ -28,7 +28,7 @@ bool StockBefore(const NewOrderInput::Line& a, const NewOrderInput::Line& b) {
   return a.item < b.item;
 }
 
-// The indexes of the lines in the order of their stock rows. By insertion: at most 15 of them.
+// Indexes of the lines in the order of their stock rows. Insertion sort: at most 15 lines.
 void SortByStockKey(const NewOrderInput& input, std::array<uint8_t, kMaxOrderLines>* order) {
   for (uint8_t i = 0; i < input.line_count; ++i) {
     uint8_t at = i;
@@ -69,11 +69,11 @@ absl::Status TpccClient::NewOrderBody(const NewOrderInput& input, NewOrderOutput
   return absl::OkStatus();
 }
 
-// WAREHOUSE and DISTRICT rows are in every cache: announcing them would cost more than it brings.
+// WAREHOUSE and DISTRICT rows are always cached: announcing them would cost more than it saves.
 void TpccClient::PrefetchNewOrder(const NewOrderInput& input, const LineOrder& lines) {
   if (!options_.prefetch) return;
   Announce(kCustomerTable, CustomerKey(input.warehouse, input.district, input.customer));
-  // Where the new entry goes: the customer's newest order sorts first.
+  // The place of the new entry: the customer's newest order sorts first.
   Announce(kCustomerOrderIndex, CustomerKey(input.warehouse, input.district, input.customer));
   for (uint32_t i = 0; i < input.line_count; ++i) {
     const NewOrderInput::Line& line = input.lines[lines[i]];
@@ -107,7 +107,7 @@ absl::Status TpccClient::OrderOneLine(const NewOrderInput& input, uint32_t index
   const NewOrderInput::Line& line = input.lines[index];
   absl::Status found = session_.Get(kItemTable, ItemKey(line.item), &item_);
   if (absl::IsNotFound(found)) {
-    // The user's mistake. The rest of the profile is executed all the same (clause 2.4.2.3).
+    // The user's mistake. The transaction still executes the rest of the profile (clause 2.4.2.3).
     output->rolled_back = true;
     lines_[index].item = kUnusedItem;
     return absl::OkStatus();

@@ -15,7 +15,7 @@ constexpr uint32_t kCustomerA = 1023;
 constexpr uint32_t kLastNameA = 255;
 constexpr TpccScale kStandard;
 
-// Distinct streams of one seed: what the load draws says nothing about what a run draws.
+// Distinct streams of one seed: the draws of the load do not determine those of a run.
 constexpr uint64_t kLoadStream = 0x6c6f6164;
 constexpr uint64_t kRunStream = 0x72756e;
 

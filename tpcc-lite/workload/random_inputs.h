@@ -25,8 +25,8 @@ struct NonUniform {
   }
 };
 
-/// The standard's A for `range` values where `full_a` belongs to `full_range`: the largest 2^k - 1
-/// that keeps the proportion, so that a scaled database is as skewed as a full one.
+/// The standard's A for `range` values if `full_a` belongs to `full_range`: the largest 2^k - 1
+/// that keeps the proportion. So a scaled database is as skewed as a full one.
 uint32_t ScaledA(uint32_t full_a, uint32_t full_range, uint32_t range);
 
 /// The three distributions with their constants: one set for the load (only `last_name` is used),
@@ -38,7 +38,7 @@ struct TpccDistributions {
 
   static TpccDistributions ForLoad(const TpccScale& sizes, uint64_t seed);
   /// Draws C-run for last names such that |C-run - C-load| is in [65, 119] and neither 96 nor 112
-  /// (clause 2.1.6.1). A scaled database with A < 255 has no such rule: any constant.
+  /// (clause 2.1.6.1). For a scaled database with A < 255 the rule does not apply: any constant.
   static TpccDistributions ForRun(const TpccScale& sizes, uint64_t seed,
                                   uint32_t load_last_name_constant);
 };

@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// The share of the values that the most popular `share` of the draws go to.
+// Fraction of the values, the most popular ones, that together receive `share` of the draws.
 double PopularShare(const NonUniform& distribution, double share, uint32_t draws) {
   Rng rng(3);
   std::vector<uint32_t> counts(distribution.high - distribution.low + 1);

@@ -1,11 +1,11 @@
 // The rows of TPC-C-lite (clause 1.3): packed structs with every column that is not in the key (see
-// keys.h), little-endian. Variable text has its column's full width in the row, so that rows have
-// the sizes of clause 1.2.1 ("typical row length" there counts full columns: CUSTOMER 655 bytes);
-// its *content* has the random lengths of clause 4.3.2.
+// keys.h), little-endian. Variable text has the full width of its column in the row, so rows have
+// the sizes of clause 1.2.1 (its "typical row length" counts full columns: CUSTOMER 655 bytes). The
+// *content* of a text has the random lengths of clause 4.3.2.
 //
 // Units: money in cents, taxes and discounts in basis points (1/100 of a percent). Dates are ticks
-// of a logical clock, never 0 for a date that is set: the load is at 1, a run's are (run << 32) +
-// the user's transaction number, so that a seed repeats a database bit for bit.
+// of a logical clock; 0 is no date. The load is at 1. Dates of a run are (run << 32) + the user's
+// transaction number, so a seed repeats a database bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct LATCHKEY_TPCC_ROW Text {
   char bytes[N];
 
   std::string_view view() const { return {bytes, strnlen(bytes, N)}; }
-  /// Cuts what is longer than N.
+  /// Cuts text longer than N.
   void Assign(std::string_view text) {
     const size_t size = text.size() < N ? text.size() : N;
     std::memcpy(bytes, text.data(), size);
@@ -136,7 +136,7 @@ static_assert(sizeof(OrderLineRow) == 43);
 static_assert(sizeof(ItemRow) == 82);
 static_assert(sizeof(StockRow) == 304);
 
-/// The row that the bytes of `value` are, to read or to change in place; nullptr for a wrong size.
+/// The bytes of `value` as a row, to read or change in place; nullptr: `value` has the wrong size.
 template <typename Row>
 const Row* RowOf(std::string_view value) {
   return value.size() == sizeof(Row) ? reinterpret_cast<const Row*>(value.data()) : nullptr;

@@ -1,4 +1,4 @@
-// RunTpcc: spawns the users, keeps the time, takes the samples, adds everything up.
+// RunTpcc: spawns the users, keeps the time, takes the samples, and sums up the results.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace latchkey {
 namespace {
 
-// How late a stop request may be noticed.
+// Upper bound of the delay after a stop request.
 constexpr Nanos kStopLatency = 50 * kNanosPerMilli;
 
 struct Totals {
@@ -32,12 +32,14 @@ class TpccRun {
   uint64_t QuotaOf(uint32_t user) const;
   void SpawnUsers();
   void Work(TpccUser& user);
-  /// Returns at `deadline`, at a stop request, or when no user is left, sampling on the way.
+  /// Takes samples until `deadline`, a stop request, or the end of the last user.
   void WaitUntil(Nanos deadline, bool sampling);
   bool StopRequested() const {
     return config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed);
   }
   bool UsersLeft() const { return finished_.load(std::memory_order_acquire) < users_.size(); }
+  /// Ends the users. Returns Cancelled, or the error of a user.
+  absl::Status StopBeforeMeasuring();
   void BeginMeasuring();
   void TakeSample(Nanos now);
   Totals Sum() const;
@@ -53,11 +55,11 @@ class TpccRun {
   std::atomic<RunPhase> phase_{RunPhase::kWarmup};
   std::atomic<uint32_t> finished_{0};
   Mutex mutex_;
-  absl::Status error_;  // the first; guarded by mutex_
+  absl::Status error_;  // the first error; guarded by mutex_
 
   Nanos begin_ = 0;        // of the measured part
   Nanos last_sample_ = 0;  // end of the last sample
-  Totals sampled_;         // up to there
+  Totals sampled_;         // totals at the end of the last sample
   TpccResult result_;
 };
 
@@ -71,6 +73,7 @@ absl::StatusOr<TpccResult> TpccRun::Run() {
   SpawnUsers();
   if (config_.warmup > 0) {
     WaitUntil(runtime_.Now() + config_.warmup, /*sampling=*/false);
+    if (StopRequested()) return StopBeforeMeasuring();
     BeginMeasuring();
   }
   WaitUntil(config_.transactions > 0 ? kForever : begin_ + config_.duration, /*sampling=*/true);
@@ -83,6 +86,13 @@ absl::StatusOr<TpccResult> TpccRun::Run() {
   result_.duration_s = static_cast<double>(end - begin_) / kNanosPerSecond;
   Summarize();
   return std::move(result_);
+}
+
+absl::Status TpccRun::StopBeforeMeasuring() {
+  phase_.store(RunPhase::kStop, std::memory_order_relaxed);
+  for (auto& actor : actors_) actor->Join();
+  LATCHKEY_RETURN_IF_ERROR(error_);
+  return absl::CancelledError("interrupted before anything was measured");
 }
 
 uint64_t TpccRun::QuotaOf(uint32_t user) const {
@@ -136,7 +146,7 @@ void TpccRun::WaitUntil(Nanos deadline, bool sampling) {
 
 void TpccRun::BeginMeasuring() {
   begin_ = last_sample_ = runtime_.Now();
-  RunPhase expected = RunPhase::kWarmup;  // not when a user failed meanwhile
+  RunPhase expected = RunPhase::kWarmup;  // differs if a user has failed meanwhile
   phase_.compare_exchange_strong(expected, RunPhase::kMeasure, std::memory_order_relaxed);
   if (hooks_.on_measure_begin) hooks_.on_measure_begin();
 }

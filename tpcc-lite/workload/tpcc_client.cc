@@ -11,7 +11,7 @@ TpccClient::TpccClient(KvSession& session, const Options& options)
 
 absl::Status TpccClient::Finish(absl::Status status, bool roll_back) {
   if (status.ok()) return roll_back ? session_.Rollback() : session_.Commit();
-  // The first error is the one to report; after Aborted there is nothing left to roll back.
+  // Reports the first error. After Aborted there is nothing to roll back.
   if (!absl::IsAborted(status)) session_.Rollback().IgnoreError();
   return status;
 }

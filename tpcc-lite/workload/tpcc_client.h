@@ -1,14 +1,14 @@
 // The five transactions over one session (clauses 2.4.2 to 2.8.2).
 //
-// Written for snapshot isolation. Two orders matter and hold in all of them:
-//  - what is known to be read is announced (Prefetch) before the first lock, so that a hot row is
-//  not
-//    locked across device reads;
-//  - the hot rows (WAREHOUSE before DISTRICT) are then locked first: the first GetForUpdate of a
-//    transaction takes the snapshot when it has the lock, so a queue at a hot row does not end in
+// Written for snapshot isolation. All of them keep two orders:
+//  - A transaction announces the keys that it will read (Prefetch) before its first lock, so that a
+//    hot row is not locked across device reads.
+//  - Then it locks the hot rows first (WAREHOUSE before DISTRICT): the first GetForUpdate of a
+//    transaction takes the snapshot after it has the lock, so a queue at a hot row does not end in
 //    aborts. Stock is updated in key order, so that New-Orders do not deadlock on it.
-// Other rows that are changed are read by Get: the Put detects conflicts, and a separate lock would
-// cost another descent.
+//
+// Other rows that change are read by Get: the Put detects conflicts, and a separate lock would cost
+// another descent.
 #pragma once
 
 #include <absl/status/status.h>
@@ -27,7 +27,7 @@
 namespace latchkey {
 
 struct NewOrderOutput {
-  bool rolled_back = false;  ///< an unused item: nothing is left of the transaction
+  bool rolled_back = false;  ///< an unused item: the transaction was rolled back
   uint32_t order = 0;
   int64_t total = 0;         ///< cents, taxes and discount applied
   uint32_t brand_lines = 0;  ///< lines with "ORIGINAL" in item and stock
@@ -49,10 +49,10 @@ struct StockLevelOutput {
   uint32_t low_stock = 0;  ///< distinct items below the threshold
 };
 
-/// One user's transactions. Each call is one attempt: OK = committed (or rolled back by the user);
-/// Aborted = a conflict, to be run again with the same input; DataLoss = a row that must be there
-/// is missing or has the wrong size; anything else is the backend's. After every return no
-/// transaction is open. Belongs to one actor; allocates nothing in the long run.
+/// One user's transactions. Each call is one attempt. OK: committed, or rolled back by the user.
+/// Aborted: a conflict; run it again with the same input. DataLoss: a required row is missing or
+/// has the wrong size. Any other error is the backend's. After every return no transaction is open.
+/// Used by one actor; allocates nothing in the long run.
 class TpccClient {
  public:
   struct Options {
@@ -63,7 +63,7 @@ class TpccClient {
 
   TpccClient(KvSession& session, const Options& options);
 
-  /// Advances the logical clock: call it before the first attempt of each transaction.
+  /// Advances the logical clock. Call it before the first attempt of each transaction.
   void NextTransaction() { ++sequence_; }
 
   absl::Status NewOrder(const NewOrderInput& input, NewOrderOutput* output);
@@ -74,7 +74,7 @@ class TpccClient {
 
  private:
   static constexpr uint32_t kStockLevelOrders = 20;
-  // Stock-Level's 20 orders of 15 lines are the most keys that are announced at once.
+  // The most keys announced at once are those of Stock-Level: 20 orders of 15 lines.
   static constexpr size_t kMaxPrefetch = kStockLevelOrders * kMaxOrderLines;
 
   /// One district's share of a Delivery.
@@ -86,9 +86,9 @@ class TpccClient {
 
   uint64_t Date() const { return (uint64_t{options_.run} << 32) + sequence_; }
 
-  /// Ends the transaction as `status` asks for.
+  /// Commits or rolls back the transaction as `status` requires.
   absl::Status Finish(absl::Status status, bool roll_back = false);
-  /// Reads a row that must be there into `buffer`; `*row` points into it.
+  /// Reads a required row into `buffer`; `*row` points into it.
   template <typename Row>
   absl::Status Read(TableIndex table, std::string_view key, std::string* buffer, Row** row) {
     absl::Status status = session_.Get(table, key, buffer);
@@ -116,8 +116,8 @@ class TpccClient {
   void Announce(TableIndex table, const TpccKey& key);
   void Prefetch();
 
-  /// The customer chosen: by number, or the middle one (rounded up) of that last name by first
-  /// name.
+  /// The chosen customer: by number, or, of those with that last name, the middle one (rounded up)
+  /// by first name.
   absl::Status ResolveCustomer(uint16_t w, uint8_t d, const CustomerChoice& choice, uint16_t* c);
   void AnnounceCustomer(uint16_t w, uint8_t d, const CustomerChoice& choice);
 
@@ -151,7 +151,7 @@ class TpccClient {
   const Options options_;
   uint32_t sequence_ = 0;
 
-  // Reused buffers. Rows point into them, so each table of a transaction has its own.
+  // Reused buffers. Rows point into them, so each table in a transaction has its own.
   std::string warehouse_, district_, customer_, order_, item_, stock_;
   std::vector<uint16_t> namesakes_;
   std::array<OrderLineRow, kMaxOrderLines> lines_;

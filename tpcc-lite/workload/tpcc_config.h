@@ -1,4 +1,4 @@
-// What shapes a TPC-C-lite database and a run over it.
+// The parameters of a TPC-C-lite database and of a run.
 #pragma once
 
 #include <absl/status/status.h>
@@ -24,7 +24,7 @@ struct TpccScale {
   uint32_t undelivered_orders = 900;  ///< of these, the newest: three in ten
   uint32_t last_names = 1'000;        ///< distinct C_LAST: a third of the customers
 
-  /// The cardinalities of `warehouses` warehouses, those of the standard times `scale` (0.001 to
+  /// The cardinalities for `warehouses` warehouses: those of the standard times `scale` (0.001 to
   /// 1).
   static TpccScale Of(uint32_t warehouses, double scale);
 
@@ -32,12 +32,12 @@ struct TpccScale {
 };
 
 struct TpccConfig {
-  // What shapes the database.
+  // The database.
   uint32_t warehouses = 1;  ///< 1 to kMaxWarehouses
   double scale = 1;         ///< 0.001 to 1
   uint64_t seed = 42;       ///< of the load and of the users' inputs
 
-  // What shapes a run.
+  // The run.
   uint32_t users = 1;  ///< 1 to kMaxTpccUsers; each a session and an actor, without think time
   Nanos warmup = 0;    ///< runs before anything is counted
   Nanos duration = 10 * kNanosPerSecond;  ///< of the measured part; ignored when `transactions` > 0
@@ -46,16 +46,16 @@ struct TpccConfig {
   uint64_t transactions = 0;
   bool prefetch = true;  ///< announce the keys a transaction is about to read
 
-  /// Set from outside (a signal handler, say) to end a load or a run early: partial results.
+  /// Set by another thread or a signal handler to end a load or a run early, with partial results.
   const std::atomic<bool>* stop = nullptr;
 
   TpccScale Sizes() const { return TpccScale::Of(warehouses, scale); }
-  /// InvalidArgument naming the first value that is out of range.
+  /// InvalidArgument that names the first value out of range.
   absl::Status Validate() const;
 };
 
-/// Bytes of keys and values that a freshly loaded database holds, indexes included, within a few
-/// percent: for cache sizes given as a share of the data.
+/// Bytes of keys and values in a freshly loaded database, indexes included, with an error of a few
+/// percent. For cache sizes given as a share of the data.
 uint64_t EstimateTpccDataBytes(const TpccScale& sizes);
 
 }  // namespace latchkey

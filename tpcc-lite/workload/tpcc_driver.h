@@ -1,4 +1,4 @@
-// The life of a TPC-C-lite database: load it, run the mix over it, know what it is.
+// Loads a TPC-C-lite database, runs the mix over it, and reads its description.
 //
 // Works over any KvBackend opened with TpccTableNames() that gives at least snapshot isolation.
 #pragma once
@@ -19,10 +19,10 @@
 
 namespace latchkey {
 
-/// For KvOptions::tables: the nine tables, the two indexes that the workload keeps, and `meta`.
+/// For KvOptions::tables: the nine tables, the two indexes of the workload, and `meta`.
 std::vector<std::string> TpccTableNames();
 
-/// What a database says of itself (the one row of `meta`).
+/// The description in a database (the one row of `meta`).
 struct TpccDescription {
   uint32_t warehouses = 0;
   double scale = 0;
@@ -32,30 +32,30 @@ struct TpccDescription {
   bool complete = false;            ///< false while loading, and for ever after a broken load
 };
 
-/// nullopt for a database without one: empty.
+/// nullopt: the database is empty.
 absl::StatusOr<std::optional<TpccDescription>> ReadTpccDescription(KvBackend& backend);
 
-/// True when the database is loaded for `config`, false when it is empty. FailedPrecondition when
-/// it was loaded for other warehouses, scale or seed, or when a load did not finish.
+/// True: the database is loaded for `config`. False: it is empty. FailedPrecondition: it was loaded
+/// with other warehouses, scale or seed, or its load did not finish.
 absl::StatusOr<bool> IsTpccPrepared(KvBackend& backend, const TpccConfig& config);
 
 struct TpccLoadOptions {
   uint32_t sessions = 2;  ///< warehouses loaded at the same time
-  /// Rows loaded so far and in all, not counting order lines, whose number is random. Called from
-  /// the loading actors, one call at a time, about once per percent.
+  /// Rows loaded so far and in total, without order lines, whose number is random. Called by the
+  /// loading actors, one call at a time, about once per percent.
   std::function<void(uint64_t rows, uint64_t total_rows)> progress;
 };
 
-/// Fills an empty database (clause 4.3.3), in parallel by warehouse; same seed, same content,
-/// however many sessions. FailedPrecondition when the database is not empty; Cancelled when
-/// config.stop is set. Ends with a checkpoint of the backend.
+/// Fills an empty database (clause 4.3.3), in parallel by warehouse. The same seed gives the same
+/// content with any number of sessions. FailedPrecondition: the database is not empty. Cancelled:
+/// config.stop was set. Ends with a checkpoint of the backend.
 absl::Status LoadTpcc(KvBackend& backend, const TpccConfig& config,
                       const TpccLoadOptions& options = {}, Runtime& runtime = ThreadRuntime());
 
-/// Called by the driver about once a second of the measured part, and for the rest at its end.
+/// Called by the driver about once per second of the measured part, and at its end for the rest.
 using TpccSampleCallback = std::function<void(const TpccSample&)>;
 
-/// Called by a user from its own actor, behind each of its New-Orders that has committed.
+/// Called by the actor of a user after each of its New-Orders that has committed.
 using TpccNewOrderCallback =
     std::function<void(uint16_t warehouse, uint8_t district, uint32_t order)>;
 
@@ -65,11 +65,11 @@ struct TpccRunHooks {
   std::function<void()> on_measure_begin;  ///< the warm-up is over; users go on meanwhile
 };
 
-/// Runs the mix of clause 5.2.3 in a closed loop without think time. Where there are at least as
-/// many users as warehouses, each has the home warehouse user % warehouses; with fewer, a user
-/// draws the warehouse of each transaction, so that the whole database is used. FailedPrecondition
-/// when the database is not prepared for `config`; any error of the backend but Aborted ends the
-/// run.
+/// Runs the mix of clause 5.2.3 in a closed loop without think time. With at least as many users as
+/// warehouses, each user has the home warehouse user % warehouses. With fewer, a user draws the
+/// warehouse of each transaction, so that the whole database is used. FailedPrecondition: the
+/// database is not prepared for `config`. Any error of the backend except Aborted ends the run.
+/// Cancelled: config.stop was set during the warm-up, so nothing was measured.
 absl::StatusOr<TpccResult> RunTpcc(KvBackend& backend, const TpccConfig& config,
                                    const TpccRunHooks& hooks = {},
                                    Runtime& runtime = ThreadRuntime());

@@ -1,4 +1,4 @@
-// Everything that a TPC-C-lite run measures.
+// The figures of a TPC-C-lite run.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace latchkey {
 /// The five transactions (clause 2), in the order of every array below.
 enum class TpccTransaction : uint8_t { kNewOrder, kPayment, kOrderStatus, kDelivery, kStockLevel };
 inline constexpr size_t kTpccTransactions = 5;
-/// As JSON fields are called: "new_order", ...
+/// The names of JSON fields: "new_order", ...
 inline constexpr std::array<std::string_view, kTpccTransactions> kTpccTransactionNames = {
     "new_order", "payment", "order_status", "delivery", "stock_level"};
 
@@ -26,11 +26,11 @@ struct LatencySummary {
 struct TpccTypeResult {
   uint64_t commits = 0;
   uint64_t rollbacks = 0;  ///< by the user: the 1 % of New-Orders with an unused item
-  uint64_t aborts = 0;     ///< attempts that ended in a conflict and were run again
+  uint64_t aborts = 0;     ///< attempts that ended in a conflict; each was repeated
   std::optional<LatencySummary> latency_us;  ///< nullopt when none completed
 };
 
-/// One second of a run: counts within it. The last one may be shorter.
+/// Counts within one second of a run. The last sample may be shorter.
 struct TpccSample {
   double end_s = 0;    ///< seconds since the measured part began
   double seconds = 0;  ///< length
@@ -52,7 +52,7 @@ struct TpccResult {
   double NewOrdersPerMinute() const;
 };
 
-/// Percentiles of `histogram` in microseconds; nullopt when it is empty.
+/// Percentiles of `histogram` in microseconds; nullopt: it is empty.
 std::optional<LatencySummary> Summarize(const LatencyHistogram& histogram);
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// One user of a run: a closed loop of transactions over a session of its own, and what it measures.
+// One user of a run: a closed loop of transactions over its own session, with its measurements.
 #pragma once
 
 #include <absl/status/status.h>
@@ -16,11 +16,11 @@
 
 namespace latchkey {
 
-/// Where a run stands: written by the driver, read by every user once per transaction.
+/// The phase of a run: written by the driver, read by every user once per transaction.
 enum class RunPhase : uint32_t { kWarmup, kMeasure, kStop };
 
-/// What a user counts. Written by its user only; the driver reads the atomics while it runs and the
-/// rest when it has finished. On cache lines of its own.
+/// Counts of a user. Only the user writes them. The driver reads the atomics during the run and the
+/// other fields after its end. On its own cache lines.
 struct alignas(128) UserStatistics {
   struct Type {
     std::atomic<uint64_t> commits{0}, rollbacks{0}, aborts{0};
@@ -29,7 +29,7 @@ struct alignas(128) UserStatistics {
   std::array<Type, kTpccTransactions> types;
 
   Type& Of(TpccTransaction type) { return types[static_cast<size_t>(type)]; }
-  /// REQUIRES: the user itself is the caller.
+  /// REQUIRES: called by the user's actor.
   static void Increment(std::atomic<uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -40,7 +40,7 @@ class TpccUser {
   static constexpr uint64_t kNoQuota = UINT64_MAX;
 
   /// `quota`: transactions to complete in the measured part; kNoQuota = until the phase is kStop.
-  /// `on_new_order` may be empty; it outlives the user.
+  /// `on_new_order` may be empty; it must outlive the user.
   TpccUser(const TpccClient::Options& options, const InputGenerator& inputs, uint64_t quota,
            const std::atomic<RunPhase>& phase, const TpccNewOrderCallback& on_new_order,
            Runtime& runtime)
@@ -51,16 +51,17 @@ class TpccUser {
         on_new_order_(on_new_order),
         runtime_(runtime) {}
 
-  /// Opens a session of `backend` and works until the quota is done or the phase is kStop. OK
-  /// unless the backend failed.
+  /// Opens a session of `backend` and works until the quota is done or the phase is kStop. Returns
+  /// an error only if the backend failed.
   absl::Status Run(KvBackend& backend);
 
   UserStatistics& statistics() { return statistics_; }
 
  private:
   absl::Status Loop(TpccClient& client);
-  /// Draws the input of one transaction and repeats it until it is done. `*rolled_back` tells of a
-  /// user's rollback. Cancelled when the run stopped between two attempts.
+  /// Draws the input of one transaction and repeats the transaction until it is done.
+  /// `*rolled_back`: whether the user rolled it back. Cancelled: the run stopped between two
+  /// attempts.
   absl::Status Execute(TpccClient& client, TpccTransaction type, bool* rolled_back);
   template <typename Attempt>
   absl::Status Repeat(TpccTransaction type, const Attempt& attempt);

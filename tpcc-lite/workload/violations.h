@@ -1,4 +1,5 @@
-// Collects what a consistency check finds: all are counted, the first few of each condition kept.
+// Collects the violations of a consistency check: counts all, and keeps the first of each
+// condition.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ class Violations {
     report_.violations.push_back({condition, fmt::format(format, std::forward<Args>(args)...)});
   }
 
-  /// Ends the collection. 11 counts as looked at when `after_load`.
+  /// Ends the collection. Condition 11 counts as checked if `after_load`.
   ConsistencyReport Take(bool after_load) {
     for (int n = 1; n <= 12; ++n) {
       if (n != 11 || after_load) report_.checked.push_back(n);

@@ -1,4 +1,5 @@
-// TPC-C-lite on simulated disks: what it measures is the disks' time, and the same every time.
+// TPC-C-lite on simulated disks measures the time of the disks, and every run gives the same
+// figures.
 #include "tpcc-lite/kv/virtual_time.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +16,7 @@ struct Outcome {
   TpccResult result;
   Statistics statistics;  // of the measured part and what came before it
   uint64_t rows = 0;      // a hash of all of them
-  uint64_t history = 0;   // a hash of everything that the simulation decided
+  uint64_t history = 0;   // a hash of every decision of the simulation
 };
 
 KvOptions OnElevenDisks(Durability durability) {
@@ -85,7 +86,7 @@ TEST_CASE("In virtual time a seed decides everything, at every durability") {
   CHECK(first.result.Of(TpccTransaction::kPayment).latency_us->p99 ==
         second.result.Of(TpccTransaction::kPayment).latency_us->p99);
   CHECK(first.statistics.device_busy_s == second.statistics.device_busy_s);
-  // The run is not too small to mean something.
+  // The run is large enough to be meaningful.
   CHECK(first.result.Completed() > 50);
   CHECK(first.statistics.misses > 100);
 
@@ -101,7 +102,7 @@ TEST_CASE("A measured part of two seconds takes two virtual seconds, with a samp
 
 TEST_CASE("Where work takes no time, one user's durable commits wait for the disk of the log") {
   KvOptions options = OnElevenDisks(Durability::kCommit);
-  options.cache_bytes = 64 << 20;  // everything is in memory but the log
+  options.cache_bytes = 64 << 20;  // everything but the log is in memory
   const Outcome outcome = Simulate(TwoSeconds(1), options);
   const auto& payments = outcome.result.Of(TpccTransaction::kPayment);
   REQUIRE(payments.latency_us.has_value());

@@ -18,7 +18,7 @@ constexpr int32_t kMaxLineAmount = 9999'99;
 
 Rng UnitRng(uint64_t seed, uint32_t unit) { return Rng(MixHash(seed) + unit); }
 
-// "ORIGINAL" at a random place of one text in ten (clause 4.3.3.1).
+// Puts "ORIGINAL" at a random place of one text in ten (clause 4.3.3.1).
 void AssignData(Rng& rng, Text<50>* data) {
   constexpr std::string_view kOriginal = "ORIGINAL";
   AssignRandom(rng, 26, 50, data);
@@ -148,7 +148,7 @@ absl::Status WarehouseLoader::LoadCustomers(uint16_t w, uint8_t d) {
   return absl::OkStatus();
 }
 
-// Every last name exists in every district: the first customers have one each.
+// Every last name occurs in every district: the first customers have one each.
 uint32_t WarehouseLoader::LastNameNumber(uint16_t c) {
   return c <= sizes_.last_names ? c - 1u : last_name_.Draw(rng_);
 }

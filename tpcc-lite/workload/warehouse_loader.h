@@ -17,12 +17,13 @@
 
 namespace latchkey {
 
-/// Loads unit 0 (ITEM) or unit w (everything of warehouse w). What a unit holds depends on the seed
-/// and its number only, so units may be loaded in any order and by anyone. Rows of each table
-/// arrive in key order within a unit. Belongs to one actor.
+/// Loads unit 0 (ITEM) or unit w (all rows of warehouse w). The content of a unit depends on the
+/// seed and its number only, so any actor may load units in any order. Within a unit the rows of
+/// each table come in key order. Used by one actor.
 class WarehouseLoader {
  public:
-  /// Called with the rows (not order lines) of each finished piece; its error ends the load.
+  /// Called with the number of rows (without order lines) of each finished piece. Its error ends
+  /// the load.
   using Progress = absl::FunctionRef<absl::Status(uint64_t rows)>;
 
   WarehouseLoader(KvSession& session, Runtime& runtime, const TpccScale& sizes, uint64_t seed);
@@ -30,7 +31,7 @@ class WarehouseLoader {
   absl::Status LoadItems(Progress progress);
   absl::Status LoadWarehouse(uint16_t w, Progress progress);
 
-  /// Rows that `progress` will have heard of after all units of `sizes`.
+  /// Rows reported to `progress` after all units of `sizes`.
   static uint64_t TotalRows(const TpccScale& sizes);
 
  private:

@@ -1,4 +1,4 @@
-// Trees with transactions and a log in memory: what a database puts together, without devices.
+// Trees with transactions and a log in memory: a database's parts without devices.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -18,9 +18,8 @@
 namespace latchkey {
 
 inline std::unique_ptr<BufferPool> MakeTestPool(PageStore& store, uint32_t frames) {
-  auto policy = MakeFixPolicy(ThreadRuntime(), "clock", "global", frames, frames, 42);
-  REQUIRE(policy.ok());
-  auto pool = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), frames, frames);
+  auto pool = BufferPool::Create(ThreadRuntime(), store,
+                                 MakePlainFixPolicy(ThreadRuntime(), frames), frames, frames);
   REQUIRE(pool.ok());
   return *std::move(pool);
 }

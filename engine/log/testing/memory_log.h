@@ -1,5 +1,5 @@
-// A Log for tests: its records in memory, at LSNs as far apart as they are long. It keeps account
-// of reservations, and it can be told to be full or to fail.
+// A Log for tests: keeps its records in memory, at LSNs as far apart as the records are long. It
+// counts reservations, and a test can make it full or failing.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class MemoryLog final : public Log {
   std::atomic<uint64_t> limit{UINT64_MAX};
   /// While set, the next flush poisons the log.
   std::atomic<bool> fail_flushes{false};
-  /// So often commits find its buffer full.
+  /// Number of commits that find its buffer full.
   std::atomic<int> refused_commits{0};
 
   /// Called once, by the next AppendBehind, before it takes the latch.
@@ -39,7 +39,7 @@ class MemoryLog final : public Log {
     SpinLatchGuard guard(latch_, runtime_);
     return records_;
   }
-  /// Begins with what a crash has left of another log: its oldest records. REQUIRES: new.
+  /// Begins with the records that a crash left of another log. REQUIRES: new.
   void Restore(std::span<const Record> records) {
     SpinLatchGuard guard(latch_, runtime_);
     LATCHKEY_CHECK(records_.empty());
@@ -47,7 +47,7 @@ class MemoryLog final : public Log {
     if (records.empty()) return;
     next_ = durable_ = Raw(records.back().lsn) + records.back().bytes.size();
   }
-  /// Reserved and not used.
+  /// Bytes reserved and not used.
   uint64_t reserved() const { return reserved_; }
   uint64_t flushes() const { return flushes_; }
 

@@ -1,4 +1,4 @@
-// A directory of its own for one test, removed at the end.
+// A directory for one test, removed at the end.
 #pragma once
 
 #include <stdlib.h>

@@ -185,7 +185,7 @@ CrashRecorder::Flight CrashRecorder::StartWrite(uint32_t number, uint64_t offset
   return flight;
 }
 
-// Kinds that answer no error count as no failed call.
+// Silent faults, which return no error, do not count as failed calls.
 std::optional<FaultKind> CrashRecorder::NextFault(Disk& disk, DeviceCall call) {
   const std::optional<FaultKind> fault = faults_.Next(call);
   const bool is_silent = fault == FaultKind::kLostWrite || fault == FaultKind::kMisdirected ||
@@ -241,7 +241,7 @@ void CrashRecorder::Tear(Disk& disk, const Flight& flight, bool prefix_only) {
   }
 }
 
-// The device is done with it: nothing more of it comes later.
+// Ends a failed write: no further part of it reaches the disk later.
 void CrashRecorder::SettleFailed(uint32_t number, const Flight& flight) {
   std::vector<std::byte> left(flight.bytes->size());
   disks_[number]->now.Read(flight.offset, left);
@@ -284,11 +284,16 @@ absl::Status CrashRecorder::DoRead(uint32_t number, uint64_t offset, std::span<s
   const std::optional<FaultKind> fault = NextFault(disk, DeviceCall::kRead);
   if (fault == FaultKind::kShort) {
     const size_t sectors = faults_.rng().Below(out.size() / DiskImage::kSector);
-    disk.now.Read(offset, out.first(sectors * DiskImage::kSector));
+    const size_t there = sectors * DiskImage::kSector;
+    if (offset + there <= disk.now.size()) disk.now.Read(offset, out.first(there));
     return NoProgress("read", disk.name, offset, out.size());
   }
   if (fault && fault != FaultKind::kFlippedBit) {
     return FileError("read", disk.name, offset, out.size(), EIO);
+  }
+  // The disk may have become shorter since the device has checked the request: a file answers so.
+  if (offset + out.size() > disk.now.size()) {
+    return NoProgress("read", disk.name, offset, out.size());
   }
   disk.now.Read(offset, out);
   if (fault) out[faults_.rng().Below(out.size())] ^= std::byte(1u << faults_.rng().Below(8));

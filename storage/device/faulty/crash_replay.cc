@@ -32,6 +32,14 @@ void PutGarbage(Rng& rng, uint64_t offset, DiskImage& image) {
   image.Write(offset, garbage);
 }
 
+std::vector<DiskImage> InitialImages(const CrashRecorder& recorder) {
+  std::vector<DiskImage> images;
+  for (uint32_t disk = 0; disk < recorder.disks(); ++disk) {
+    images.push_back(recorder.initial(disk));
+  }
+  return images;
+}
+
 }  // namespace
 
 const char* CrashVariantName(CrashVariant variant) {
@@ -46,16 +54,15 @@ std::optional<CrashVariant> CrashVariantOf(std::string_view name) {
 }
 
 CrashReplay::CrashReplay(const CrashRecorder& recorder)
-    : recorder_(recorder), end_(recorder.position()) {
-  for (uint32_t disk = 0; disk < recorder.disks(); ++disk) {
-    base_.push_back(recorder.initial(disk));
-  }
-}
+    : CrashReplay(InitialImages(recorder), recorder.events()) {}
+
+CrashReplay::CrashReplay(std::vector<DiskImage> initial, std::span<const DiskEvent> events)
+    : events_(events), end_(events.size()), base_(std::move(initial)) {}
 
 void CrashReplay::AdvanceTo(uint64_t position) {
   LATCHKEY_CHECK(position >= position_ && position <= end_);
   changed_ = changed_ && position == position_;
-  for (; position_ < position; ++position_) Apply(recorder_.event(position_), position_);
+  for (; position_ < position; ++position_) Apply(events_[position_], position_);
 }
 
 void CrashReplay::Apply(const DiskEvent& event, uint64_t index) {
@@ -74,7 +81,7 @@ void CrashReplay::Apply(const DiskEvent& event, uint64_t index) {
       Complete(event.begun, index);
       break;
     case DiskEvent::Kind::kWriteFailed:
-      for (Pending& change : pending_) {
+      for (Change& change : pending_) {
         if (change.begun == event.begun) change.bytes = event.bytes;
       }
       Complete(event.begun, index);
@@ -95,7 +102,7 @@ void CrashReplay::Apply(const DiskEvent& event, uint64_t index) {
 }
 
 void CrashReplay::Complete(uint64_t begun, uint64_t index) {
-  for (Pending& change : pending_) {
+  for (Change& change : pending_) {
     if (change.begun != begun) continue;
     change.completed = true;
     change.completed_at = index;
@@ -105,7 +112,7 @@ void CrashReplay::Complete(uint64_t begun, uint64_t index) {
 void CrashReplay::EndResize(uint64_t begun, uint64_t index) {
   Complete(begun, index);
   const auto change = std::find_if(pending_.begin(), pending_.end(),
-                                   [&](const Pending& p) { return p.begun == begun; });
+                                   [&](const Change& p) { return p.begun == begun; });
   LATCHKEY_CHECK(change != pending_.end());
   const uint32_t disk = change->disk;
   uint64_t size_before = base_[disk].size();
@@ -116,7 +123,7 @@ void CrashReplay::EndResize(uint64_t begun, uint64_t index) {
     shrinking_waits = true;
   }
   if (change->offset < size_before) return;  // shrinking waits for a sync
-  // Growth syncs: after a cut that nothing has synced yet, the cut and what was before it first.
+  // Growth syncs. If an unsynced shrink is pending, apply it and everything before it first.
   if (shrinking_waits) return EndSync(disk, index + 1, true);
   Put(*change, base_[disk]);
   pending_.erase(change);
@@ -124,10 +131,10 @@ void CrashReplay::EndResize(uint64_t begun, uint64_t index) {
 }
 
 void CrashReplay::EndSync(uint32_t disk, uint64_t begun, bool ok) {
-  const auto covered = [&](const Pending& change) {
+  const auto covered = [&](const Change& change) {
     return change.disk == disk && change.completed && change.completed_at < begun && !change.limbo;
   };
-  for (Pending& change : pending_) {
+  for (Change& change : pending_) {
     if (!covered(change)) continue;
     changed_ = true;
     if (ok) Put(change, base_[disk]);
@@ -135,11 +142,11 @@ void CrashReplay::EndSync(uint32_t disk, uint64_t begun, bool ok) {
   if (ok) {
     std::erase_if(pending_, covered);
   } else {
-    for (Pending& change : pending_) change.limbo = change.limbo || covered(change);
+    for (Change& change : pending_) change.limbo = change.limbo || covered(change);
   }
 }
 
-void CrashReplay::Put(const Pending& change, DiskImage& image) {
+void CrashReplay::Put(const Change& change, DiskImage& image) {
   if (change.is_resize) {
     image.Resize(change.offset);
   } else {
@@ -147,14 +154,26 @@ void CrashReplay::Put(const Pending& change, DiskImage& image) {
   }
 }
 
-size_t CrashReplay::SectorsOf(const Pending& change) {
+size_t CrashReplay::SectorsOf(const Change& change) {
   return change.is_resize ? 1 : change.bytes->size() / DiskImage::kSector;
 }
 
 size_t CrashReplay::pending_sectors() const {
   size_t sectors = 0;
-  for (const Pending& change : pending_) sectors += SectorsOf(change);
+  for (const Change& change : pending_) sectors += SectorsOf(change);
   return sectors;
+}
+
+std::vector<DiskEvent> CrashReplay::Pending() const {
+  std::vector<DiskEvent> events;
+  for (const Change& change : pending_) {
+    events.push_back({.kind = change.is_resize ? DiskEvent::Kind::kResizeBegun
+                                               : DiskEvent::Kind::kWriteSubmitted,
+                      .disk = change.disk,
+                      .offset = change.offset,
+                      .bytes = change.bytes});
+  }
+  return events;
 }
 
 std::vector<CrashChoice> CrashReplay::Choices(const CrashChoiceOptions& options) const {
@@ -180,7 +199,7 @@ std::vector<CrashChoice> CrashReplay::Choices(const CrashChoiceOptions& options)
   for (uint64_t i = 0; i < options.random_choices; ++i) {
     choices.push_back({CrashVariant::kGarbage, i});
   }
-  if (std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.is_resize; })) {
+  if (std::any_of(pending_.begin(), pending_.end(), [](const Change& p) { return p.is_resize; })) {
     choices.push_back({CrashVariant::kOldSizes, 0});
     choices.push_back({CrashVariant::kNewSizes, 0});
   }
@@ -232,9 +251,9 @@ void CrashReplay::PutSectors(const CrashChoice& choice, uint64_t seed,
                              std::vector<DiskImage>& images) const {
   Rng rng(MixHash(seed + MixHash(position_ + 1)) + choice.index * 16 +
           static_cast<uint64_t>(choice.variant));
-  // Half of the states are torn evenly; in the others most sectors are there, or most are not.
+  // In half of the states half of the sectors are there; in the others most, or few.
   const uint64_t kept_of_eight = rng.Below(2) == 0 ? 4 : rng.Below(2) == 0 ? 7 : 1;
-  for (const Pending& change : pending_) {
+  for (const Change& change : pending_) {
     if (change.is_resize) {
       if (rng.Below(2) == 0) Put(change, images[change.disk]);
       continue;
@@ -246,14 +265,14 @@ void CrashReplay::PutSectors(const CrashChoice& choice, uint64_t seed,
     }
   }
   if (choice.variant != CrashVariant::kGarbage) return;
-  const Pending& torn = pending_[rng.Below(pending_.size())];
+  const Change& torn = pending_[rng.Below(pending_.size())];
   if (torn.is_resize) return;
   const uint64_t sector = rng.Below(SectorsOf(torn));
   PutGarbage(rng, torn.offset + sector * DiskImage::kSector, images[torn.disk]);
 }
 
 void CrashReplay::PutExactly(uint64_t mask, std::vector<DiskImage>& images) const {
-  for (const Pending& change : pending_) {
+  for (const Change& change : pending_) {
     for (size_t i = 0; i < SectorsOf(change); ++i, mask >>= 1) {
       if ((mask & 1) == 0) continue;
       if (change.is_resize) {

@@ -1,14 +1,16 @@
-// CrashReplay: from the events of a CrashRecorder to what a machine may find that starts again
-// after losing its power at any of them (RELIABILITY.md 3.1: variants V1 to V7).
+// CrashReplay: turns the events of a CrashRecorder into the states that a machine may find after
+// losing power at any of them (RELIABILITY.md 3.1: variants V1 to V7).
 //
-// The model of a disk: a write that no sync has covered may be wholly, partly (by sectors of 512
-// bytes) or not at all there, in any order; a torn sector may hold garbage; what lies beside the
-// written range is unharmed. Growth is durable when Resize returns, shrinking when a sync has
-// covered it (as FileDevice does it). A sync that failed leaves what it covered open for ever.
+// The model of a disk: a write that no sync has covered may be there wholly, in part (by sectors of
+// 512 bytes) or not at all, and such writes may take effect in any order. A torn sector may hold
+// garbage. Bytes outside the written range are unharmed. Growth is durable when Resize returns,
+// shrinking when a sync has covered it (as in FileDevice). After a failed sync, the writes that it
+// should have covered stay uncertain for ever.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +21,10 @@
 namespace latchkey {
 
 enum class CrashVariant : uint8_t {
-  kAll,       ///< V1: everything pending is there: a killed process
-  kNone,      ///< V2: nothing that is pending
+  kAll,       ///< V1: all pending changes, as after a killed process
+  kNone,      ///< V2: no pending change
   kDropOne,   ///< V3: all but pending change number `index`
-  kKeepOne,   ///< V3: none but pending change number `index`
+  kKeepOne,   ///< V3: only pending change number `index`
   kWrites,    ///< V4: a random subset of the pending changes
   kSectors,   ///< V5: a random subset of their sectors
   kGarbage,   ///< V6: as kSectors, and one sector of them holds garbage
@@ -34,8 +36,7 @@ enum class CrashVariant : uint8_t {
 const char* CrashVariantName(CrashVariant variant);
 std::optional<CrashVariant> CrashVariantOf(std::string_view name);
 
-/// One crash state of a position: with the position and the seed, all that is needed to make it
-/// again.
+/// One crash state of a position. Position, choice and seed determine the state.
 struct CrashChoice {
   CrashVariant variant = CrashVariant::kAll;
   uint64_t index = 0;
@@ -43,33 +44,38 @@ struct CrashChoice {
 
 struct CrashChoiceOptions {
   uint32_t random_choices = 4;      ///< of each random variant
-  uint32_t max_single = 8;          ///< drop-one and keep-one: at most so many, spread evenly
-  uint32_t exhaustive_sectors = 0;  ///< with at most so many pending sectors: every subset (<= 16)
+  uint32_t max_single = 8;          ///< most choices of drop-one and of keep-one, spread evenly
+  uint32_t exhaustive_sectors = 0;  ///< every subset, if at most so many sectors pend (<= 16)
 };
 
-/// Walks forward through a recording. Not thread-safe. REQUIRES: the recording is over; outlives
-/// this.
+/// Goes forward through a recording. Not thread-safe. REQUIRES: the recorder records no more, and
+/// outlives this.
 class CrashReplay {
  public:
   explicit CrashReplay(const CrashRecorder& recorder);
+  /// Of disks that held `initial` before `events`, which outlive this. A kResizeBegun followed by a
+  /// kWriteCompleted, instead of a kResizeEnded, is a resize that waits for a sync.
+  CrashReplay(std::vector<DiskImage> initial, std::span<const DiskEvent> events);
 
   uint64_t position() const { return position_; }
   uint64_t end() const { return end_; }
   /// REQUIRES: position() <= `position` <= end().
   void AdvanceTo(uint64_t position);
 
-  /// Whether the crash states of this position can differ from those of the one before.
+  /// Whether the crash states of this position can differ from those of the previous one.
   bool changed() const { return changed_; }
   size_t pending_changes() const { return pending_.size(); }
   size_t pending_sectors() const;
+  /// What is pending, in its order: kWriteSubmitted and kResizeBegun.
+  std::vector<DiskEvent> Pending() const;
 
-  /// What to try here, in a fixed order. Just kAll when nothing is pending.
+  /// The choices to try here, in a fixed order. Only kAll when nothing is pending.
   std::vector<CrashChoice> Choices(const CrashChoiceOptions& options) const;
-  /// The disks after a crash here. `seed` with position and choice decides the rest.
+  /// The disks after a crash here, determined by position, choice and `seed`.
   std::vector<DiskImage> Images(const CrashChoice& choice, uint64_t seed) const;
 
  private:
-  struct Pending {
+  struct Change {
     uint64_t begun = 0;
     uint32_t disk = 0;
     bool is_resize = false;
@@ -84,17 +90,17 @@ class CrashReplay {
   void Complete(uint64_t begun, uint64_t index);
   void EndResize(uint64_t begun, uint64_t index);
   void EndSync(uint32_t disk, uint64_t begun, bool ok);
-  static void Put(const Pending& change, DiskImage& image);
-  static size_t SectorsOf(const Pending& change);
+  static void Put(const Change& change, DiskImage& image);
+  static size_t SectorsOf(const Change& change);
   void PutSectors(const CrashChoice& choice, uint64_t seed, std::vector<DiskImage>& images) const;
   void PutExactly(uint64_t mask, std::vector<DiskImage>& images) const;
 
-  const CrashRecorder& recorder_;
+  const std::span<const DiskEvent> events_;
   const uint64_t end_;
   uint64_t position_ = 0;
   bool changed_ = true;
-  std::vector<DiskImage> base_;   // what is durable
-  std::vector<Pending> pending_;  // in the order of submission
+  std::vector<DiskImage> base_;   // the durable content
+  std::vector<Change> pending_;  // in the order of submission
 };
 
 }  // namespace latchkey

@@ -1,4 +1,4 @@
-// Which calls of a device fail, and how: the k-th of its kind, once or from then on.
+// Decides which calls of a device fail, and how: the k-th of its kind, once or from then on.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ enum class FaultKind : uint8_t {
   kReadError,    ///< EIO of a read
   kWriteError,   ///< EIO of a write
   kNoSpace,      ///< ENOSPC of a write or resize
-  kShort,        ///< a read or write that stops in between and makes no more progress
-  kSyncError,    ///< EIO of a sync: what it should have made durable may be lost for ever
+  kShort,        ///< a read or write that stops half-way and makes no more progress
+  kSyncError,    ///< EIO of a sync: the writes that it should have covered may be lost for ever
   kLostWrite,    ///< acknowledged, never carried out
   kMisdirected,  ///< acknowledged, carried out one or more blocks away
-  kFlippedBit,   ///< one bit of what is read is wrong, once
+  kFlippedBit,   ///< one bit of the bytes read is wrong, once
 };
 
 /// Nullopt for an unknown name. Names: io-error, read-error, write-error, no-space, short,
@@ -33,20 +33,20 @@ struct Fault {
   FaultKind kind = FaultKind::kIoError;
   uint64_t at_call = 0;  ///< counted from 0 over the calls that this kind can hit
   bool from_then_on = false;
-  uint64_t seed = 1;  ///< of the details: which sectors, how far away, which bit
+  uint64_t seed = 1;  ///< of the details: sectors, distance, bit
 };
 
-/// Counts calls and says which one fails. Not thread-safe.
+/// Counts calls and decides which one fails. Not thread-safe.
 class FaultInjector {
  public:
   FaultInjector() : rng_(1) {}
-  /// Replaces the plan and counts from 0 again; nullopt: nothing fails any more.
+  /// Replaces the fault and counts from 0 again; nullopt: no call fails any more.
   void Set(const std::optional<Fault>& fault);
-  /// Nothing fails any more; the counts stay.
+  /// From now on no call fails; the counts stay.
   void Stop() { fault_.reset(); }
-  /// The fault of this call, if it is to fail.
+  /// Counts the call and returns its fault; nullopt: it does not fail.
   std::optional<FaultKind> Next(DeviceCall call);
-  /// Calls counted since Set, and faults handed out.
+  /// Number of calls since Set, and of injected faults.
   uint64_t calls() const { return calls_; }
   uint64_t injected() const { return injected_; }
   Rng& rng() { return rng_; }

@@ -65,14 +65,14 @@ class FaultyDevice::Queue final : public IoQueue {
     flights_.push_back(std::move(flight));
   }
 
-  // Brings a seeded choice of `count` flights to the front.
+  // Moves a seeded choice of `count` flights to the front.
   void Shuffle(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       std::swap(flights_[i], flights_[i + device_.recorder_.Below(flights_.size() - i)]);
     }
   }
 
-  // Sleeps until `min_completions` are due, and brings all that are due to the front.
+  // Sleeps until `min_completions` are due, and moves all due flights to the front.
   size_t PassTime(size_t min_completions) {
     std::stable_sort(flights_.begin(), flights_.end(),
                      [](const InFlight& a, const InFlight& b) { return a.done_at < b.done_at; });

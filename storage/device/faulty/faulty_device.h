@@ -1,6 +1,6 @@
 // FaultyDevice: a BlockDevice on one disk of a CrashRecorder.
 //
-// Requests of a queue complete when its owner waits: after their latency, or, without one, at once
+// Requests of a queue complete when its owner waits: after their latency or, if that is 0, at once
 // in seeded order. So a write is in flight between Submit and Wait, as on a real disk.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace latchkey {
 
-/// Made by CrashRecorder::Open, which says what it does. Thread-safe as BlockDevice says.
+/// Made by CrashRecorder::Open. Thread-safe as BlockDevice says.
 class FaultyDevice final : public BlockDevice {
  public:
   FaultyDevice(Runtime& runtime, CrashRecorder& recorder, uint32_t disk, std::string name);
@@ -32,7 +32,7 @@ class FaultyDevice final : public BlockDevice {
  private:
   class Queue;
 
-  // OK, or why the request is refused; counted and watched.
+  // OK, or the reason for a refusal, which is counted and reported to the monitors.
   absl::Status Check(uint64_t offset, uint64_t length, const void* buffer);
   void Pass(Nanos latency);
 

@@ -37,7 +37,7 @@ Nanos StripedArray::Enqueue(Nanos now, uint64_t offset, uint64_t length) {
   const uint64_t last = (offset + length - 1) / stripe_bytes_;
   Nanos done = now;
   for (uint64_t unit = first; unit <= std::min(last, first + n - 1); ++unit) {
-    // The units of one disk are neighbours there: rows unit / n, unit / n + 1, ...
+    // The units of one disk are contiguous on it: rows unit / n, unit / n + 1, ...
     const uint64_t units = (last - unit) / n + 1;
     uint64_t begin = unit / n * stripe_bytes_;
     uint64_t end = begin + units * stripe_bytes_;

@@ -1,5 +1,5 @@
-// DiskModel: when a request is done, given what the disk has to do before it. Pure arithmetic over
-// virtual time: no waiting, no content.
+// DiskModel: computes when a request is done, given the requests queued before it. Pure arithmetic
+// over virtual time: no waiting, no content.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,14 @@ namespace latchkey {
 class DiskModel {
  public:
   virtual ~DiskModel() = default;
-  /// Queues a request at time `now`, at least that of the call before, and returns when it is done.
-  /// `length` > 0; bytes.
+  /// Queues a request at time `now` and returns the time at which it is done. `now` never decreases
+  /// from call to call. `length` in bytes, > 0.
   virtual Nanos Enqueue(Nanos now, uint64_t offset, uint64_t length) = 0;
   virtual std::string Describe() const = 0;
 };
 
-/// One disk that takes the same time for every request, wherever it goes: `service`, and, if
-/// `bytes_per_second` is not 0, the time of the transfer (thesis chapter 4: 9 ms a page; 6.1:
-/// T_pos and B). First in, first out.
+/// One disk, FIFO. Every request takes `service`, at any offset, plus the time of the transfer if
+/// `bytes_per_second` is not 0 (thesis chapter 4: 9 ms a page; 6.1: T_pos and B).
 class FixedServiceDisk final : public DiskModel {
  public:
   FixedServiceDisk(Nanos service, uint64_t bytes_per_second)
@@ -37,8 +36,8 @@ class FixedServiceDisk final : public DiskModel {
   Nanos free_at_ = 0;
 };
 
-/// RAID-0: consecutive stripe units lie on consecutive disks. A request is done when the slowest of
-/// its disks is; what one disk has of it is one request there.
+/// RAID-0: consecutive stripe units lie on consecutive disks. A request becomes one request on each
+/// of its disks, and is done when the last of these is.
 class StripedArray final : public DiskModel {
  public:
   /// REQUIRES: at least one disk; stripe_bytes > 0.

@@ -62,7 +62,7 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
     IoRequest* request;
     Nanos done_at = 0;
     bool refused = false;
-    bool taken = false;  // its flight has ended for the accounting
+    bool taken = false;  // the accounting has seen it completed
   };
 
   void Start(IoRequest& request) {
@@ -114,7 +114,7 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
 
   SimulatedDisk& disk_;
   const uint32_t depth_;
-  SpinLatch latch_;  // the accounting looks at flights_, too; only the owner changes their number
+  SpinLatch latch_;  // the accounting reads flights_ too; only the owner changes their number
   std::vector<Flight> flights_;
 };
 

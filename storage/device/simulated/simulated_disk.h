@@ -1,10 +1,10 @@
-// SimulatedDisk: a BlockDevice whose content lies in memory and whose time is that of a DiskModel.
-// In a SimulatedRuntime the disks of chapter 4 of the thesis (11 disks, 9 ms a page) run in virtual
+// SimulatedDisk: a BlockDevice with its content in memory and the timing of a DiskModel. In a
+// SimulatedRuntime the disks of chapter 4 of the thesis (11 disks, 9 ms a page) run in virtual
 // time; on threads it is a slow disk.
 //
-// A write can be read from its submission on, a read is carried out when its owner waits for it:
-// both lie between submission and completion, where nobody can tell the difference. There is no
-// write cache: what has completed is durable, a sync takes no time.
+// A write takes effect at its submission, a read when its owner waits for it. Both times lie
+// between submission and completion, as on a real disk. There is no write cache: completed writes
+// are durable, and a sync takes no time.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -20,7 +20,7 @@
 
 namespace latchkey {
 
-/// Thread-safe as BlockDevice says. Queues must be gone before it.
+/// Thread-safe as BlockDevice says. Queues must be destroyed before it.
 class SimulatedDisk final : public BlockDevice {
  public:
   /// `content` holds the bytes: a MemoryDevice, or another device that takes no time.
@@ -50,7 +50,7 @@ class SimulatedDisk final : public BlockDevice {
   const std::unique_ptr<BlockDevice> content_;
   const std::string name_;
   SpinLatch model_latch_;
-  const std::unique_ptr<DiskModel> model_;
+  const std::unique_ptr<DiskModel> model_ LATCHKEY_PT_GUARDED_BY(model_latch_);
   IoAccounting accounting_;
 };
 

@@ -51,7 +51,7 @@ TEST_CASE("A request over several stripe units is one request on each disk it to
 }
 
 TEST_CASE("The parts of a striped request cover it exactly") {
-  // With a transfer time alone, an array of n equal disks takes what its busiest disk has of it.
+  // With transfer time only, a request on an array takes the time of its busiest disk.
   Rng rng(42);
   for (int round = 0; round < 2000; ++round) {
     const uint64_t disks = 1 + rng.Below(5), stripe = 512 << rng.Below(3);
@@ -138,7 +138,7 @@ TEST_CASE("Requests of a queue complete in the order of their disks' times, not 
   REQUIRE(ran.ok());
   CHECK(order == std::vector<uint64_t>{0, 1, 2});
   CHECK(times == std::vector<Nanos>{9, 9, 18});
-  // Busy time ends with the last request, whether or not anybody waits for it.
+  // Busy time ends with the last request, whether or not an actor waits for it.
   CHECK((*device)->stats().busy / kMs == 18);
 }
 

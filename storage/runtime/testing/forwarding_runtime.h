@@ -1,4 +1,4 @@
-// A Runtime that hands every call on to another one: tests override the calls that they look into.
+// A Runtime that forwards every call to another one: tests override the calls that they observe.
 #pragma once
 
 #include <atomic>

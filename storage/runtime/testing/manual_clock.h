@@ -1,4 +1,4 @@
-// A Runtime whose clock moves only when a test says so, for tests of what is computed from time.
+// A Runtime whose clock only a test moves, for tests of values computed from time.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,7 @@
 
 namespace latchkey {
 
-/// For tests with one actor: nothing can be spawned, and waiting for another actor is a failed
-/// check.
+/// For tests with one actor: spawning an actor, or waiting for one, is a failed check.
 class ManualClock final : public Runtime {
  public:
   void Advance(Nanos duration) { now_ += duration; }
@@ -29,7 +28,7 @@ class ManualClock final : public Runtime {
     return false;
   }
   void Wake(std::atomic<uint32_t>&, uint32_t) override {}
-  /// Costs virtual time, so that a loop that backs off for ever is seen as one.
+  /// Costs virtual time, so that an endless back-off loop is detected.
   void BackOff(uint32_t attempt) override {
     LATCHKEY_CHECK(attempt < 1'000'000);
     now_ += kNanosPerMicro;

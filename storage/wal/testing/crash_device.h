@@ -1,5 +1,5 @@
-// CrashDevice: a BlockDevice in memory that knows which writes no sync has covered, so that a test
-// can take the images that a power failure may leave; it can also fail one of its calls.
+// CrashDevice: a BlockDevice in memory that tracks the writes that no sync has covered. A test can
+// take the images that a power failure may leave, and can make a call fail.
 #pragma once
 
 #include <absl/status/status.h>
@@ -34,9 +34,9 @@ struct CrashMedium {
     DeviceImage bytes;
   };
 
-  /// What may be on the medium after a power failure now: kNone loses all unsynced writes, kAll
-  /// keeps them, the others keep some of them, or some of their sectors of 512 bytes, or write
-  /// garbage into one of the others.
+  /// A possible content of the medium after a power failure now. kNone loses all unsynced writes,
+  /// kAll keeps them, the others keep some of them, or some of their sectors of 512 bytes, or write
+  /// garbage into one of the lost sectors.
   DeviceImage Crash(Damage damage, Rng& rng) const {
     DeviceImage image = durable;
     image.resize(current.size());
@@ -74,7 +74,8 @@ struct CrashMedium {
   SpinLatch latch;
 };
 
-/// Thread-safe. Asynchronous requests are done when they are submitted, and reported last first.
+/// Thread-safe. Asynchronous requests complete when they are submitted, and are reported in reverse
+/// order.
 class CrashDevice final : public BlockDevice {
  public:
   CrashDevice(std::shared_ptr<CrashMedium> medium, uint32_t block = 512)

@@ -15,7 +15,7 @@
 
 namespace latchkey {
 
-/// 3 segments of 8 KiB and the smallest buffer: everything wraps soon.
+/// 3 segments of 8 KiB and the smallest buffer, so that the log wraps soon.
 inline LogOptions TinyLog() {
   return {.database_id = 0x1234,
           .segment_bytes = 8u << 10,
@@ -33,7 +33,7 @@ inline std::unique_ptr<Log> MustCreate(std::shared_ptr<CrashMedium> medium,
   return *std::move(log);
 }
 
-/// A created log that takes records.
+/// A newly created log, ready for records.
 inline std::unique_ptr<Log> MustStart(std::shared_ptr<CrashMedium> medium,
                                       const LogOptions& options = TinyLog(), uint32_t block = 512,
                                       Runtime& runtime = ThreadRuntime()) {
@@ -64,7 +64,7 @@ inline Lsn AppendReserved(Log& log, const std::string& text) {
                     [&](Lsn, std::byte* bytes) { std::memcpy(bytes, text.data(), text.size()); });
 }
 
-/// As above, its group paid for.
+/// As above, and pays for the record's group.
 inline std::optional<Lsn> TryAppendPaid(Log& log, const std::string& text) {
   return log.TryAppendPaid(
       text.size(), [&](Lsn, std::byte* bytes) { std::memcpy(bytes, text.data(), text.size()); });

@@ -1,0 +1,183 @@
+// Waiting for the lock of another transaction: what would never end is refused at once, everything
+// else ends after Options::lock_wait_ms.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/database_impl.h"
+#include "engine/testing_database.h"
+#include "storage/device/memory_device.h"
+#include "storage/runtime/simulated_runtime.h"
+
+namespace latchkey {
+namespace {
+
+using Catch::Contains;
+
+constexpr uint32_t kLockWaitMs = 700;
+
+/// A database in virtual time, by its public interface.
+struct Simulated {
+  void Run(const std::function<void(Database&, Tree)>& body) {
+    const absl::Status ran = runtime.Run([&] {
+      auto device = MemoryDevice::Create(runtime, {.capacity_limit_bytes = uint64_t{64} << 20});
+      REQUIRE(device.ok());
+      DatabaseDevices devices;
+      devices.data = *std::move(device);
+      devices.sizing = {.reserve_bytes = 1, .assume_device_costs = true};
+      Options options;
+      options.cache_bytes = 4 << 20;
+      options.durability = Durability::kNone;
+      options.techniques.segment_size = 64 << 10;
+      options.lock_wait_ms = kLockWaitMs;
+      auto impl = DatabaseImpl::OpenOverDevices(runtime, std::move(devices), options);
+      INFO(impl.status());
+      REQUIRE(impl.ok());
+      const std::unique_ptr<Database> db = DatabaseImpl::AsDatabase(*std::move(impl));
+      body(*db, TreeOrFail(*db, "tree"));
+      REQUIRE_OK(db->Close());
+    });
+    INFO(ran);
+    REQUIRE(ran.ok());
+  }
+  /// Returns once the database has been waited in `count` times.
+  void AwaitBlocked() { runtime.SleepFor(kNanosPerMilli); }
+  double MillisSince(Nanos since) {
+    return static_cast<double>(runtime.Now() - since) / kNanosPerMilli;
+  }
+
+  SimulatedRuntime runtime;
+};
+
+TEST_CASE("A thread that would wait for its own transaction is told so at once") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    REQUIRE_OK(db.Put(tree, "k", "before"));
+    Transaction holder = db.Begin();
+    REQUIRE_OK(holder.Put(tree, "k", "held"));
+    const Nanos began = s.runtime.Now();
+    WriteBatch batch;
+    batch.Put(tree, "k", "batch");
+    Transaction other = db.Begin();
+    std::string value;
+    for (const absl::Status& refused : {db.Put(tree, "k", "put"), db.Delete(tree, "k"),
+                                        db.Write(batch), other.GetForUpdate(tree, "k", &value)}) {
+      CHECK(absl::IsAborted(refused));
+      CHECK_THAT(std::string(refused.message()), Contains("this thread"));
+    }
+    CHECK(s.MillisSince(began) < kLockWaitMs / 2);
+    CHECK(absl::IsFailedPrecondition(other.Commit()));  // it is over
+    REQUIRE_OK(holder.Commit());
+    REQUIRE_OK(db.Get(tree, "k", &value));
+    CHECK(value == "held");
+    REQUIRE_OK(db.Put(tree, "k", "after"));
+  });
+}
+
+TEST_CASE("A thread that would wait for another one that waits for it is told so at once") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    Transaction mine = db.Begin();
+    REQUIRE_OK(mine.Put(tree, "a", "1"));
+    absl::Status theirs_done;
+    auto actor = s.runtime.Spawn("other", [&] {
+      Transaction theirs = db.Begin();
+      REQUIRE_OK(theirs.Put(tree, "b", "2"));
+      theirs_done = theirs.Put(tree, "a", "2");
+      if (theirs_done.ok()) theirs_done = theirs.Commit();
+    });
+    s.AwaitBlocked();
+    const Nanos began = s.runtime.Now();
+    const absl::Status refused = db.Put(tree, "b", "1");
+    CHECK(absl::IsAborted(refused));
+    CHECK_THAT(std::string(refused.message()), Contains("this thread"));
+    CHECK(s.MillisSince(began) < kLockWaitMs / 2);
+    REQUIRE_OK(mine.Rollback());
+    actor->Join();
+    REQUIRE_OK(theirs_done);
+  });
+}
+
+TEST_CASE("A deadlock that leads through a thread with two transactions is found at once") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    Transaction mine = db.Begin();
+    REQUIRE_OK(mine.Put(tree, "a", "1"));
+    absl::Status deadlock;
+    Nanos took = 0;
+    auto actor = s.runtime.Spawn("other", [&] {
+      Transaction theirs = db.Begin();
+      REQUIRE_OK(theirs.Put(tree, "b", "2"));
+      s.runtime.SleepFor(2 * kNanosPerMilli);  // now the first one waits for b
+      const Nanos began = s.runtime.Now();
+      deadlock = theirs.Put(tree, "a", "2");
+      took = s.runtime.Now() - began;
+    });
+    s.AwaitBlocked();
+    REQUIRE_OK(db.Put(tree, "b", "1"));  // by a transaction of its own, while `mine` is open
+    actor->Join();
+    CHECK(absl::IsAborted(deadlock));
+    CHECK(took < kLockWaitMs * kNanosPerMilli / 2);
+    REQUIRE_OK(mine.Commit());
+  });
+}
+
+TEST_CASE("A transaction that was handed over belongs to the thread that has used it last") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    Transaction handed = db.Begin();
+    REQUIRE_OK(handed.Put(tree, "k", "held"));
+    auto actor = s.runtime.Spawn("heir", [&] {
+      std::string value;
+      REQUIRE_OK(handed.Get(tree, "k", &value));
+      s.runtime.SleepFor(5 * kNanosPerMilli);
+      REQUIRE_OK(handed.Commit());
+    });
+    s.AwaitBlocked();
+    REQUIRE_OK(db.Put(tree, "k", "after"));
+    actor->Join();
+    std::string value;
+    REQUIRE_OK(db.Get(tree, "k", &value));
+    CHECK(value == "after");
+  });
+}
+
+TEST_CASE("A wait for a lock that nobody gives back ends after lock_wait_ms") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    Transaction held = db.Begin();
+    auto actor = s.runtime.Spawn("holder", [&] { REQUIRE_OK(held.Put(tree, "k", "held")); });
+    actor->Join();
+    Transaction other = db.Begin();
+    REQUIRE_OK(other.Put(tree, "its", "own"));
+    for (const bool outside : {true, false}) {
+      const Nanos began = s.runtime.Now();
+      const absl::Status refused = outside ? db.Put(tree, "k", "1") : other.Put(tree, "k", "1");
+      CHECK(absl::IsAborted(refused));
+      CHECK_THAT(std::string(refused.message()), Contains("700 ms"));
+      CHECK(s.MillisSince(began) >= kLockWaitMs);
+      CHECK(s.MillisSince(began) < 2 * kLockWaitMs);
+    }
+    CHECK(absl::IsFailedPrecondition(other.Commit()));
+    REQUIRE_OK(held.Rollback());
+    std::string value;
+    CHECK(absl::IsNotFound(db.Get(tree, "its", &value)));
+    REQUIRE_OK(db.Put(tree, "k", "free"));
+  });
+}
+
+TEST_CASE("A lock wait out of its range is refused with the range") {
+  for (const uint32_t bad : {0u, 3'600'001u}) {
+    Options options;
+    options.in_memory_device = true;
+    options.lock_wait_ms = bad;
+    const absl::Status refused = Database::Open("test", options).status();
+    CHECK(absl::IsInvalidArgument(refused));
+    CHECK_THAT(std::string(refused.message()), Contains("1 to 3600000"));
+  }
+}
+
+}  // namespace
+}  // namespace latchkey

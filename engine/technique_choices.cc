@@ -1,0 +1,31 @@
+#include "engine/technique_choices.h"
+
+#include <utility>
+
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+
+void TechniqueChoices::SpellOut(Techniques* techniques) const {
+  techniques->layout = layout.ToString();
+  techniques->segment_cleaning = segment_cleaning.ToString();
+  techniques->replacement = replacement.ToString();
+  techniques->synchronization = synchronization.ToString();
+  techniques->cleaner = cleaner.ToString();
+}
+
+absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
+  LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice layout, Layouts().Parse(techniques.layout));
+  LATCHKEY_ASSIGN_OR_RETURN(CleaningPolicyChoice segment_cleaning,
+                            CleaningPolicies().Parse(techniques.segment_cleaning));
+  LATCHKEY_ASSIGN_OR_RETURN(ReplacementChoice replacement,
+                            ReplacementAlgorithms().Parse(techniques.replacement));
+  LATCHKEY_ASSIGN_OR_RETURN(SynchronizationChoice synchronization,
+                            SynchronizationSchemes().Parse(techniques.synchronization));
+  LATCHKEY_ASSIGN_OR_RETURN(CleaningControllerChoice cleaner,
+                            CleaningControllers().Parse(techniques.cleaner));
+  return TechniqueChoices{std::move(layout), std::move(segment_cleaning), std::move(replacement),
+                          std::move(synchronization), std::move(cleaner)};
+}
+
+}  // namespace latchkey

@@ -1,0 +1,30 @@
+// Options::techniques, parsed. Technique names are text at the public border only. They are parsed
+// once, when a database is opened; after that the code carries these choices.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/replacement/replacement_list.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/latchkey.h"
+#include "layout/cleaning_policy.h"
+#include "layout/separator.h"
+
+namespace latchkey {
+
+struct TechniqueChoices {
+  LayoutChoice layout;
+  CleaningPolicyChoice segment_cleaning;
+  ReplacementChoice replacement;
+  SynchronizationChoice synchronization;
+  CleaningControllerChoice cleaner;
+
+  /// Writes every name and all parameters in full into `techniques`. Reports of results print this.
+  void SpellOut(Techniques* techniques) const;
+};
+
+/// InvalidArgument for the first unknown name; the message lists the known ones.
+absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques);
+
+}  // namespace latchkey

@@ -1,0 +1,195 @@
+// Packed old versions of finished transactions that a snapshot still needs. When it is clear that
+// an entry stays for longer, it moves here from its record's arena ("settles"). An entry costs 32
+// bytes, its key and its old value, and about one word of an index.
+//
+// Only versions that some snapshot sees are kept. The old value of an entry is seen by the
+// snapshots that read in [timestamp of the next older entry of its key, own timestamp). If there is
+// none, the entry is dropped, even if older snapshots exist. An entry without an older one of its
+// key covers all times before it. Entries that only locked their key stay, because they are
+// conflicts for other writers. They change nothing, so the intervals of other entries are computed
+// without them.
+//
+// The shards are chosen by hash. Each has a latch, a hash table of chains (newest entry first) and
+// memory by bump allocation. A sweep removes entries: it writes a shard anew without the unneeded
+// ones.
+//
+// Invariants
+//  1. Entries of a key are in the order of their timestamps. All of them are older than the entries
+//     that are still linked in the VersionTable. An entry is added here before it leaves the table,
+//     so a reader that looks there first and here second misses none.
+//  2. An entry that leaves a ghost hands that duty to the next older one of its key when it is
+//     dropped. If there is none, Chores gets it.
+//     and if there is none to Chores.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/txn/snapshot_manager.h"
+#include "engine/txn/version_entry.h"
+#include "storage/base/ids.h"
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// A committed version on its way into SettledVersions.
+struct SettlingVersion {
+  TreeId tree{0};
+  uint64_t hash = 0;  ///< VersionTable::HashOf
+  CommitTs ts = 0;    ///< timestamp of the commit that replaced `old`
+  std::string_view key;
+  OldState state = OldState::kAbsent;
+  std::string_view old;
+  bool lock_only = false;
+  bool leaves_ghost = false;
+};
+
+/// Order by tree and key; the versions of a key newest first.
+bool IsBefore(const SettlingVersion& a, const SettlingVersion& b);
+/// `versions` in the order of IsBefore.
+std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions);
+
+/// Work that dropped versions leave, to be done with no latch held: see GcClient.
+struct Chores {
+  struct Chore {
+    TreeId tree{0};
+    std::string bytes;  ///< a key, or the reference of an overflow chain
+  };
+  std::vector<Chore> ghosts;  ///< keys whose ghosts may be purged
+  std::vector<Chore> chains;  ///< chains that no reader needs any more
+  bool empty() const { return ghosts.empty() && chains.empty(); }
+  /// Adds the chores of a dropped version. `purge`: no other entry is responsible for its ghost.
+  /// Throws std::bad_alloc with nothing changed.
+  void Add(const SettlingVersion& version, bool purge);
+  /// Throws std::bad_alloc with nothing changed.
+  void Append(Chores&& others);
+};
+
+/// Thread-safety: every actor may call every member at once.
+class SettledVersions {
+ public:
+  static constexpr uint32_t kShards = 64;
+
+  explicit SettledVersions(Runtime& runtime);
+  ~SettledVersions();
+  SettledVersions(const SettledVersions&) = delete;
+  SettledVersions& operator=(const SettledVersions&) = delete;
+
+  /// Adds `version` if a snapshot of `live` may need it; otherwise drops it and adds its `chores`.
+  /// Returns whether it was kept. Throws std::bad_alloc with nothing changed. REQUIRES: `version`
+  /// is newer than all versions of its key here; version.ts <= live.as_of.
+  bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);
+
+  /// As VersionTable::CopyUnseen, for a snapshot that reads at `read_ts`. *ts: timestamp of the
+  /// entry found.
+  std::optional<OldState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
+                                     CommitTs read_ts, std::string* old, CommitTs* ts);
+  /// The timestamp of the newest entry of the key; 0 = there is none.
+  CommitTs NewestOf(uint64_t hash, TreeId tree, std::string_view key);
+
+  bool empty() const { return count() == 0; }
+  uint64_t count() const { return count_.load(std::memory_order_acquire); }
+  /// Memory, bytes.
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  /// At or above the timestamp of every entry.
+  CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
+
+  /// Whether a Sweep of the shard would drop an entry, or is likely to, if no snapshot reads below
+  /// `oldest`. Takes a few instructions.
+  bool IsWorthSweeping(uint32_t shard, CommitTs oldest) const;
+  /// Drops the entries of the shard that no snapshot of `live` needs. `thaw`: includes the frozen
+  /// ones, which then are as before Freeze. Throws std::bad_alloc with nothing changed.
+  void Sweep(uint32_t shard, const LiveSnapshots& live, Chores* chores, bool thaw = false);
+
+  // For writing the entries elsewhere; one actor at a time:
+
+  /// Freezes all entries: readers still find them, and none is dropped. If some are frozen already,
+  /// entries that came later stay unfrozen.
+  void Freeze();
+  /// The frozen entries, sorted by (tree, key), newest first. Valid until they are dropped or
+  /// thawed.
+  std::vector<SettlingVersion> Frozen() const;
+  void DropFrozen();
+
+ private:
+  struct Entry {
+    Entry* older = nullptr;  // next older entry of its bucket
+    CommitTs ts = 0;
+    uint32_t hash = 0;  // the low half of the hash
+    TreeId tree{0};
+    uint32_t old_size = 0;
+    uint16_t key_size = 0;
+    OldState state = OldState::kAbsent;
+    bool lock_only : 1 = false;
+    bool leaves_ghost : 1 = false;
+
+    char* bytes() { return reinterpret_cast<char*>(this + 1); }
+    const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
+    std::string_view key() const { return {bytes(), key_size}; }
+    std::string_view old() const { return {bytes() + key_size, old_size}; }
+    bool Is(uint32_t low_hash, TreeId in, std::string_view of) const {
+      return hash == low_hash && tree == in && key() == of;
+    }
+  };
+  static_assert(sizeof(Entry) == 32);
+
+  struct Block {
+    Block* next = nullptr;
+    size_t size = 0;  // bytes behind the header
+  };
+
+  // The contents of a shard. A sweep builds a new one. Not thread-safe.
+  struct Table {
+    Table() = default;
+    ~Table();
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+
+    bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);
+    Entry* Newest(uint64_t hash, TreeId tree, std::string_view key) const;
+    size_t BucketOf(uint32_t low_hash) const { return low_hash & (buckets.size() - 1); }
+    size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Entry*); }
+    void Grow();
+    char* Allocate(size_t size);
+
+    std::vector<Entry*> buckets;  // their number is a power of two, or 0
+    size_t count = 0;
+    size_t block_bytes = 0;
+    Block* blocks = nullptr;  // the block being filled comes first
+    char* at = nullptr;
+    char* end = nullptr;
+    CommitTs oldest = UINT64_MAX;  // smallest timestamp of the entries
+  };
+
+  struct alignas(64) Shard {
+    SpinLatch latch;
+    std::unique_ptr<Table> table;   // nullptr = empty
+    std::unique_ptr<Table> frozen;  // older than all in `table`; nullptr = empty
+    size_t swept_bytes = 0;         // bytes that the last sweep has left
+    // As of the last change, for IsWorthSweeping.
+    std::atomic<CommitTs> oldest{UINT64_MAX};
+    std::atomic<bool> has_grown{false};
+  };
+
+  // The low half of the hash chooses the bucket, the high half the shard.
+  static uint32_t ShardOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 32) % kShards; }
+  static SettlingVersion Describe(const Entry& entry);
+  static size_t CountOf(const Shard& shard);
+  static size_t BytesOf(const Shard& shard);
+  void NoteChange(Shard& shard, size_t count_before, size_t bytes_before);
+
+  Runtime& runtime_;
+  const std::unique_ptr<Shard[]> shards_;
+  std::atomic<uint64_t> count_{0};
+  std::atomic<size_t> bytes_{0};
+  std::atomic<CommitTs> newest_{0};
+};
+
+}  // namespace latchkey

@@ -1,0 +1,103 @@
+// Settling: the versions behind a long snapshot become packed (settled_versions.h), so that they
+// take little memory, and only those that some snapshot sees are kept.
+#include "engine/txn/version_store.h"
+#include "storage/base/out_of_memory.h"
+
+namespace latchkey {
+namespace {
+
+// Settling goes on until only this many commits of the actor wait.
+constexpr uint64_t kFewUnsettled = 8;
+
+}  // namespace
+
+// If memory runs out, the remaining entries stay where they are and settle later.
+void VersionStore::SettleBehind(uint32_t queue) {
+  Chores chores;
+  CatchOutOfMemory([&] {
+    LiveSnapshots live;
+    snapshots_.ListSnapshots(&live);
+    SettleFrom(queue, kFewUnsettled, live, &chores);
+    return absl::OkStatus();
+  }).IgnoreError();
+  Do(chores);
+}
+
+void VersionStore::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live,
+                              Chores* chores) {
+  while (finished_.size(queue) > leave) {
+    WriteRecord* record = finished_.Pop(queue, live.validated_from);
+    if (record == nullptr) return;
+    const OnException put_back([&] { finished_.PushFront(queue, record); });
+    SettleRecord(*record, live, chores);
+    pool_.Return(record);
+  }
+}
+
+uint64_t VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& live,
+                                    Chores* chores) {
+  uint64_t gone = 0;
+  const auto count = [&] {
+    counters().versions.fetch_sub(static_cast<int64_t>(gone), std::memory_order_relaxed);
+  };
+  const OnException count_partly(count);
+  while (VersionEntry* entry = record.newest) {
+    gone += table_.Settle(*entry, [&](const VersionEntry& version) {
+      settled_.Add({.tree = version.tree,
+                    .hash = version.hash,
+                    .ts = version.writer->outcome.load(std::memory_order_relaxed),
+                    .key = version.key(),
+                    .state = version.old_state,
+                    .old = version.old(),
+                    .lock_only = version.lock_only,
+                    .leaves_ghost = version.leaves_ghost},
+                   live, chores);
+    });
+    record.newest = entry->next_of_writer;
+  }
+  count();
+  return gone;
+}
+
+void VersionStore::SweepSome() {
+  const uint32_t shard =
+      next_sweep_.fetch_add(1, std::memory_order_relaxed) % SettledVersions::kShards;
+  if (!settled_.IsWorthSweeping(shard, snapshots_.oldest_snapshot())) return;
+  Chores chores;
+  CatchOutOfMemory([&] {
+    LiveSnapshots live;
+    snapshots_.ListSnapshots(&live);
+    settled_.Sweep(shard, live, &chores);
+    return absl::OkStatus();
+  }).IgnoreError();
+  Do(chores);
+}
+
+// False: memory ran out before everything was done.
+bool VersionStore::SettleAndSweepAll(bool thaw) {
+  Chores chores;
+  const absl::Status done = CatchOutOfMemory([&] {
+    LiveSnapshots live;
+    snapshots_.ListSnapshots(&live);
+    for (uint32_t queue = 0; queue < kStripes; ++queue) SettleFrom(queue, 0, live, &chores);
+    for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) {
+      if (!thaw && !settled_.IsWorthSweeping(shard, live.oldest)) continue;
+      settled_.Sweep(shard, live, &chores, thaw);
+    }
+    return absl::OkStatus();
+  });
+  Do(chores);
+  return done.ok();
+}
+
+// Ghosts come last: they may be purged once no snapshot needs a version of them.
+void VersionStore::Do(const Chores& chores) {
+  for (const Chores::Chore& chain : chores.chains) {
+    gc_client_.FreeOverflow(chain.tree, chain.bytes);
+  }
+  for (const Chores::Chore& ghost : chores.ghosts) {
+    gc_client_.PurgeGhost(ghost.tree, ghost.bytes);
+  }
+}
+
+}  // namespace latchkey

@@ -1,0 +1,17 @@
+// The techniques that campaigns draw: one item for every member of every list. So the campaigns
+// test a new layout or policy as soon as it is in its list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace latchkey {
+
+const std::vector<std::string>& LayoutItems();
+const std::vector<std::string>& SegmentCleaningItems();
+const std::vector<std::string>& ReplacementItems();
+/// Items with parameters that fit a pool of 16 frames.
+const std::vector<std::string>& SynchronizationItems();
+const std::vector<std::string>& CleanerItems();
+
+}  // namespace latchkey

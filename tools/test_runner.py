@@ -1,0 +1,456 @@
+"""What tools/test does once the packages are there; see there for its arguments.
+
+Tests are taken from ctest's list (and the environment from CMakePresets.json) and run here rather than
+by ctest, for two reasons: processor time is measured for each, and one build compiles while another is
+tested, so that all cores are busy from the first minute to the last.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+BUDGETS = ROOT / "tools/test_budgets.txt"
+JOBS = int(os.environ.get("JOBS") or os.cpu_count())
+BUILDS = ["release", "canaries", "asan", "tsan"]
+# A folder with tests of its own, from below upward: its program, the label of its tests.
+PROGRAMS = {"storage": "storage", "bufferpool": "bufferpool", "layout": "layout", "engine": "engine",
+            "tpcc-lite": "tpcc", "tools": "tools", "tools/campaign": "campaign"}
+TSAN_LAYERS = ["storage", "bufferpool", "layout", "engine"]
+SLOW_LABELS = {"fuzz", "slow"}
+DEFAULT_TIMEOUT_S = 1800
+# The key that counts a campaign's cases in its line of counts.
+CASES = ["states", "cases", "executions", "transactions", "operations", "runs", "kills"]
+
+print_lock = threading.Lock()
+running = set()  # process groups, to be ended with this process
+
+
+def say(*lines):
+    with print_lock:
+        for line in lines:
+            print(line, flush=True)
+
+
+@dataclass
+class Test:
+    name: str
+    command: list
+    cwd: str
+    environment: dict
+    labels: set
+    timeout_s: float
+    skip_code: int | None = None
+
+    def group(self):
+        """The row of the final table: a program's test cases together, all else by itself."""
+        if Path(self.command[0]).name.endswith("_tests"):
+            return f"{next(iter(self.labels))}: test cases"
+        return self.name
+
+    def slowness(self):
+        """Long ones first, so that none is left alone at the end."""
+        return 0 if "latchkey_campaign" in self.command[0] else 1 if self.labels & SLOW_LABELS else 2
+
+
+@dataclass
+class Tally:
+    passed: int = 0
+    failed: int = 0
+    failures: list = field(default_factory=list)
+    rows: dict = field(default_factory=dict)  # (build, group): [tests, cpu seconds, wall seconds, cases]
+
+    def fail(self, what, count=1):
+        self.failed += count
+        self.failures.append(what)
+        say(f"FAILED: {what}")
+
+    def took(self, build, group, cpu_s, wall_s, cases=None):
+        row = self.rows.setdefault((build, group), [0, 0.0, 0.0, None])
+        row[0] += 1
+        row[1] += cpu_s
+        row[2] += wall_s
+        if cases:
+            row[3] = (row[3] or 0) + cases
+
+
+def run(command, log, cwd=ROOT, environment=None, timeout_s=None):
+    """Runs a command into a file: its exit code (None when its time was over), processor and wall seconds."""
+    started = time.monotonic()
+    with open(log, "wb") as out:
+        try:
+            process = subprocess.Popen([str(c) for c in command], cwd=cwd, stdout=out, stderr=subprocess.STDOUT,
+                                       stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+        except OSError as error:
+            out.write(f"{error}\n".encode())
+            return 127, 0.0, 0.0
+        running.add(process.pid)
+        over = threading.Event()
+        watch = threading.Timer(timeout_s or 0, lambda: (over.set(), os.killpg(process.pid, signal.SIGKILL)))
+        if timeout_s:
+            watch.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        watch.cancel()
+        running.discard(process.pid)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    code = None if over.is_set() else process.returncode
+    return code, usage.ru_utime + usage.ru_stime, time.monotonic() - started
+
+
+def end_all(number, _frame):
+    """Of SIGINT and SIGTERM: what was started ends too."""
+    for group in list(running):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + number)
+
+
+def text_of(path):
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+# gcc 12's ThreadSanitizer cannot place its shadow memory under the address randomisation of newer
+# kernels.
+def without_randomisation():
+    setarch = shutil.which("setarch")
+    if setarch and subprocess.run([setarch, "-R", "true"], check=False, capture_output=True).returncode == 0:
+        return [setarch, "-R"]
+    return []
+
+
+# ---- Building.
+
+def configure(build, tally):
+    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen. With
+    canaries nothing is built but the campaigns."""
+    log = BUILD / f"{build}.configure.log"
+    tests = "OFF" if build == "canaries" else "ON"
+    strict = "ON" if build in ("release", "canaries") else "OFF"
+    code, _, _ = run(["cmake", "--preset", build, f"-DLATCHKEY_BUILD_TESTS={tests}",
+                      f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}"], log)
+    if code != 0:
+        say(text_of(log))
+        tally.fail(f"{build}: configuring")
+    return code == 0
+
+
+def compile_build(build, targets, tally):
+    log = BUILD / f"{build}.build.log"
+    command = ["cmake", "--build", "--preset", build, "--parallel", str(JOBS)]
+    if targets:
+        command += ["--target", *targets]
+    code, cpu_s, wall_s = run(command, log)
+    tally.took(build, "building", cpu_s, wall_s)
+    if code != 0:
+        lines = text_of(log).splitlines()
+        shown = set()
+        for i, line in enumerate(lines):
+            if "FAILED" in line or "error" in line:
+                shown.update(range(i, min(i + 13, len(lines))))
+        say(*[lines[i] for i in sorted(shown)[:80]])
+        tally.fail(f"{build}: building, see build/{build}.build.log")
+    return code == 0
+
+
+def build(name, targets, tally):
+    say("", f"== {name}: building into build/{name}")
+    started = time.monotonic()
+    done = configure(name, tally) and compile_build(name, targets, tally)
+    if done:
+        say(f"{name}: built in {time.monotonic() - started:.0f} s")
+    return done
+
+
+# ---- Testing.
+
+def preset_environment(build_name):
+    presets = json.loads(text_of(ROOT / "CMakePresets.json"))["testPresets"]
+    return next((p.get("environment", {}) for p in presets if p["name"] == build_name), {})
+
+
+def listed_tests(build_name):
+    """What ctest knows of; raises ValueError when it does not say."""
+    try:
+        listing = subprocess.run([*without_randomisation(), "ctest", "--preset", build_name, "--show-only=json-v1"],
+                                 cwd=ROOT, check=False, capture_output=True, text=True)
+    except OSError as error:
+        raise ValueError(str(error)) from error
+    environment = {**os.environ, **preset_environment(build_name)}
+    tests = []
+    for entry in json.loads(listing.stdout[listing.stdout.index("{"):])["tests"]:
+        told = {p["name"]: p["value"] for p in entry.get("properties", [])}
+        own = dict(pair.split("=", 1) for pair in told.get("ENVIRONMENT", []))
+        # A program that was not built is a test without a command.
+        tests.append(Test(entry["name"], entry.get("command", ["false"]), told.get("WORKING_DIRECTORY", str(ROOT)),
+                          {**environment, **own}, set(told.get("LABELS", [])),
+                          float(told.get("TIMEOUT", DEFAULT_TIMEOUT_S)), told.get("SKIP_RETURN_CODE")))
+    return tests
+
+
+def cases_of(output):
+    """The cases of the last line of counts: "counts: crash runs=3 states=12" has 12."""
+    counts = re.findall(r"^counts:.*$", output, re.MULTILINE)
+    told = dict(re.findall(r"(\w+)=(\d+)", counts[-1])) if counts else {}
+    return next((int(told[key]) for key in CASES if key in told), None)
+
+
+def run_test(build_name, number, test, prefix, tally):
+    log = BUILD / build_name / f"test-output/{number}.log"
+    code, cpu_s, wall_s = run([*prefix, *test.command], log, test.cwd, test.environment, test.timeout_s)
+    output = text_of(log)
+    with print_lock:
+        tally.took(build_name, test.group(), cpu_s, wall_s, cases_of(output))
+    skipped = code is not None and code == test.skip_code
+    return test, code == 0 or skipped, skipped, code, output
+
+
+def run_tests(build_name, selected, tally):
+    """Every test of the build that `selected` accepts."""
+    try:
+        tests = [t for t in listed_tests(build_name) if selected(t)]
+    except (ValueError, KeyError):
+        tests = []
+    if not tests:
+        tally.fail(f"{build_name}: ctest lists no tests")
+        return
+    tests.sort(key=Test.slowness)
+    shutil.rmtree(BUILD / build_name / "test-output", ignore_errors=True)
+    (BUILD / build_name / "test-output").mkdir(parents=True)
+    say("", f"== {build_name}: {len(tests)} tests")
+    prefix, bad, counts = without_randomisation(), [], []
+    with ThreadPoolExecutor(JOBS) as pool:
+        jobs = [pool.submit(run_test, build_name, n, t, prefix, tally) for n, t in enumerate(tests)]
+        for job in jobs:
+            test, ok, skipped, code, output = job.result()
+            counts += re.findall(r"^counts:.*$", output, re.MULTILINE)
+            if skipped:
+                say(f"skipped: {test.name}: {output.strip().splitlines()[-1] if output.strip() else ''}")
+            if not ok:
+                why = "its time was over" if code is None else f"exit {code}"
+                say(f"---- {build_name}: {test.name}: {why}", *output.splitlines()[-60:])
+                bad.append(test.name)
+    say(*counts)
+    tally.passed += len(tests) - len(bad)
+    for name in bad:
+        tally.fail(f"{build_name}: {name}")
+    say(f"{build_name}: {len(tests) - len(bad)} of {len(tests)} tests passed")
+
+
+def run_canaries(tally):
+    """One test for every seeded bug: a campaign must find it."""
+    say("", "== canaries: hunting")
+    log = BUILD / "canaries.log"
+    code, cpu_s, wall_s = run([BUILD / "canaries/tools/campaign/latchkey_campaign", "canaries", f"--jobs={JOBS}"],
+                              log)
+    tally.took("canaries", "campaign: canaries", cpu_s, wall_s)
+    output = text_of(log)
+    # "counts: canaries caught=20 of=21 ..."
+    match = re.search(r"^counts: canaries caught=(\d+) of=(\d+)", output, re.MULTILINE)
+    if not match:
+        say(*output.splitlines()[-40:])
+        tally.fail("canaries: the campaign did not finish")
+        return
+    caught, of = int(match.group(1)), int(match.group(2))
+    say(*re.findall(r"^(?:caught|NOT CAUGHT|WRONG|counts:).*$", output, re.MULTILINE))
+    tally.passed += caught
+    if caught < of:
+        tally.fail(f"canaries: {of - caught} not caught, see build/canaries.log", of - caught)
+    elif code != 0:
+        tally.fail(f"canaries: exit {code}, see build/canaries.log")
+
+
+def test_build(name, selected, tally):
+    if name == "canaries":
+        run_canaries(tally)
+    else:
+        run_tests(name, selected, tally)
+
+
+# ---- Selecting.
+
+def tsan_targets():
+    return [f"{layer}_tests" for layer in TSAN_LAYERS if any((ROOT / layer).rglob("*_test.cc"))]
+
+
+def run_builds(names, tally):
+    """All tests of these builds; one is tested while the next compiles."""
+    with ThreadPoolExecutor(1) as tester:
+        waiting = []
+        for name in names:
+            targets = tsan_targets() if name == "tsan" else []
+            selected = (lambda t: t.labels & set(TSAN_LAYERS)) if name == "tsan" else lambda t: True
+            if build(name, targets, tally):
+                waiting.append(tester.submit(test_build, name, selected, tally))
+        for job in waiting:
+            job.result()
+
+
+def is_quick(test):
+    """What --fast runs: not what is long for its thoroughness, nor what builds anew."""
+    heavy = ("installed package", "the models hold", "instructions")
+    return not (test.labels & SLOW_LABELS or "latchkey_campaign" in test.command[0]
+                or any(word in test.name for word in heavy))
+
+
+def run_fast(tally):
+    if build("release", [], tally):
+        run_tests("release", is_quick, tally)
+
+
+def run_house(tally):
+    code, cpu_s, wall_s = run([sys.executable, ROOT / "tools/check_house", ROOT], BUILD / "house.log")
+    tally.took("release", "house: rules", cpu_s, wall_s)
+    if code == 0:
+        tally.passed += 1
+    else:
+        say(text_of(BUILD / "house.log"))
+        tally.fail("house: the tree's own rules")
+
+
+def folder_runs(folders):
+    """For every test program: the tags of the files below `folders`; an empty list is all of it."""
+    runs = {}
+    for folder in (Path(f).as_posix().rstrip("/") for f in folders):
+        for home in PROGRAMS:
+            if (home + "/").startswith(folder + "/"):
+                runs[home] = []
+        owner = max((h for h in PROGRAMS if (folder + "/").startswith(h + "/")), key=len, default=None)
+        if owner and owner != folder and runs.get(owner) != []:
+            tests = sorted((ROOT / folder).rglob("*_test.cc"))
+            runs.setdefault(owner, []).extend(f"[#{t.stem}]" for t in tests)
+            if not tests:
+                del runs[owner]
+    return runs
+
+
+def run_program(home, tags, tally):
+    """One test program at once: its cases, or those of the files that `tags` names."""
+    label = PROGRAMS[home]
+    program = BUILD / "release" / home / f"{label}_tests"
+    log = BUILD / f"release.{label}_tests.log"
+    command = [program, *(["-#", ",".join(tags)] if tags else [])]
+    code, cpu_s, wall_s = run(command, log, timeout_s=DEFAULT_TIMEOUT_S)
+    tally.took("release", f"{label}: test cases", cpu_s, wall_s)
+    output = text_of(log)
+    # "All tests passed (9 assertions in 2 test cases)", "test cases: 3 | 2 passed | 1 failed"
+    some = re.search(r"test cases:\s+(\d+)(?: \| +(\d+) passed)?(?: \| +(\d+) failed)?", output)
+    every = re.search(r"assertions? in (\d+) test cases?\)", output)
+    good = int(every.group(1)) if every else int(some.group(2) or 0) if some else 0
+    tally.passed += good
+    if code != 0:
+        say(*output.splitlines()[-60:])
+        bad = int(some.group(3) or 0) if some else 0
+        tally.fail(f"{label}_tests: exit {code}, see {log.relative_to(ROOT)}", max(bad, 1))
+    say(f"{home}: {good} test cases passed in {wall_s:.0f} s")
+
+
+def run_folders(folders, tally):
+    runs = folder_runs(folders)
+    run_house(tally)
+    targets = [f"{PROGRAMS[home]}_tests" for home in runs]
+    if not runs:
+        say("no test program belongs to " + " ".join(folders))
+    elif build("release", targets, tally):
+        with ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(lambda item: run_program(*item, tally), runs.items()))
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True).stdout
+
+
+def changed_folders():
+    """The layers of the files that differ from the merge base with main, and those above them."""
+    base = next((b for b in (git("merge-base", "HEAD", m).strip() for m in ("origin/main", "main")) if b), "HEAD")
+    files = git("diff", "--name-only", base).split() + git("ls-files", "--others", "--exclude-standard").split()
+    say(f"{len(set(files))} files differ from {base[:10]}")
+    homes = list(PROGRAMS)
+    first = len(homes)
+    leaves = set()
+    for file in set(files):
+        if file.startswith("cmake/") or file in ("CMakeLists.txt", "CMakePresets.json"):
+            first = 0
+        owner = max((h for h in homes if file.startswith(h + "/")), key=len, default=None)
+        if owner in ("bufferpool", "layout"):  # they do not know each other
+            leaves.add(owner)
+            first = min(first, homes.index("engine"))
+        elif owner:
+            first = min(first, homes.index(owner))
+    return sorted(leaves | set(homes[first:]), key=homes.index)
+
+
+# ---- Times and budgets.
+
+def budgets():
+    """{(build, group): processor seconds}."""
+    found = {}
+    for line in text_of(BUDGETS).splitlines() if BUDGETS.exists() else []:
+        if line.strip() and not line.startswith("#"):
+            build_name, seconds, group = line.split(None, 2)
+            found[build_name, group] = float(seconds)
+    return found
+
+
+def tell_times(tally):
+    allowed = budgets()
+    say("", f"{'cpu s':>8} {'budget':>7} {'wall s':>8} {'tests':>6} {'cases/cpu s':>11}  what")
+    order = {name: i for i, name in enumerate(BUILDS)}
+    total = 0
+    for (build_name, group), (tests, cpu_s, wall_s, cases) in sorted(
+            tally.rows.items(), key=lambda item: (order.get(item[0][0], 9), -item[1][1])):
+        total += cpu_s
+        budget = allowed.get((build_name, group))
+        verdict = "" if budget is None or cpu_s <= budget else "  OVER ITS BUDGET"
+        rate = f"{cases / cpu_s:.0f}" if cases and cpu_s else ""
+        say(f"{cpu_s:8.1f} {'' if budget is None else format(budget, '.0f'):>7} {wall_s:8.1f} {tests:6} {rate:>11}  "
+            f"{build_name}, {group}{verdict}")
+    (BUILD / "test_times.txt").write_text("".join(f"{build_name} {row[1]:.1f} {group}\n"
+                                                  for (build_name, group), row in tally.rows.items()),
+                                          encoding="utf-8")
+    say(f"{total:8.1f} {'':7} {'':8} {'':6} {'':11}  processor seconds in all")
+
+
+def main():
+    arguments = sys.argv[1:]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end_all)
+    BUILD.mkdir(exist_ok=True)
+    tally = Tally()
+    started = time.monotonic()
+    if arguments and arguments[0].startswith("--packages-failed="):
+        if arguments.pop(0) != "--packages-failed=0":
+            tally.fail("packages")
+    names = [a for a in arguments if a in (*BUILDS, "debug")]
+    folders = [a for a in arguments if not a.startswith("-") and a not in names]
+    if "--changed" in arguments:
+        folders += changed_folders()
+        if not folders:
+            run_house(tally)
+    if folders:
+        run_folders(folders, tally)
+    if "--fast" in arguments:
+        run_fast(tally)
+    if names or not arguments:
+        run_builds(names or BUILDS, tally)
+    tell_times(tally)
+    seconds = int(time.monotonic() - started)
+    say("", f"== all done in {seconds // 60} min {seconds % 60} s")
+    say(*[f"FAILED: {failure}" for failure in tally.failures])
+    say(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
