@@ -1,18 +1,16 @@
-// Repair after a crash: the doublewrite areas hold the pages that were being written in place.
+#include "layout/doublewrite_repair.h"
+
 #include <cstring>
-#include <map>
 
 #include "layout/doublewriter.h"
+#include "layout/superblock.h"
 #include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
-#include "storage/device/aligned_buffer.h"
 #include "storage/page_format.h"
 
 namespace latchkey {
 namespace {
-
-using PagesInArea = std::map<PageId, const std::byte*>;
 
 PageHeader HeaderOf(const std::byte* page) {
   PageHeader header;
@@ -20,51 +18,78 @@ PageHeader HeaderOf(const std::byte* page) {
   return header;
 }
 
-bool ProvesItself(const StoreCore& core, PageId id, const std::byte* page) {
-  const std::span<const std::byte> bytes(page, core.geometry.page_size);
-  return VerifyPage(bytes, id, HeaderOf(page).write_sequence, core.database_id).ok();
+}  // namespace
+
+absl::StatusOr<DoublewriteRepair> DoublewriteRepair::Read(StoreCore& core, uint32_t area_pages) {
+  const size_t page_size = core.geometry.page_size;
+  const size_t bytes = size_t{area_pages} * page_size;
+  DoublewriteRepair repair(core, 2 * bytes);
+  if (area_pages == 0) return repair;
+  for (const int area : {0, 1}) {
+    std::byte* memory = repair.areas_.data() + static_cast<size_t>(area) * bytes;
+    LATCHKEY_RETURN_IF_ERROR(
+        core.device.Read(DoublewriteOffset(area), {memory, bytes}, IoClass::kMeta));
+    for (const std::byte* page = memory; page < memory + bytes; page += page_size) {
+      if (repair.IsLogReach(page)) core.NoteLogReach(Lsn{HeaderOf(page).lsn});
+      repair.Consider(page);
+    }
+  }
+  return repair;
 }
 
-// Notes the page if it is sound and no older than the map's write and the one noted before.
-void Consider(const StoreCore& core, const std::byte* page, PagesInArea& pages) {
-  const PageHeader header = HeaderOf(page);
-  const PageId id{header.page_id};
-  if (!core.map.IsAllocated(id) || !ProvesItself(core, id, page)) return;
-  PageWord newest = core.map.Load(id);
-  const auto found = pages.find(id);
-  if (found != pages.end()) newest = newest.WithSequence(HeaderOf(found->second).write_sequence);
-  if (newest.sequence() == header.write_sequence || newest.OlderThan(header.write_sequence)) {
-    pages[id] = page;
-  }
+bool DoublewriteRepair::ProvesItself(PageId id, const std::byte* page) const {
+  const std::span<const std::byte> bytes(page, core_.geometry.page_size);
+  return VerifyPage(bytes, id, HeaderOf(page).write_sequence, core_.database_id).ok();
 }
 
 // Whether `page` is a note of the log reach that belongs to the newest superblock. An older note
 // may speak of an earlier log.
-bool IsLogReach(const StoreCore& core, const std::byte* page) {
+bool DoublewriteRepair::IsLogReach(const std::byte* page) const {
   const PageHeader header = HeaderOf(page);
   return static_cast<PageType>(header.page_type) == PageType::kLogReach &&
-         header.write_sequence == static_cast<uint32_t>(core.generation.load()) &&
-         ProvesItself(core, kInvalidPageId, page);
+         header.write_sequence == static_cast<uint32_t>(core_.generation.load()) &&
+         ProvesItself(kInvalidPageId, page);
+}
+
+// Notes the page if it is sound and no older than the map's write and the one noted before.
+void DoublewriteRepair::Consider(const std::byte* page) {
+  const PageHeader header = HeaderOf(page);
+  const PageId id{header.page_id};
+  if (header.page_id >= PageMap::kMaxIds || !ProvesItself(id, page)) return;
+  PageWord newest = Raw(id) < core_.map.limit() ? core_.map.Load(id) : PageWord();
+  const auto found = newest_.find(id);
+  if (found != newest_.end()) newest = newest.WithSequence(HeaderOf(found->second).write_sequence);
+  if (newest.sequence() == header.write_sequence || newest.OlderThan(header.write_sequence)) {
+    newest_[id] = page;
+  }
+}
+
+absl::Status DoublewriteRepair::SkipLostWrites() {
+  for (const auto& [id, page] : newest_) {
+    if (Raw(id) < core_.map.limit() && core_.map.Load(id).on_device()) continue;
+    LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(id, PageWord::Free(HeaderOf(page).write_sequence)));
+  }
+  return absl::OkStatus();
 }
 
 // Writes the page to its slot, unless the slot holds this write or a later one.
-absl::Status Repair(StoreCore& core, PageId id, const std::byte* page, AlignedBuffer& slot_page,
-                    bool* wrote) {
-  const PageWord word = core.map.Load(id);
-  const uint64_t offset = core.geometry.OffsetOf(word.slot());
+absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
+                                           AlignedBuffer& slot_page, bool* wrote) {
+  const PageWord word = core_.map.Load(id);
+  const uint64_t offset = core_.geometry.OffsetOf(word.slot());
   const uint32_t sequence = HeaderOf(page).write_sequence;
-  LATCHKEY_RETURN_IF_ERROR(core.device.Read(offset, slot_page.span(), IoClass::kMeta));
-  const bool sound = ProvesItself(core, id, slot_page.data());
+  LATCHKEY_RETURN_IF_ERROR(core_.device.Read(offset, slot_page.span(), IoClass::kMeta));
+  const bool sound = ProvesItself(id, slot_page.data());
   const uint32_t in_slot = HeaderOf(slot_page.data()).write_sequence;
   uint32_t newest = sequence;
   if (sound && !word.WithSequence(in_slot).OlderThan(sequence)) {
     newest = in_slot;
   } else {
     LATCHKEY_RETURN_IF_ERROR(WriteRepeatedly([&] {
-      return core.device.Write(offset, {page, core.geometry.page_size}, IoClass::kMeta);
+      return core_.device.Write(offset, {page, core_.geometry.page_size}, IoClass::kMeta);
     }));
     *wrote = true;
-    LogTo(core.log_sink, LogLevel::kWarning,
+    LogTo(core_.log_sink, LogLevel::kWarning,
           fmt::format("recovery put page {} at write {} into its place from the doublewrite area: "
                       "there was {}",
                       Raw(id), sequence,
@@ -72,39 +97,23 @@ absl::Status Repair(StoreCore& core, PageId id, const std::byte* page, AlignedBu
   }
   if (newest == word.sequence()) return absl::OkStatus();
   const PageWord now = word.WithSequence(newest);
-  LATCHKEY_RETURN_IF_ERROR(core.map.Restore(id, now));
-  core.journal->NoteWord(id, now);
+  LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(id, now));
+  core_.journal->NoteWord(id, now);
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status RepairFromDoublewriteAreas(StoreCore& core, uint32_t area_pages) {
-  if (area_pages == 0) return absl::OkStatus();
-  const size_t bytes = size_t{area_pages} * core.geometry.page_size;
-  AlignedBuffer areas(2 * bytes);
-  PagesInArea pages;
-  for (const int area : {0, 1}) {
-    std::byte* memory = areas.data() + static_cast<size_t>(area) * bytes;
-    LATCHKEY_RETURN_IF_ERROR(
-        core.device.Read(DoublewriteOffset(area), {memory, bytes}, IoClass::kMeta));
-    for (uint32_t i = 0; i < area_pages; ++i) {
-      const std::byte* page = memory + size_t{i} * core.geometry.page_size;
-      if (IsLogReach(core, page)) core.NoteLogReach(Lsn{HeaderOf(page).lsn});
-      Consider(core, page, pages);
-    }
-  }
-  AlignedBuffer slot_page(core.geometry.page_size);
+absl::Status DoublewriteRepair::RepairSlots() {
+  AlignedBuffer slot_page(core_.geometry.page_size);
   bool wrote = false;
-  for (const auto& [id, page] : pages) {
-    if (!core.map.Load(id).on_device()) continue;
-    LATCHKEY_RETURN_IF_ERROR(Repair(core, id, page, slot_page, &wrote));
+  for (const auto& [id, page] : newest_) {
+    if (!core_.map.Load(id).on_device()) continue;
+    LATCHKEY_RETURN_IF_ERROR(RepairSlot(id, page, slot_page, &wrote));
   }
-  if (LATCHKEY_CANARY("recovery-reuses-doublewrite-area")) {
-    std::memset(areas.data(), 0, 2 * bytes);
-    return core.device.Write(DoublewriteOffset(0), {areas.data(), bytes}, IoClass::kMeta);
+  if (LATCHKEY_CANARY("recovery-reuses-doublewrite-area") && areas_.size() > 0) {
+    std::memset(areas_.data(), 0, areas_.size());
+    return core_.device.Write(DoublewriteOffset(0), areas_.span(), IoClass::kMeta);
   }
-  return wrote ? core.device.Sync() : absl::OkStatus();
+  return wrote ? core_.device.Sync() : absl::OkStatus();
 }
 
 }  // namespace latchkey

@@ -82,10 +82,4 @@ class Doublewriter final : public WriteHelper {
   int open_ LATCHKEY_GUARDED_BY(mutex_) = 0;
 };
 
-/// Called only while a store is opened after a crash, once the map is restored. Reads `area_pages`
-/// pages of each area. Writes a page to its slot if it is a later write than the one in the slot,
-/// or if the slot is torn. Syncs, so that the areas may be reused. Reports every repair to the log
-/// sink, and the log reach noted in the areas to `core`.
-absl::Status RepairFromDoublewriteAreas(StoreCore& core, uint32_t area_pages);
-
 }  // namespace latchkey

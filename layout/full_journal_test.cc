@@ -151,7 +151,7 @@ TEST_CASE("What was flushed with a full journal survives power failures of every
   CAPTURE(layout, utilization);
   SegmentStoreOptions options = CrashOptions(layout, utilization);
   options.journal_checkpoint_bytes = 0;
-  CrashingStore test(options, /*seed=*/11, kLeastJournal, /*checkpoints=*/false);
+  CrashingStore test(ThreadRuntime(), options, /*seed=*/11, kLeastJournal, /*checkpoints=*/false);
   Rng rng(19);
   const int rounds = kShorter > 1 ? 5 : 40;
   for (int round = 0; round < rounds; ++round) {
@@ -172,7 +172,7 @@ TEST_CASE("Power may fail at each step of a checkpoint that takes the place of a
   const uint64_t step = kShorter > 1 ? 40 : 3;
   for (uint64_t calls = 1; calls < 200; calls += step) {
     CAPTURE(calls);
-    CrashingStore test(options, /*seed=*/29, kLeastJournal, /*checkpoints=*/false);
+    CrashingStore test(ThreadRuntime(), options, /*seed=*/29, kLeastJournal, /*checkpoints=*/false);
     test.RunUntilCrash(kDamages[calls % 5], 1500, /*while_opening=*/false);
     test.RunUntilCrash(kDamages[calls % 4 + 1], calls, /*while_opening=*/false);
     test.RunUntilCrash(Damage::kLoseAll, 20, /*while_opening=*/false);

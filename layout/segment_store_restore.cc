@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layout/doublewrite_repair.h"
 #include "layout/segment_store_impl.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
@@ -99,13 +100,16 @@ absl::Status SegmentStoreImpl::Restore() {
   if (after_crash) LATCHKEY_RETURN_IF_ERROR(OpenJournal());
   LATCHKEY_RETURN_IF_ERROR(RestoreCheckpoint(table));
   if (after_crash) LATCHKEY_RETURN_IF_ERROR(ReplayJournal(table));
+  const uint32_t area_pages = after_crash ? superblock_.doublewrite_pages : 0;
+  LATCHKEY_ASSIGN_OR_RETURN(DoublewriteRepair repair, DoublewriteRepair::Read(core_, area_pages));
+  LATCHKEY_RETURN_IF_ERROR(repair.SkipLostWrites());
   core_.map.FinishRestore();
   LATCHKEY_RETURN_IF_ERROR(RestoreSegments(table));
   LATCHKEY_RETURN_IF_ERROR(RestoreOwners());
   core_.AdvanceDurableTicket(accepted_ticket());
   if (!after_crash) return absl::OkStatus();
   core_.recovered = true;
-  return RepairFromDoublewriteAreas(core_, superblock_.doublewrite_pages);
+  return repair.RepairSlots();
 }
 
 absl::Status SegmentStoreImpl::RestoreCheckpoint(std::vector<SegmentEntry>& table) {

@@ -24,11 +24,15 @@ class CrashingStore {
  public:
   /// The journal's device takes at most `journal_bytes`. If the test asks for no checkpoints, the
   /// journal fills up.
-  CrashingStore(const SegmentStoreOptions& options, uint64_t seed,
+  CrashingStore(Runtime& runtime, const SegmentStoreOptions& options, uint64_t seed,
                 uint64_t journal_bytes = UINT64_MAX, bool checkpoints = true)
-      : options_(options), rng_(seed), journal_bytes_(journal_bytes), checkpoints_(checkpoints) {
+      : runtime_(runtime),
+        options_(options),
+        rng_(seed),
+        journal_bytes_(journal_bytes),
+        checkpoints_(checkpoints) {
     // Without a first durable superblock there is no store to recover.
-    PowerSupply power(ThreadRuntime());
+    PowerSupply power(runtime_);
     CrashDevice* data = nullptr;
     CrashDevice* journal = nullptr;
     REQUIRE(Open(power, &data, &journal).ok());
@@ -40,7 +44,7 @@ class CrashingStore {
 
   /// Opens the store, checks it, works until the power fails, and keeps the remaining content.
   void RunUntilCrash(Damage damage, uint64_t calls, bool while_opening) {
-    PowerSupply power(ThreadRuntime());
+    PowerSupply power(runtime_);
     CrashDevice* data = nullptr;
     CrashDevice* journal = nullptr;
     if (while_opening) power.FailAfter(rng_.Below(30));
@@ -69,8 +73,8 @@ class CrashingStore {
     auto journal_device = std::make_unique<FailingWrites>(crashing);
     journal_device->most_bytes = journal_bytes_;
     journal_device->refusals = refusals_;
-    auto opened = OpenSegmentStore(ThreadRuntime(), std::move(data_device),
-                                   std::move(journal_device), options_);
+    auto opened =
+        OpenSegmentStore(runtime_, std::move(data_device), std::move(journal_device), options_);
     if (!opened.ok()) return opened.status();
     store_ = std::move(opened->store);
     CheckRoot(opened->client_root);
@@ -119,7 +123,9 @@ class CrashingStore {
     for (const uint64_t version : allowed) {
       if (version != kFree && page_.Holds(id, version)) return version;
     }
-    FAIL("a content that was not written since the last flush");
+    uint64_t found = version_;
+    while (found > 0 && !page_.Holds(id, found)) --found;
+    FAIL("version " << found << " was not written since the last flush");
     return kFree;
   }
 
@@ -161,6 +167,7 @@ class CrashingStore {
     for (auto& [id, states] : states_) states = {states.back()};
   }
 
+  Runtime& runtime_;
   const SegmentStoreOptions options_;
   Rng rng_;
   const uint64_t journal_bytes_;
