@@ -7,6 +7,7 @@
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/aio_contexts.h"
 #include "storage/device/file_errors.h"
 #include "storage/device/request_check.h"
 
@@ -21,7 +22,7 @@ constexpr uint32_t kMaxSubmitAttempts = 10'000;
 class LinuxAioKernel final : public AioKernel {
  public:
   int Setup(int depth, io_context_t* context) override { return io_setup(depth, context); }
-  void Destroy(io_context_t context) override { io_destroy(context); }
+  void Destroy(io_context_t context, int) override { io_destroy(context); }
   int Submit(io_context_t context, long count, iocb** controls) override {
     return io_submit(context, count, controls);
   }
@@ -42,7 +43,8 @@ const char* Verb(IoRequest::Op op) { return op == IoRequest::Op::kRead ? "read" 
 
 AioKernel& LinuxAio() {
   static LinuxAioKernel kernel;
-  return kernel;
+  static AioContexts* contexts = new AioContexts(kernel);  // never destroyed: queues may outlive it
+  return *contexts;
 }
 
 absl::StatusOr<std::unique_ptr<AioQueue>> AioQueue::Create(const AioFile& file, uint32_t depth,
@@ -57,7 +59,7 @@ absl::StatusOr<std::unique_ptr<AioQueue>> AioQueue::Create(const AioFile& file, 
                       file.path, depth);
   }
   if (rc < 0) return FileError("set up asynchronous I/O for", file.path, -rc);
-  const OnException give_back([&] { kernel.Destroy(context); });
+  const OnException give_back([&] { kernel.Destroy(context, static_cast<int>(depth)); });
   return std::unique_ptr<AioQueue>(new AioQueue(file, depth, kernel, context));
 }
 
@@ -81,7 +83,7 @@ AioQueue::AioQueue(const AioFile& file, uint32_t depth, AioKernel& kernel, io_co
 AioQueue::~AioQueue() {
   LATCHKEY_CHECK(in_flight() == 0);
   if (ring_ != nullptr) file_.accounting.RemoveSource(*this);
-  kernel_.Destroy(context_);
+  kernel_.Destroy(context_, static_cast<int>(slots_.size()));
 }
 
 void AioQueue::TakeCompleted(IoBatch& completed) {

@@ -42,7 +42,8 @@ class AioKernel {
  public:
   virtual ~AioKernel() = default;
   virtual int Setup(int depth, io_context_t* context) = 0;
-  virtual void Destroy(io_context_t context) = 0;
+  /// `depth` is that of its Setup.
+  virtual void Destroy(io_context_t context, int depth) = 0;
   virtual int Submit(io_context_t context, long count, iocb** controls) = 0;
   virtual int GetEvents(io_context_t context, long min, long max, io_event* events,
                         timespec* timeout) = 0;
@@ -50,7 +51,7 @@ class AioKernel {
   virtual const AioRing* Ring(io_context_t context) = 0;
 };
 
-/// The real one.
+/// The real one. It keeps some contexts that are not used any more (aio_contexts.h).
 AioKernel& LinuxAio();
 
 /// The file of a queue. Outlives the queue.
@@ -73,7 +74,6 @@ class AioQueue final : public IoQueue, private CompletionSource {
   /// ResourceExhausted when the system's limit of asynchronous requests (fs.aio-max-nr) is reached.
   static absl::StatusOr<std::unique_ptr<AioQueue>> Create(const AioFile& file, uint32_t depth,
                                                           AioKernel& kernel = LinuxAio());
-  /// Takes milliseconds, because the kernel waits for its readers. So keep queues.
   ~AioQueue() override;
 
   void Submit(std::span<IoRequest* const> requests) override;

@@ -31,7 +31,7 @@ class ScriptedKernel final : public AioKernel {
     ring().nr = kRingEvents;
   }
   int Setup(int, io_context_t*) override { return setup_result; }
-  void Destroy(io_context_t) override {}
+  void Destroy(io_context_t, int) override {}
   const AioRing* Ring(io_context_t) override { return shows_ring ? &ring() : nullptr; }
 
   // Puts a request into the ring, in order: it has completed, whether or not it is collected.
