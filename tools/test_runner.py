@@ -29,6 +29,8 @@ PROGRAMS = {"storage": "storage", "bufferpool": "bufferpool", "layout": "layout"
 TSAN_LAYERS = ["storage", "bufferpool", "layout", "engine"]
 SLOW_LABELS = {"fuzz", "slow"}
 DEFAULT_TIMEOUT_S = 1800
+# Of a failed test, told again at the end: the end is what is kept of a long record.
+MOST_EVIDENCE_LINES = 15
 # The key that counts a campaign's cases in its line of counts.
 CASES = ["states", "cases", "executions", "transactions", "operations", "runs", "kills"]
 
@@ -68,6 +70,7 @@ class Tally:
     passed: int = 0
     failed: int = 0
     failures: list = field(default_factory=list)
+    evidence: list = field(default_factory=list)  # the end of what each failed test said
     rows: dict = field(default_factory=dict)  # (build, group): [tests, cpu seconds, wall seconds, cases]
 
     def fail(self, what, count=1):
@@ -238,8 +241,10 @@ def run_tests(build_name, selected, tally):
             if skipped:
                 say(f"skipped: {test.name}: {output.strip().splitlines()[-1] if output.strip() else ''}")
             if not ok:
-                why = "its time was over" if code is None else f"exit {code}"
-                say(f"---- {build_name}: {test.name}: {why}", *output.splitlines()[-60:])
+                why = f"no end after {test.timeout_s:.0f} s" if code is None else f"exit {code}"
+                title = f"---- {build_name}: {test.name}: {why}"
+                say(title, *output.splitlines()[-60:])
+                tally.evidence += [title, *output.splitlines()[-MOST_EVIDENCE_LINES:]]
                 bad.append(test.name)
     say(*counts)
     tally.passed += len(tests) - len(bad)
@@ -265,6 +270,7 @@ def run_canaries(tally):
     caught, of = int(match.group(1)), int(match.group(2))
     say(*re.findall(r"^(?:caught|NOT CAUGHT|WRONG|counts:).*$", output, re.MULTILINE))
     tally.passed += caught
+    tally.evidence += re.findall(r"^(?:NOT CAUGHT|WRONG).*$", output, re.MULTILINE)
     if caught < of:
         tally.fail(f"canaries: {of - caught} not caught, see build/canaries.log", of - caught)
     elif code != 0:
@@ -445,6 +451,8 @@ def main():
     if names or not arguments:
         run_builds(names or BUILDS, tally)
     tell_times(tally)
+    if tally.evidence:
+        say("", "== what failed", *tally.evidence[-300:])
     seconds = int(time.monotonic() - started)
     say("", f"== all done in {seconds // 60} min {seconds % 60} s")
     say(*[f"FAILED: {failure}" for failure in tally.failures])
