@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/btree/record_state.h"
 #include "engine/latchkey.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
@@ -26,16 +27,11 @@ const absl::Status& NoMemoryForRollback() {
 absl::Status NoSuchKey() { return absl::NotFoundError("no such key"); }
 
 OldVersion OldVersionOf(const LatchedNodeView& leaf, SlotPosition position) {
-  if (!position.exact) return {.state = OldState::kAbsent, .bytes = {}};
-  const RecordFlags flags = leaf.flags(position.slot);
-  if (flags & kGhost) return {.state = OldState::kGhost, .bytes = {}};
-  return {.state = (flags & kOverflow) ? OldState::kOverflow : OldState::kValue,
-          .bytes = leaf.Value(position.slot)};
+  if (!position.exact) return {.state = RecordState::kAbsent, .bytes = {}};
+  const RecordState state = StateOf(leaf.flags(position.slot));
+  if (state == RecordState::kGhost) return {.state = state, .bytes = {}};
+  return {.state = state, .bytes = leaf.Value(position.slot)};
 }
-
-RecordState RecordStateOf(OldState state) { return static_cast<RecordState>(state); }
-static_assert(static_cast<int>(OldState::kOverflow) == static_cast<int>(RecordState::kOverflow) &&
-              static_cast<int>(OldState::kGhost) == static_cast<int>(RecordState::kGhost));
 
 }  // namespace
 
@@ -71,8 +67,8 @@ struct TransactionImpl::Write {
   Mode mode;
   TreeImpl& tree;
   std::string_view key;
-  std::string_view stored;           // the value, or the reference to its overflow chain
-  RecordFlags flags = 0;             // flags of the record
+  std::string_view stored;                  // the value, or the reference to its overflow chain
+  RecordState state = RecordState::kValue;  // of the record after the write; unless kLock
   std::string* read = nullptr;       // kLock: receives the value
   OverflowReference read_reference;  // kLock: the value is behind this overflow reference
   OverflowReference replaced_chain;  // own overflow chain that this write replaced
@@ -128,8 +124,8 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
     if (!was_known.ok()) return tree.is_dropped() ? tree.Dropped() : was_known.status();
     const SlotPosition position = found.position;
     const NodeView leaf(found.leaf.data(), tree.btree.page_size());
-    RecordFlags flags = position.exact ? leaf.flags(position.slot) : kGhost;
-    if ((flags & kGhost) == 0) leaf.CopyValue(position.slot, value);
+    RecordState state = position.exact ? StateOf(leaf.flags(position.slot)) : RecordState::kAbsent;
+    if (HasValue(state)) leaf.CopyValue(position.slot, value);
     bool from_page = true;  // false = the result rests on the versions alone
     if (!snapshot.SeesAllOf(leaf.last_writer())) {
       const Visible visible = context_.versions.Lookup(txn_, tree.id, key, &scratch_);
@@ -139,14 +135,14 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
           break;
         case Visible::kOld:
           value->assign(scratch_);
-          flags = 0;
+          state = RecordState::kValue;
           break;
         case Visible::kOldOverflow:
           value->assign(scratch_);
-          flags = kOverflow;
+          state = RecordState::kOverflow;
           break;
         case Visible::kAbsent:
-          flags = kGhost;
+          state = RecordState::kAbsent;
           break;
         case Visible::kTooOld:
           return AbortForAge();
@@ -155,9 +151,9 @@ absl::Status TransactionImpl::Get(TreeImpl& tree, std::string_view key, std::str
     const bool is_valid = found.leaf.Validate();
     if (from_page && !is_valid) continue;
     if (__builtin_expect(tree.is_dropped(), 0)) return tree.Dropped();  // may be another's leaf
-    if (flags & kGhost) return NoSuchKey();
+    if (!HasValue(state)) return NoSuchKey();
     if (is_valid && !*was_known) known_leaves_.Remember(tree, key, found);
-    if ((flags & kOverflow) == 0) return absl::OkStatus();
+    if (state == RecordState::kValue) return absl::OkStatus();
     scratch_.assign(*value);
     return ReadChain(scratch_, value);
   }
@@ -217,7 +213,7 @@ absl::Status TransactionImpl::PutWith(Mode mode, TreeImpl& tree, std::string_vie
   LATCHKEY_ASSIGN_OR_RETURN(unplaced_chain_, context_.overflow.Write(value, ChainOwner()));
   const OverflowReference reference = unplaced_chain_;
   write.stored = reference.view();
-  write.flags = kOverflow;
+  write.state = RecordState::kOverflow;
   absl::Status done = CatchOutOfMemory([&] { return Run(write); });
   // If Run has rolled back, the rollback has freed the chain.
   if (!done.ok() && !unplaced_chain_.empty()) {
@@ -256,7 +252,7 @@ absl::Status TransactionImpl::Delete(TreeImpl& tree, std::string_view key) {
               .tree = tree,
               .key = key,
               .stored = {},
-              .flags = kGhost,
+              .state = RecordState::kGhost,
               .read_reference = {},
               .replaced_chain = {}};
   return Run(write);
@@ -330,7 +326,7 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
   if (check.verdict == WriteCheck::Verdict::kRefused) return check.refusal;
 
   const OldVersion old = OldVersionOf(leaf, position);
-  const bool exists = old.state == OldState::kValue || old.state == OldState::kOverflow;
+  const bool exists = HasValue(old.state);
   if (write.mode != Mode::kPut) txn_.NoteRead();  // the result tells whether the key is there
   if ((write.mode == Mode::kInsert && exists) || (write.mode == Mode::kDelete && !exists)) {
     if (!LATCHKEY_CANARY("failed-write-not-noted")) {
@@ -345,7 +341,7 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
                         : write.mode == Mode::kDelete ? Change::kDelete
                                                       : Change::kPut;
   // Behind Install nothing may fail: every step that takes memory comes before it.
-  const bool is_chain = old.state == OldState::kOverflow;
+  const bool is_chain = old.state == RecordState::kOverflow;
   EngineLog::SupersededChain superseded;
   if (is_chain && write.mode != Mode::kLock) {
     replaced_chains_.reserve(replaced_chains_.size() + 1);
@@ -382,9 +378,9 @@ absl::StatusOr<TransactionImpl::Outcome> TransactionImpl::TryWrite(Write& write,
 
 void TransactionImpl::Apply(Write& write, NodeEditor leaf, SlotPosition position) {
   // A ghost keeps only its key. Snapshots that need the value find it in the version store.
-  const bool done = position.exact
-                        ? leaf.ReplaceValue(position.slot, write.stored, write.flags)
-                        : leaf.Insert(position.slot, write.key, write.stored, write.flags);
+  const RecordFlags flags = FlagsOf(write.state);
+  const bool done = position.exact ? leaf.ReplaceValue(position.slot, write.stored, flags)
+                                   : leaf.Insert(position.slot, write.key, write.stored, flags);
   LATCHKEY_CHECK(done);
 }
 
@@ -400,20 +396,17 @@ LogTxn* TransactionImpl::ChainOwner() {
 void TransactionImpl::LogWrite(const Write& write, ExclusiveGuard& leaf, const OldVersion& old,
                                bool store_owns_old, EngineLog::SupersededChain superseded) {
   log_txn_.set_id(txn_.id());
-  const RecordState now = write.mode == Mode::kDelete ? RecordState::kGhost
-                          : (write.flags & kOverflow) ? RecordState::kOverflow
-                                                      : RecordState::kValue;
   log_->LogChange(log_txn_,
                   {.tree = write.tree.id,
                    .page = leaf.page(),
                    .key = write.key,
-                   .now = now,
+                   .now = write.state,
                    .now_bytes = write.stored,
-                   .before = RecordStateOf(old.state),
+                   .before = old.state,
                    .before_bytes = old.bytes},
                   leaf.Mutable());
   // Noted after the record: a checkpoint in between finds the transaction running.
-  if (store_owns_old && old.state == OldState::kOverflow) {
+  if (store_owns_old && old.state == RecordState::kOverflow) {
     log_->NoteSuperseded(log_txn_, std::move(superseded));
   }
 }
@@ -425,13 +418,13 @@ void TransactionImpl::LogUndo(TreeImpl& tree, const Undo& undo, std::string_view
       {.tree = tree.id,
        .page = leaf.page(),
        .key = undo.key,
-       .now = RecordStateOf(undo.old.state),
+       .now = undo.old.state,
        .now_bytes = undo.old.bytes,
        .before = own_chain.empty() ? RecordState::kAbsent : RecordState::kOverflow,
        .before_bytes = own_chain,
        .undone_from = Lsn{Raw(undo.as_of) + 1}},
       leaf.Mutable());
-  if (undo.old.state == OldState::kOverflow) log_->ForgetSuperseded(ChainOf(undo.old.bytes));
+  if (undo.old.state == RecordState::kOverflow) log_->ForgetSuperseded(ChainOf(undo.old.bytes));
 }
 
 // ---- Ending
@@ -576,24 +569,15 @@ absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
   const auto restore = [&](ExclusiveGuard& guard, SlotPosition position) {
     LATCHKEY_CHECK(position.exact);  // our own write: no other transaction may remove it
     NodeEditor leaf(guard.Mutable(), tree.btree.page_size(), context_.pool.Here().scratch.get());
-    const RecordFlags flags = leaf.flags(position.slot);
-    if ((flags & kOverflow) && (flags & kGhost) == 0)
+    if (StateOf(leaf.flags(position.slot)) == RecordState::kOverflow) {
       own_chain = OverflowReference(leaf.Value(position.slot));
+    }
     const bool unlogged = LATCHKEY_CANARY("rollback-without-compensation");
     if (log_ != nullptr && !unlogged) LogUndo(tree, undo, own_chain.view(), guard);
-    switch (undo.old.state) {
-      case OldState::kAbsent:
-        leaf.Remove(position.slot);
-        break;
-      case OldState::kGhost:
-        leaf.ReplaceValue(position.slot, {}, kGhost);
-        break;
-      case OldState::kValue:
-      case OldState::kOverflow:
-        LATCHKEY_CHECK(
-            leaf.ReplaceValue(position.slot, undo.old.bytes,
-                              undo.old.state == OldState::kOverflow ? kOverflow : RecordFlags{0}));
-        break;
+    if (undo.old.state == RecordState::kAbsent) {
+      leaf.Remove(position.slot);
+    } else {
+      LATCHKEY_CHECK(leaf.ReplaceValue(position.slot, undo.old.bytes, FlagsOf(undo.old.state)));
     }
     return absl::OkStatus();
   };

@@ -50,6 +50,7 @@
 #include <vector>
 
 #include "engine/btree/node_format.h"
+#include "engine/btree/record_state.h"
 #include "engine/log/value_difference.h"
 #include "storage/base/ids.h"
 
@@ -72,9 +73,6 @@ struct LogRecordHeader {
   TxnId txn{0};     ///< 0 = outside any transaction, redo-only
   Lsn previous{0};  ///< of the same transaction
 };
-
-/// The state of a leaf's record, as OldState of the version store.
-enum class RecordState : uint8_t { kAbsent = 0, kGhost = 1, kValue = 2, kOverflow = 3 };
 
 /// kChange, kCompensation: the record of `key` in `page` becomes `now`. The undo of a kChange makes
 /// it `before` again, through the tree. Once the transaction has committed, the overflow chain of a

@@ -3,25 +3,12 @@
 #include <algorithm>
 
 #include "engine/btree/node.h"
+#include "engine/btree/record_state.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
-namespace {
-
-RecordFlags FlagsOf(RecordState state) {
-  switch (state) {
-    case RecordState::kGhost:
-      return kGhost;
-    case RecordState::kOverflow:
-      return kOverflow;
-    default:
-      return 0;
-  }
-}
-
-}  // namespace
 
 void UndoneChanges::AddCompensation(Lsn lsn, const RecordChange& compensation) {
   if (Contain(lsn, compensation)) return;  // itself undone

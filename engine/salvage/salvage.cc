@@ -207,8 +207,7 @@ absl::Status Salvager::TakeBackOne(const UnfinishedRecord& record, TreeState& tr
     if (chain.ok()) value = *std::move(chain);
   }
   if (is_lost) ++tree.found.lost_values;
-  const bool has_value = state == RecordState::kValue || state == RecordState::kOverflow;
-  return has_value && !is_lost ? output_.Put(record.key, value) : output_.Remove(record.key);
+  return HasValue(state) && !is_lost ? output_.Put(record.key, value) : output_.Remove(record.key);
 }
 
 absl::Status Salvager::TakeBack(const std::vector<UnfinishedRecord>& unfinished) {

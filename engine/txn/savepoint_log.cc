@@ -19,7 +19,7 @@ void SavepointLog::Reserve() {
   if (changes_.size() == changes_.capacity()) changes_.reserve(2 * changes_.size() + 1);
 }
 
-bool SavepointLog::Save(VersionEntry& entry, bool was_written, OldState state,
+bool SavepointLog::Save(VersionEntry& entry, bool was_written, RecordState state,
                         std::string_view bytes) {
   if (points_.empty()) return false;
   Reserve();

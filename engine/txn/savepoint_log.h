@@ -25,7 +25,7 @@ struct SavedChange {
   /// Whether the transaction had changed the record before. If so, `state` and `bytes` are its own
   /// value. If not, the entry was new or only a lock, and holds the record's state itself.
   bool was_written = false;
-  OldState state = OldState::kAbsent;
+  RecordState state = RecordState::kAbsent;
   std::string bytes;
   uint64_t saved_before = 0;  ///< the savepoint for which the entry had been saved before; 0 = none
   Lsn as_of{0};               ///< the transaction's newest log record at the savepoint
@@ -44,7 +44,7 @@ class SavepointLog {
   /// Called before a change of the entry's record. Saves its state, unless that was done since the
   /// newest savepoint. Returns whether it has saved it; an overflow chain in `bytes` then belongs
   /// to this log.
-  bool Save(VersionEntry& entry, bool was_written, OldState state, std::string_view bytes);
+  bool Save(VersionEntry& entry, bool was_written, RecordState state, std::string_view bytes);
 
   /// The newest change since the savepoint `id`; nullptr = none is left. REQUIRES: Has(id).
   const SavedChange* NewestSince(uint64_t id) const;

@@ -69,7 +69,7 @@ std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions
 }
 
 void Chores::Add(const SettlingVersion& version, bool purge) {
-  const bool has_chain = version.state == OldState::kOverflow && !version.lock_only;
+  const bool has_chain = version.state == RecordState::kOverflow && !version.lock_only;
   purge = purge && version.leaves_ghost;
   if (!has_chain && !purge) return;
   Chore chain{version.tree, std::string(has_chain ? version.old : std::string_view())};
@@ -210,9 +210,9 @@ bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& l
   return kept;
 }
 
-std::optional<OldState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tree,
-                                                    std::string_view key, CommitTs read_ts,
-                                                    std::string* old, CommitTs* ts) {
+std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tree,
+                                                       std::string_view key, CommitTs read_ts,
+                                                       std::string* old, CommitTs* ts) {
   Shard& shard = shards_[ShardOf(hash)];
   SpinLatchGuard guard(shard.latch, runtime_);
   const Entry* unseen = nullptr;
@@ -226,7 +226,7 @@ std::optional<OldState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tree,
     }
   }
   if (unseen == nullptr) return std::nullopt;
-  if (unseen->old_size != 0 || unseen->state == OldState::kValue) old->assign(unseen->old());
+  if (unseen->old_size != 0 || unseen->state == RecordState::kValue) old->assign(unseen->old());
   *ts = unseen->ts;
   return unseen->state;
 }

@@ -45,7 +45,7 @@ struct SettlingVersion {
   uint64_t hash = 0;  ///< VersionTable::HashOf
   CommitTs ts = 0;    ///< timestamp of the commit that replaced `old`
   std::string_view key;
-  OldState state = OldState::kAbsent;
+  RecordState state = RecordState::kAbsent;
   std::string_view old;
   bool lock_only = false;
   bool leaves_ghost = false;
@@ -89,8 +89,8 @@ class SettledVersions {
 
   /// As VersionTable::CopyUnseen, for a snapshot that reads at `read_ts`. *ts: timestamp of the
   /// entry found.
-  std::optional<OldState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
-                                     CommitTs read_ts, std::string* old, CommitTs* ts);
+  std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
+                                        CommitTs read_ts, std::string* old, CommitTs* ts);
   /// The timestamp of the newest entry of the key; 0 = there is none.
   CommitTs NewestOf(uint64_t hash, TreeId tree, std::string_view key);
 
@@ -126,7 +126,7 @@ class SettledVersions {
     TreeId tree{0};
     uint32_t old_size = 0;
     uint16_t key_size = 0;
-    OldState state = OldState::kAbsent;
+    RecordState state = RecordState::kAbsent;
     bool lock_only : 1 = false;
     bool leaves_ghost : 1 = false;
 

@@ -31,7 +31,7 @@ SettlingVersion Version(std::string_view key, CommitTs ts, std::string_view old)
           .hash = VersionTable::HashOf(kTree, key),
           .ts = ts,
           .key = key,
-          .state = OldState::kValue,
+          .state = RecordState::kValue,
           .old = old};
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("the ghost and the chain of a version that goes are left as chores, on
   const LiveSnapshots live = Live({5}, 100);
   REQUIRE(versions.Add(Version("k", 10, "v"), live, &chores));
   SettlingVersion deletion = Version("k", 20, "chain");
-  deletion.state = OldState::kOverflow;
+  deletion.state = RecordState::kOverflow;
   deletion.leaves_ghost = true;
   CHECK(!versions.Add(deletion, live, &chores));
   REQUIRE(chores.chains.size() == 1);

@@ -173,9 +173,9 @@ class ToyTree : public GcClient {
     page.last_writer = std::max(page.last_writer, txn.id());
   }
   static OldVersion Describe(const std::optional<Record>& record) {
-    if (!record) return {OldState::kAbsent, {}};
-    if (record->ghost) return {OldState::kGhost, {}};
-    return {record->overflow ? OldState::kOverflow : OldState::kValue, record->bytes};
+    if (!record) return {RecordState::kAbsent, {}};
+    if (record->ghost) return {RecordState::kGhost, {}};
+    return {record->overflow ? RecordState::kOverflow : RecordState::kValue, record->bytes};
   }
 
   absl::Status Write(Txn& txn, const std::string& key, Change change, const std::string& value,
@@ -224,11 +224,11 @@ class ToyTree : public GcClient {
     const std::optional<Record> before = Find(page, key);
     if (before && before->overflow) FreeOverflow(kTree, before->bytes);
     Mark(page, txn);
-    if (undo.old.state == OldState::kAbsent) {
+    if (undo.old.state == RecordState::kAbsent) {
       page.records.erase(key);
     } else {
-      page.records[key] = {.ghost = undo.old.state == OldState::kGhost,
-                           .overflow = undo.old.state == OldState::kOverflow,
+      page.records[key] = {.ghost = undo.old.state == RecordState::kGhost,
+                           .overflow = undo.old.state == RecordState::kOverflow,
                            .bytes = std::string(undo.old.bytes)};
     }
     return absl::OkStatus();

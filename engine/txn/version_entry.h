@@ -5,19 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/btree/record_state.h"
 #include "storage/base/ids.h"
 
 namespace latchkey {
 
 struct WriteRecord;
-
-/// The state of a key's record before a write.
-enum class OldState : uint8_t {
-  kAbsent,    ///< no record on the page
-  kGhost,     ///< a ghost: deleted, the record not yet purged
-  kValue,     ///< a value in the page
-  kOverflow,  ///< a value in an overflow chain
-};
 
 /// Lives in its writer's arena. The key's bytes follow the entry.
 struct VersionEntry {
@@ -26,7 +19,7 @@ struct VersionEntry {
   VersionEntry* older = nullptr;
   const char* old_bytes = nullptr;
   uint32_t old_size = 0;
-  OldState old_state = OldState::kAbsent;
+  RecordState old_state = RecordState::kAbsent;
   bool lock_only = false;  ///< the record was not changed; readers skip the entry
 
   // Used by the writer alone, and after its end by the collector alone.

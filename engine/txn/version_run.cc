@@ -50,7 +50,7 @@ size_t Decode(const std::byte* block, size_t at, SettlingVersion* version) {
   *version = {.tree = TreeId{header.tree},
               .ts = header.ts,
               .key = {bytes, header.key_size},
-              .state = static_cast<OldState>(header.state),
+              .state = static_cast<RecordState>(header.state),
               .old = {bytes + header.key_size, header.old_size},
               .lock_only = (header.flags & kLockOnly) != 0,
               .leaves_ghost = (header.flags & kLeavesGhost) != 0};
@@ -284,8 +284,8 @@ absl::Status RunBuilder::Add(const SettlingVersion& version) {
   ++run_->count_;
   run_->newest_ = std::max(run_->newest_, version.ts);
   const bool writes = !version.lock_only;
-  run_->has_chores_ |= version.leaves_ghost || (writes && version.state == OldState::kOverflow);
-  run_->has_old_ghosts_ |= version.state == OldState::kGhost;
+  run_->has_chores_ |= version.leaves_ghost || (writes && version.state == RecordState::kOverflow);
+  run_->has_old_ghosts_ |= version.state == RecordState::kGhost;
   return absl::OkStatus();
 }
 

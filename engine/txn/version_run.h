@@ -94,7 +94,7 @@ class VersionRun {
   /// The version that a reader looks for: the one with the smallest timestamp above `read_ts`.
   struct Oldest {
     CommitTs ts = UINT64_MAX;  ///< UINT64_MAX = none so far
-    OldState state = OldState::kAbsent;
+    RecordState state = RecordState::kAbsent;
     bool found = false;  ///< found in a run
   };
   /// Looks for an older version of the key than *oldest; `*old` gets its value or reference.

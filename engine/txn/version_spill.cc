@@ -414,7 +414,7 @@ void VersionSpill::Remove(const WriteRecord& record, Chores* purge) {
     SettlingVersion version;
     for (absl::StatusOr<bool> more = scanner.Next(&version); more.ok() && *more;
          more = scanner.Next(&version)) {
-      if (version.state != OldState::kGhost) continue;
+      if (version.state != RecordState::kGhost) continue;
       version.leaves_ghost = true;
       purge->Add(version, /*purge=*/true);
     }

@@ -86,7 +86,7 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
   };
   const uint64_t hash = VersionTable::HashOf(tree, key);
   VersionTable::Unseen walk;
-  std::optional<OldState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
+  std::optional<RecordState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
   if (!walk.met_seen && (!settled_.empty() || HasSpilled())) {
     if (!LookupSettled(txn, walk.outcome, hash, tree, key, old, &state)) return Visible::kTooOld;
   }
@@ -95,9 +95,9 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
   if (SnapshotManager::Expired(txn)) return Visible::kTooOld;
   if (!state) return Visible::kPage;
   switch (*state) {
-    case OldState::kValue:
+    case RecordState::kValue:
       return Visible::kOld;
-    case OldState::kOverflow:
+    case RecordState::kOverflow:
       return Visible::kOldOverflow;
     default:
       return Visible::kAbsent;
@@ -209,7 +209,8 @@ void VersionStore::AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, std
   entry->old_size = static_cast<uint32_t>(old_size);
   entry->old_state = old.state;
   entry->lock_only = lock_only;
-  entry->leaves_ghost = change == Change::kDelete || (lock_only && old.state == OldState::kGhost);
+  entry->leaves_ghost =
+      change == Change::kDelete || (lock_only && old.state == RecordState::kGhost);
   entry->key_size = static_cast<uint16_t>(key.size());
   entry->tree = tree;
   entry->hash = hash;
@@ -328,7 +329,7 @@ void VersionStore::ReleaseRestored(WriteRecord& record) {
     ++unlinked;
     // The collector of the delete that made the ghost may have come while the ghost was
     // overwritten.
-    if (entry->old_state == OldState::kGhost) gc_client_.PurgeGhost(entry->tree, entry->key());
+    if (entry->old_state == RecordState::kGhost) gc_client_.PurgeGhost(entry->tree, entry->key());
   }
   counters().versions.fetch_sub(unlinked, std::memory_order_relaxed);
 }
@@ -387,7 +388,7 @@ uint64_t VersionStore::CollectRecord(WriteRecord& record, uint64_t budget, uint6
 bool VersionStore::CollectEntry(VersionEntry& entry) {
   if (!table_.Unlink(entry)) return false;
   if (entry.leaves_ghost) gc_client_.PurgeGhost(entry.tree, entry.key());
-  if (entry.old_state == OldState::kOverflow && !entry.lock_only) {
+  if (entry.old_state == RecordState::kOverflow && !entry.lock_only) {
     gc_client_.FreeOverflow(entry.tree, entry.old());
   }
   return true;

@@ -79,7 +79,7 @@ enum class Change : uint8_t {
 /// The state of a record before a write. `bytes`: the value, the reference of its overflow chain,
 /// or empty.
 struct OldVersion {
-  OldState state = OldState::kAbsent;
+  RecordState state = RecordState::kAbsent;
   std::string_view bytes;
 };
 
@@ -312,7 +312,7 @@ class VersionStore {
   WriteCheck JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
                           std::string_view key);
   bool LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash, TreeId tree,
-                     std::string_view key, std::string* old, std::optional<OldState>* state);
+                     std::string_view key, std::string* old, std::optional<RecordState>* state);
   bool HasSpilled() const { return spill_ != nullptr && !spill_->empty(); }
   WriteCheck JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key);
   void BecomeWriter(Txn& txn);

@@ -28,11 +28,11 @@ absl::Status VersionStore::RollbackTo(Txn& txn, uint64_t savepoint,
     if (change->was_written) {
       LATCHKEY_RETURN_IF_ERROR(
           restore({entry.tree, entry.key(), {change->state, change->bytes}, change->as_of}));
-      entry.leaves_ghost = change->state == OldState::kGhost;
+      entry.leaves_ghost = change->state == RecordState::kGhost;
     } else {
       LATCHKEY_RETURN_IF_ERROR(
           restore({entry.tree, entry.key(), {entry.old_state, entry.old()}, change->as_of}));
-      entry.leaves_ghost = entry.old_state == OldState::kGhost;
+      entry.leaves_ghost = entry.old_state == RecordState::kGhost;
       table_.TurnIntoLock(entry);
     }
     txn.savepoints_->Pop();
@@ -44,7 +44,7 @@ absl::Status VersionStore::RollbackTo(Txn& txn, uint64_t savepoint,
 void VersionStore::TakeSavedChains(Txn& txn, absl::FunctionRef<void(std::string_view)> take) {
   if (txn.savepoints_ == nullptr) return;
   for (const SavedChange& change : txn.savepoints_->changes()) {
-    if (change.was_written && change.state == OldState::kOverflow) take(change.bytes);
+    if (change.was_written && change.state == RecordState::kOverflow) take(change.bytes);
   }
   txn.savepoints_.reset();
 }
@@ -52,7 +52,7 @@ void VersionStore::TakeSavedChains(Txn& txn, absl::FunctionRef<void(std::string_
 void VersionStore::FreeSavedChains(Txn& txn) {
   if (txn.savepoints_ == nullptr) return;
   for (const SavedChange& change : txn.savepoints_->changes()) {
-    if (change.was_written && change.state == OldState::kOverflow) {
+    if (change.was_written && change.state == RecordState::kOverflow) {
       gc_client_.FreeOverflow(change.entry->tree, change.bytes);
     }
   }

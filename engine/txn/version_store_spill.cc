@@ -12,7 +12,7 @@ namespace latchkey {
 // False: it cannot be read. `outcome`: that of the writer of *state, if there is one.
 bool VersionStore::LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash, TreeId tree,
                                  std::string_view key, std::string* old,
-                                 std::optional<OldState>* state) {
+                                 std::optional<RecordState>* state) {
   const CommitTs read_ts = txn.snapshot_.read_ts;
   VersionRun::Oldest oldest;
   if (*state && WriteRecord::IsCommitted(outcome)) oldest.ts = outcome;

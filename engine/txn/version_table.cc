@@ -95,9 +95,9 @@ VersionTable::Newest VersionTable::FindNewest(uint64_t hash, TreeId tree, std::s
   return newest;
 }
 
-std::optional<OldState> VersionTable::CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
-                                                 absl::FunctionRef<bool(const WriteRecord&)> sees,
-                                                 std::string* old, Unseen* walk) {
+std::optional<RecordState> VersionTable::CopyUnseen(
+    uint64_t hash, TreeId tree, std::string_view key,
+    absl::FunctionRef<bool(const WriteRecord&)> sees, std::string* old, Unseen* walk) {
   if (!MayContain(hash)) return std::nullopt;
   Bucket bucket(*this, hash);
   const VersionEntry* unseen = nullptr;
@@ -108,7 +108,7 @@ std::optional<OldState> VersionTable::CopyUnseen(uint64_t hash, TreeId tree, std
   walk->met_seen = entry != nullptr;
   if (unseen == nullptr) return std::nullopt;
   walk->outcome = unseen->writer->outcome.load(std::memory_order_relaxed);
-  if (unseen->old_size != 0 || unseen->old_state == OldState::kValue) old->assign(unseen->old());
+  if (unseen->old_size != 0 || unseen->old_state == RecordState::kValue) old->assign(unseen->old());
   return unseen->old_state;
 }
 
@@ -154,7 +154,7 @@ void VersionTable::UnlinkFrom(Bucket& bucket, VersionEntry& entry) {
   if (entry.older != nullptr) entry.older->newer = entry.newer;
 }
 
-void VersionTable::TurnIntoWrite(VersionEntry& entry, OldState state, const char* bytes,
+void VersionTable::TurnIntoWrite(VersionEntry& entry, RecordState state, const char* bytes,
                                  uint32_t size) {
   Bucket bucket(*this, entry.hash);
   entry.lock_only = false;

@@ -61,9 +61,9 @@ class VersionTable {
   /// first, up to the first whose writer the reader `sees`, and takes the state before the oldest
   /// write that it does not see. nullopt = the page's state. `*old` gets the value or the overflow
   /// reference. `sees` takes a few instructions under the bucket's latch.
-  std::optional<OldState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
-                                     absl::FunctionRef<bool(const WriteRecord&)> sees,
-                                     std::string* old, Unseen* unseen);
+  std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
+                                        absl::FunctionRef<bool(const WriteRecord&)> sees,
+                                        std::string* old, Unseen* unseen);
 
   /// Prefetches the bucket of `hash` for writing.
   void Prefetch(uint64_t hash) const {
@@ -82,7 +82,7 @@ class VersionTable {
   /// on; that entry and newer ones are still linked.
   uint64_t Settle(VersionEntry& entry, absl::FunctionRef<void(const VersionEntry&)> keep);
   /// Gives an entry that only locked its key the old version that a write now replaces.
-  void TurnIntoWrite(VersionEntry& entry, OldState state, const char* bytes, uint32_t size);
+  void TurnIntoWrite(VersionEntry& entry, RecordState state, const char* bytes, uint32_t size);
   /// Makes an entry whose record has been restored a mere lock of its key again.
   void TurnIntoLock(VersionEntry& entry);
 

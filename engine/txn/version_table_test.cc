@@ -33,7 +33,7 @@ struct Fixture {
     entry->hash = VersionTable::HashOf(kTree, key);
     entry->old_bytes = bytes + key.size();
     entry->old_size = static_cast<uint32_t>(old.size());
-    entry->old_state = OldState::kValue;
+    entry->old_state = RecordState::kValue;
     entry->writer = writer;
     table.Link(*entry);
     return entry;
