@@ -481,52 +481,59 @@ absl::Status TransactionImpl::Rollback() {
   if (!txn_.active()) return absl::OkStatus();
   NoteUser(context_.pool.runtime().ActorIndex());
   if (log_ != nullptr) log_->BeginUndo(log_txn_);
-  const absl::Status done = context_.versions.Rollback(
+  RollbackResult done = context_.versions.Rollback(
       txn_, [this](const Undo& undo) { return RestoreIn(undo); },
       [this](bool all_restored) { return EndRollback(all_restored); });
   if (log_ == nullptr) FreeOwnChainsInRollback();  // of one that has written a chain only
   if (log_ != nullptr) log_->ReleaseSpace(log_txn_);
-  if (done.ok()) LeaveTrees();
+  if (done.outcome == RollbackOutcome::kRolledBack) LeaveTrees();
   trees_.clear();  // after a failure the keys in them stay locked
   ++writes_;
-  const absl::Status left = std::exchange(chain_left_, absl::OkStatus());
-  const bool only_chains = done.ok() || (absl::IsUnavailable(done) && done.message().empty());
-  if (log_ == nullptr && !only_chains) context_.holds_uncommitted = true;
-  if (only_chains && !left.ok()) return left;
-  return only_chains && !done.ok() ? NoMemoryForRollback() : done;
+  absl::Status left = std::exchange(chain_left_, absl::OkStatus());
+  if (done.outcome == RollbackOutcome::kUndoFailed) {
+    if (log_ == nullptr) context_.holds_uncommitted = true;
+    return std::move(done.error);
+  }
+  if (!left.ok()) return left;
+  // Every record is restored. Keys stay locked only if memory ran out before a chain was freed.
+  return done.outcome == RollbackOutcome::kKeptLocked ? NoMemoryForRollback() : absl::OkStatus();
 }
 
 // Repeats a step of a rollback for a while when memory runs out: other actors may free some in that
 // time.
-absl::Status TransactionImpl::AwaitMemoryFor(absl::FunctionRef<absl::Status()> step) {
+TransactionImpl::StepResult TransactionImpl::AwaitMemoryFor(
+    absl::FunctionRef<absl::Status()> step) {
   for (Backoff backoff(context_.pool.runtime());; backoff.Pause()) {
     absl::Status done = CatchOutOfMemory(step);
-    if (!IsOutOfMemory(done)) return done;
+    if (done.ok()) return {StepOutcome::kDone, absl::OkStatus()};
+    if (!IsOutOfMemory(done)) return {StepOutcome::kFailed, std::move(done)};
     if (backoff.attempts() < memory_patience_) continue;
     memory_patience_ = 0;  // the next steps do not wait again
-    return NoMemoryForRollback();
+    return {StepOutcome::kNoMemory, NoMemoryForRollback()};
   }
 }
 
 absl::Status TransactionImpl::RestoreIn(const Undo& undo) {
-  return AwaitMemoryFor([&] { return TryRestoreIn(undo); });
+  return AwaitMemoryFor([&] { return TryRestoreIn(undo); }).status;
 }
 
-absl::Status TransactionImpl::FreeInRollback(std::string_view chain) {
-  if (chain.empty()) return absl::OkStatus();
-  absl::Status freed = AwaitMemoryFor(
+TransactionImpl::StepResult TransactionImpl::FreeInRollback(std::string_view chain) {
+  if (chain.empty()) return {StepOutcome::kDone, absl::OkStatus()};
+  StepResult freed = AwaitMemoryFor(
       [&] { return context_.overflow.Free(chain, log_ != nullptr ? &log_txn_ : nullptr); });
   // Without a log the next open does not know of this chain, so it waits in memory.
-  const bool waits =
-      log_ == nullptr && freed == NoMemoryForRollback() && context_.overflow.FreeLater(chain);
-  return waits ? absl::OkStatus() : freed;
+  if (freed.outcome == StepOutcome::kNoMemory && log_ == nullptr &&
+      context_.overflow.FreeLater(chain)) {
+    return {StepOutcome::kDone, absl::OkStatus()};
+  }
+  return freed;
 }
 
 bool TransactionImpl::FreeOwnChainsInRollback() {
-  bool had_memory = FreeInRollback(unplaced_chain_.view()) != NoMemoryForRollback();
+  bool had_memory = FreeInRollback(unplaced_chain_.view()).outcome != StepOutcome::kNoMemory;
   unplaced_chain_.clear();
   for (const OverflowReference& chain : replaced_chains_) {
-    had_memory &= FreeInRollback(chain.view()) != NoMemoryForRollback();
+    had_memory &= FreeInRollback(chain.view()).outcome != StepOutcome::kNoMemory;
   }
   replaced_chains_.clear();
   return had_memory;
@@ -545,7 +552,7 @@ bool TransactionImpl::EndRollback(bool all_restored) {
   if (log_ == nullptr) return true;
   if (all_restored) {
     context_.versions.TakeSavedChains(txn_, [&](std::string_view chain) {
-      all_freed &= FreeInRollback(chain) != NoMemoryForRollback();
+      all_freed &= FreeInRollback(chain).outcome != StepOutcome::kNoMemory;
     });
   }
   // A chain that is left over is freed by the undo of the next open. An end record would prevent
@@ -585,8 +592,9 @@ absl::Status TransactionImpl::Restore(TreeImpl& tree, const Undo& undo) {
                                       /*must_not_fail=*/true, restore));
   if (own_chain.empty()) return absl::OkStatus();
   // The record is restored; a second restore would be wrong. So a failure to free is only kept.
-  if (absl::Status freed = FreeInRollback(own_chain.view()); !freed.ok() && chain_left_.ok()) {
-    chain_left_ = std::move(freed);
+  StepResult freed = FreeInRollback(own_chain.view());
+  if (freed.outcome != StepOutcome::kDone && chain_left_.ok()) {
+    chain_left_ = std::move(freed.status);
   }
   return absl::OkStatus();
 }

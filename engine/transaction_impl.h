@@ -145,11 +145,17 @@ class TransactionImpl {
   /// Restore for the tree that `undo` names.
   absl::Status RestoreIn(const Undo& undo);
   absl::Status TryRestoreIn(const Undo& undo);
-  absl::Status AwaitMemoryFor(absl::FunctionRef<absl::Status()> step);
+  /// How a step of a rollback has ended.
+  enum class StepOutcome { kDone, kFailed, kNoMemory };
+  struct StepResult {
+    StepOutcome outcome;
+    absl::Status status;  ///< OK only if kDone
+  };
+  StepResult AwaitMemoryFor(absl::FunctionRef<absl::Status()> step);
   /// Frees the chains of this transaction that no record names any more.
   absl::Status FreeOwnChains();
   absl::Status FreeReplaced(const OverflowReference& chain);
-  absl::Status FreeInRollback(std::string_view chain);
+  StepResult FreeInRollback(std::string_view chain);
   bool FreeOwnChainsInRollback();  // false = memory ran out
   absl::Status PutWith(Mode mode, TreeImpl& tree, std::string_view key, std::string_view value);
   /// Runs `write` to its end: waits for other writers and makes room in the leaf.

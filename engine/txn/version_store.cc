@@ -267,8 +267,9 @@ absl::Status VersionStore::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadl
   return result == WaitResult::kDeadlock ? Deadlock() : WaitsForItself();
 }
 
-absl::Status VersionStore::Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore,
-                                    absl::FunctionRef<bool(bool)> end) {
+RollbackResult VersionStore::Rollback(Txn& txn,
+                                      absl::FunctionRef<absl::Status(const Undo&)> restore,
+                                      absl::FunctionRef<bool(bool)> end) {
   LATCHKEY_CHECK(txn.active());
   WaitGraph::Returned(txn);
   counters().rollbacks.fetch_add(1, std::memory_order_relaxed);
@@ -276,33 +277,42 @@ absl::Status VersionStore::Rollback(Txn& txn, absl::FunctionRef<absl::Status(con
   ReleaseReads(txn);
   if (record == nullptr) {
     snapshots_.End(txn);
-    return absl::OkStatus();
+    return {};
   }
   ReportEntries(*record);
-  absl::Status status = RestoreEntries(*record, restore);
+  RollbackResult result;
+  result.error = RestoreEntries(*record, restore);
   if (record->spilled) {
     const absl::Status spilled = RestoreSpilled(*record, restore);
-    if (status.ok()) status = spilled;
+    if (result.error.ok()) result.error = spilled;
   }
-  if (end(status.ok())) {
+  const bool all_restored = result.error.ok();
+  const bool may_unlock = end(all_restored);
+  if (may_unlock) {
     FreeSavedChains(txn);
     ReleaseRestored(*record);
-    if (record->spilled && status.ok()) ReleaseSpilled(*record);
-  } else if (status.ok()) {
-    status = absl::Status(absl::StatusCode::kUnavailable, "");  // takes no memory
+    if (record->spilled && all_restored) ReleaseSpilled(*record);
   }
-  record->outcome.store(status.ok() ? WriteRecord::kRolledBack : WriteRecord::kUndoFailed,
-                        std::memory_order_release);
+  result.outcome = !all_restored ? RollbackOutcome::kUndoFailed
+                   : !may_unlock ? RollbackOutcome::kKeptLocked
+                                 : RollbackOutcome::kRolledBack;
+  EndRolledBack(txn, *record, result.outcome == RollbackOutcome::kRolledBack);
+  return result;
+}
+
+// `is_over`: no key of the transaction is locked any more.
+void VersionStore::EndRolledBack(Txn& txn, WriteRecord& record, bool is_over) {
+  record.outcome.store(is_over ? WriteRecord::kRolledBack : WriteRecord::kUndoFailed,
+                       std::memory_order_release);
   const bool deadlocked = txn.deadlocked_;
-  if (status.ok()) {
+  if (is_over) {
     snapshots_.End(txn);
   } else {
     snapshots_.Abandon(txn);
   }
-  wait_graph_.WakeWaiters(*record);
-  if (deadlocked) wait_graph_.YieldToWaiters(*record);
-  if (status.ok()) pool_.Return(record);
-  return status;
+  wait_graph_.WakeWaiters(record);
+  if (deadlocked) wait_graph_.YieldToWaiters(record);
+  if (is_over) pool_.Return(&record);
 }
 
 absl::Status VersionStore::RestoreEntries(WriteRecord& record,

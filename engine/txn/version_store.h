@@ -116,6 +116,17 @@ struct Undo {
   Lsn as_of{0};
 };
 
+/// How a rollback has ended.
+enum class RollbackOutcome : uint8_t {
+  kRolledBack,  ///< every record is restored, and every key is unlocked
+  kKeptLocked,  ///< every record is restored, but the keys stay locked: `end` asked for it
+  kUndoFailed,  ///< some records are not restored
+};
+struct RollbackResult {
+  RollbackOutcome outcome = RollbackOutcome::kRolledBack;
+  absl::Status error;  ///< kUndoFailed: the first error of `restore`; else OK
+};
+
 /// Counters since construction, unless noted.
 struct VersionStoreStats {
   uint64_t versions = 0;        ///< now; entries of running transactions are counted in batches
@@ -271,13 +282,13 @@ class VersionStore {
   /// fails, the others still run, and the first error is returned. Keys that were not restored stay
   /// readable at their old value and refuse writes with Unavailable. REQUIRES: no latches held.
   absl::Status Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore) {
-    return Rollback(txn, restore, [](bool) { return true; });
+    return Rollback(txn, restore, [](bool) { return true; }).error;
   }
   /// As above. `end(all_restored)` runs after the last `restore` and before the first key is
   /// unlocked. If it returns false, all keys of `txn` stay locked, as if none had been restored:
   /// for a log that will undo the transaction once more.
-  absl::Status Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore,
-                        absl::FunctionRef<bool(bool)> end);
+  RollbackResult Rollback(Txn& txn, absl::FunctionRef<absl::Status(const Undo&)> restore,
+                          absl::FunctionRef<bool(bool)> end);
 
   /// Gives `txn` its id now instead of at its first Install: for a log that needs the id earlier.
   void EnsureWriter(Txn& txn) {
@@ -346,6 +357,7 @@ class VersionStore {
   absl::Status RestoreEntries(WriteRecord& record,
                               absl::FunctionRef<absl::Status(const Undo&)> restore);
   void ReleaseRestored(WriteRecord& record);
+  void EndRolledBack(Txn& txn, WriteRecord& record, bool is_over);
   void CollectFrom(uint32_t queue, uint64_t budget);
   uint64_t CollectRecord(WriteRecord& record, uint64_t budget, uint64_t* unlinked);
   bool CollectEntry(VersionEntry& entry);
