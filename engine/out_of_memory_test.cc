@@ -64,6 +64,7 @@ class Life {
     }).IgnoreError();
     std::optional<Savepoint> savepoint;
     Records at_savepoint;
+    bool has_written = false;
     for (int j = 0; j < 6; ++j) {
       if (j == 3 && i % 2 == 1) {
         at_savepoint = after;
@@ -79,6 +80,7 @@ class Life {
           Call([&] { return deletes ? txn->Delete(tree, key) : txn->Put(tree, key, value); });
       // A call that was refused has had no effect: the transaction goes on without it.
       if (!done.ok()) continue;
+      has_written = true;
       if (deletes) {
         after.erase(key);
       } else {
@@ -91,8 +93,11 @@ class Life {
     } else {
       const absl::Status done = Call([&] { return txn->Commit(); });
       if (done.ok()) {
-        records_ = after;
-        possible_.clear();
+        // If every write was refused, the outcome of a commit before this one stays unknown.
+        if (has_written) {
+          records_ = after;
+          possible_.clear();
+        }
       } else if (done.message().find("unknown") != absl::string_view::npos) {
         possible_.push_back(after);
       }

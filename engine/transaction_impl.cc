@@ -444,15 +444,20 @@ absl::Status TransactionImpl::Commit() {
     }
   }
   Lsn commit{0};
-  const absl::StatusOr<CommitTs> done = context_.versions.TryCommit(
+  const absl::StatusOr<Committed> done = context_.versions.TryCommit(
       txn_, [&](CommitTs) { return log_ == nullptr || log_->TryLogCommit(log_txn_, &commit); },
       [&] { log_->AwaitCommitBuffer(); });
   if (!done.ok()) return AbortFor(done.status());
-  last_commit_ = *done;
+  last_commit_ = done->ts;
   LeaveTrees();
-  if (log_ == nullptr) return absl::OkStatus();
-  log_->ReleaseSpace(log_txn_);
-  return log_->WaitDurable(commit);
+  absl::Status acknowledged;
+  if (log_ != nullptr) {
+    log_->ReleaseSpace(log_txn_);
+    acknowledged = log_->WaitDurable(commit);
+  }
+  // Only now: the commit's sync, which other commits may wait for, began at once.
+  context_.versions.CollectAfter(*done);
+  return acknowledged;
 }
 
 absl::StatusOr<Savepoint> TransactionImpl::SetSavepoint() {

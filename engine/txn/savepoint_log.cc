@@ -25,6 +25,7 @@ bool SavepointLog::Save(VersionEntry& entry, bool was_written, RecordState state
   Reserve();
   if (entry.saved_for == points_.back().id) return false;
   SavedChange change{.entry = &entry,
+                     .tree = entry.tree,
                      .was_written = was_written,
                      .state = state,
                      .bytes = was_written ? std::string(bytes) : std::string(),

@@ -21,7 +21,8 @@ namespace latchkey {
 
 /// The state of the record of an entry's key before its first change after a savepoint.
 struct SavedChange {
-  VersionEntry* entry = nullptr;
+  VersionEntry* entry = nullptr;  ///< while the transaction runs
+  TreeId tree{0};
   /// Whether the transaction had changed the record before. If so, `state` and `bytes` are its own
   /// value. If not, the entry was new or only a lock, and holds the record's state itself.
   bool was_written = false;

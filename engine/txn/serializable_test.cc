@@ -157,10 +157,10 @@ TEST_CASE("the hook of a commit runs once, with the timestamp, and not when it i
   REQUIRE(s.tree.Put(*txn, "a", "2").ok());
   std::vector<CommitTs> hooked;
   const auto hook = [&](CommitTs ts) { hooked.push_back(ts); };
-  const absl::StatusOr<CommitTs> ts = s.tree.store.TryCommit(*txn, hook);
+  const absl::StatusOr<CommitTs> ts = s.tree.store.CommitAndCollect(*txn, hook);
   REQUIRE(ts.ok());
   CHECK(hooked == std::vector<CommitTs>{*ts});
-  CHECK(absl::IsAborted(s.tree.store.TryCommit(*refused, hook).status()));
+  CHECK(absl::IsAborted(s.tree.store.CommitAndCollect(*refused, hook).status()));
   CHECK(hooked.size() == 1);
   REQUIRE(s.tree.Rollback(*refused).ok());
 }

@@ -35,7 +35,7 @@ class ToyTree : public GcClient {
 
   absl::Status Begin(Txn& txn) { return snapshots.Begin(txn); }
   absl::Status Commit(Txn& txn, CommitTs* ts = nullptr) {
-    const absl::StatusOr<CommitTs> stamped = store.TryCommit(txn, [](CommitTs) {});
+    const absl::StatusOr<CommitTs> stamped = store.CommitAndCollect(txn, [](CommitTs) {});
     if (stamped.ok() && ts != nullptr) *ts = *stamped;
     return stamped.status();
   }

@@ -289,7 +289,7 @@ RollbackResult VersionStore::Rollback(Txn& txn,
   const bool all_restored = result.error.ok();
   const bool may_unlock = end(all_restored);
   if (may_unlock) {
-    FreeSavedChains(txn);
+    FreeSavedChains(txn.savepoints_.get());
     ReleaseRestored(*record);
     if (record->spilled && all_restored) ReleaseSpilled(*record);
   }

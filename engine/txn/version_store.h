@@ -55,9 +55,9 @@
 
 namespace latchkey {
 
-/// The store's requests to the trees when versions are dropped. The actor that commits or rolls
-/// back calls them, with no latch of the store held; so the caller of Commit and Rollback holds no
-/// latches. Neither throws: work that lacks memory stays undone, or is done later.
+/// The store's requests to the trees when versions are dropped. The actor that collects or rolls
+/// back calls them, with no latch of the store held; so the caller of CollectAfter and Rollback
+/// holds no latches. Neither throws: work that lacks memory stays undone, or is done later.
 class GcClient {
  public:
   virtual ~GcClient() = default;
@@ -114,6 +114,13 @@ struct Undo {
   /// The transaction's log record at which the state was current: that of SetSavepoint, or 0 =
   /// before the transaction's first record.
   Lsn as_of{0};
+};
+
+/// A commit, and what it leaves to VersionStore::CollectAfter.
+struct Committed {
+  CommitTs ts = 0;       ///< its place in the order of commits; 0 = the transaction wrote nothing
+  uint64_t entries = 0;  ///< versions that it wrote
+  std::unique_ptr<SavepointLog> savepoints;  ///< their overflow chains are needed no more
 };
 
 /// How a rollback has ended.
@@ -199,8 +206,8 @@ class VersionStore {
     if (txn.record_ != nullptr) txn.record_->user.store(actor, std::memory_order_relaxed);
   }
 
-  /// Makes the writes of `txn` visible to later snapshots and ends it. Returns its timestamp, 0 if
-  /// it wrote nothing. Then collects a bounded amount of garbage. REQUIRES: no latches held.
+  /// Makes the writes of `txn` visible to later snapshots and ends it. Collects nothing: after a
+  /// commit, the same actor calls CollectAfter. REQUIRES: no latches held.
   ///
   /// A serializable transaction that has written is refused with Aborted if a commit after its
   /// snapshot changed anything it has read, or if its snapshot has expired. Then nothing has
@@ -210,18 +217,15 @@ class VersionStore {
   /// it, in the critical section that fixes the commit order: a few instructions, no waiting. It
   /// does not run if the transaction wrote nothing. If it returns false, nothing has happened:
   /// outside the critical section `before_retry()` waits for what it lacked, and it runs again.
-  absl::StatusOr<CommitTs> TryCommit(Txn& txn, absl::FunctionRef<bool(CommitTs)> at_commit,
-                                     absl::FunctionRef<void()> before_retry);
-  absl::StatusOr<CommitTs> TryCommit(Txn& txn, absl::FunctionRef<void(CommitTs)> at_commit) {
-    return TryCommit(
-        txn,
-        [&](CommitTs ts) {
-          at_commit(ts);
-          return true;
-        },
-        [] {});
-  }
-  /// As TryCommit. REQUIRES: not serializable.
+  absl::StatusOr<Committed> TryCommit(Txn& txn, absl::FunctionRef<bool(CommitTs)> at_commit,
+                                      absl::FunctionRef<void()> before_retry);
+  /// Collects a bounded amount of garbage: what `commit` leaves, and a share of what others left.
+  /// May read and write pages, log, and spill versions. Call it once for every commit, after the
+  /// commit is acknowledged: the sync of the log need not wait for it. REQUIRES: no latches held.
+  void CollectAfter(const Committed& commit);
+  /// TryCommit and CollectAfter: for a store without a log. Returns the commit's timestamp.
+  absl::StatusOr<CommitTs> CommitAndCollect(Txn& txn, absl::FunctionRef<void(CommitTs)> at_commit);
+  /// The same. REQUIRES: not serializable.
   CommitTs Commit(Txn& txn);
 
   /// Notes for a serializable `txn` that it has read `key` or found it missing. Other transactions
@@ -342,8 +346,7 @@ class VersionStore {
   /// `upto`.
   static bool AreCurrent(const ReadSet& reads, WriteRecord* newest, CommitTs upto, CommitTs from);
   void LinkCommit(WriteRecord& record);
-  void CollectAfterCommit(uint32_t queue, CommitTs ts, uint64_t written);
-  void FreeSavedChains(Txn& txn);
+  void FreeSavedChains(const SavepointLog* savepoints);
   void ChargeReads(Txn& txn);
   void ReleaseReads(Txn& txn);
   static uint64_t OwnUndoBytes(const Txn& txn) {

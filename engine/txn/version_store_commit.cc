@@ -34,24 +34,33 @@ absl::Status ReadsHaveChanged() {
 }  // namespace
 
 CommitTs VersionStore::Commit(Txn& txn) {
-  const absl::StatusOr<CommitTs> ts = TryCommit(txn, [](CommitTs) {});
+  const absl::StatusOr<CommitTs> ts = CommitAndCollect(txn, [](CommitTs) {});
   LATCHKEY_CHECK(ts.ok());
   return *ts;
 }
 
-absl::StatusOr<CommitTs> VersionStore::TryCommit(Txn& txn,
-                                                 absl::FunctionRef<bool(CommitTs)> at_commit,
-                                                 absl::FunctionRef<void()> before_retry) {
+absl::StatusOr<CommitTs> VersionStore::CommitAndCollect(
+    Txn& txn, absl::FunctionRef<void(CommitTs)> at_commit) {
+  const auto last_step = [&](CommitTs ts) {
+    at_commit(ts);
+    return true;
+  };
+  LATCHKEY_ASSIGN_OR_RETURN(const Committed done, TryCommit(txn, last_step, [] {}));
+  CollectAfter(done);
+  return done.ts;
+}
+
+absl::StatusOr<Committed> VersionStore::TryCommit(Txn& txn,
+                                                  absl::FunctionRef<bool(CommitTs)> at_commit,
+                                                  absl::FunctionRef<void()> before_retry) {
   LATCHKEY_CHECK(txn.active());
   WaitGraph::Returned(txn);
   const uint32_t queue = runtime_.ActorIndex() % kStripes;
-  const uint64_t written = txn.record_ == nullptr ? 0 : txn.record_->entries;
   if (txn.record_ == nullptr) {
     // It saw the state at its snapshot, so that is its place in the serial order.
     ReleaseReads(txn);
     EndReader(txn, queue);
-    CollectAfterCommit(queue, 0, 0);
-    return 0;
+    return Committed{};
   }
   CommitTs ts = 0;
   // A transaction without a snapshot has read nothing. It became a writer for its log alone, by a
@@ -61,9 +70,9 @@ absl::StatusOr<CommitTs> VersionStore::TryCommit(Txn& txn,
   } else {
     LATCHKEY_ASSIGN_OR_RETURN(ts, ValidateAndStamp(txn, at_commit, before_retry));
   }
+  Committed done{ts, txn.record_->entries, std::move(txn.savepoints_)};
   EndWriter(txn, ts, queue);
-  CollectAfterCommit(queue, ts, written);
-  return ts;
+  return done;
 }
 
 void VersionStore::LinkCommit(WriteRecord& record) {
@@ -144,6 +153,7 @@ void VersionStore::EndReader(Txn& txn, uint32_t queue) {
   const bool was_oldest =
       txn.has_snapshot_ && txn.snapshot_.read_ts <= snapshots_.oldest_snapshot();
   snapshots_.End(txn);
+  counters_[queue].commits.fetch_add(1, std::memory_order_relaxed);
   const bool holds_back = !finished_.empty(queue) || !settled_.empty() || HasSpilled();
   if (was_oldest && holds_back) snapshots_.RefreshBounds();
 }
@@ -152,21 +162,22 @@ void VersionStore::EndWriter(Txn& txn, CommitTs ts, uint32_t queue) {
   WriteRecord& record = *txn.record_;
   if (record.spilled) spill_->Commit(record, ts);
   ReleaseReads(txn);
-  FreeSavedChains(txn);
   snapshots_.End(txn);
   wait_graph_.WakeWaiters(record);
   ReportEntries(record);
+  counters_[queue].commits.fetch_add(1, std::memory_order_relaxed);
   finished_.Push(queue, &record);
   snapshots_.MaybeRefreshBounds();
 }
 
-void VersionStore::CollectAfterCommit(uint32_t queue, CommitTs ts, uint64_t written) {
-  counters_[queue].commits.fetch_add(1, std::memory_order_relaxed);
-  CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * written));
+void VersionStore::CollectAfter(const Committed& commit) {
+  FreeSavedChains(commit.savepoints.get());
+  const uint32_t queue = runtime_.ActorIndex() % kStripes;
+  CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * commit.entries));
   if (finished_.size(queue) > kMostUnsettled) SettleBehind(queue);
   if (!settled_.empty()) SweepSome();
-  if (ts % kCommitsPerVisit != 1) return;
-  const auto other = static_cast<uint32_t>(ts / kCommitsPerVisit % kStripes);
+  if (commit.ts % kCommitsPerVisit != 1) return;
+  const auto other = static_cast<uint32_t>(commit.ts / kCommitsPerVisit % kStripes);
   CollectFrom(other, kEntriesPerCommit);
   if (finished_.size(other) > kMostUnsettled) SettleBehind(other);
   table_.ResizeFor(CountVersions());

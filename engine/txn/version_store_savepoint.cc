@@ -49,11 +49,11 @@ void VersionStore::TakeSavedChains(Txn& txn, absl::FunctionRef<void(std::string_
   txn.savepoints_.reset();
 }
 
-void VersionStore::FreeSavedChains(Txn& txn) {
-  if (txn.savepoints_ == nullptr) return;
-  for (const SavedChange& change : txn.savepoints_->changes()) {
+void VersionStore::FreeSavedChains(const SavepointLog* savepoints) {
+  if (savepoints == nullptr) return;
+  for (const SavedChange& change : savepoints->changes()) {
     if (change.was_written && change.state == RecordState::kOverflow) {
-      gc_client_.FreeOverflow(change.entry->tree, change.bytes);
+      gc_client_.FreeOverflow(change.tree, change.bytes);
     }
   }
 }

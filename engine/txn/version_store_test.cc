@@ -52,6 +52,27 @@ struct Fixture {
   }
 };
 
+TEST_CASE("a commit leaves its garbage, also that of its savepoints, to CollectAfter") {
+  Fixture f;
+  f.PutNow("a", "1");
+  f.PutNow("b", kLong);
+  auto txn = f.Begin();
+  REQUIRE(f.tree.Delete(*txn, "a").ok());
+  REQUIRE(f.tree.Put(*txn, "b", kLong2).ok());
+  f.tree.store.SetSavepoint(*txn);
+  REQUIRE(f.tree.Put(*txn, "b", "short").ok());
+  const auto stamp = [](CommitTs) { return true; };
+  const absl::StatusOr<Committed> commit = f.tree.store.TryCommit(*txn, stamp, [] {});
+  REQUIRE(commit.ok());
+  CHECK(commit->entries == 2);
+  CHECK(f.tree.CountGhosts() == 1);
+  CHECK(f.tree.CountChains() == 2);
+  f.tree.store.CollectAfter(*commit);
+  CHECK(f.tree.CountGhosts() == 0);
+  CHECK(f.tree.CountChains() == 0);
+  f.CheckQuiet();
+}
+
 TEST_CASE("a snapshot keeps its values while others overwrite, delete and insert") {
   Fixture f;
   f.PutNow("a", "1");
