@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/btree/leaf_change.h"
 #include "engine/latchkey.h"
-#include "engine/transaction_impl.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/btree/leaf_change.h"
 #include "engine/btree/tree_drop.h"
-#include "engine/transaction_impl.h"
 #include "storage/base/rng.h"
 #include "storage/testing/map_page_store.h"
 

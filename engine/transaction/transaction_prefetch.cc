@@ -6,18 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "engine/transaction_impl.h"
+#include "engine/transaction/transaction_reader.h"
 
 namespace latchkey {
 
-void TransactionImpl::WarmLeaves(
+void TransactionReader::WarmLeaves(
     PoolActor& actor, size_t count,
     absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
   constexpr size_t kBatch = 32;
   std::array<DescentHint, kBatch> ways;
   std::array<OptimisticGuard, kBatch> leaves;
   std::array<SlotPosition, kBatch> positions;
-  known_leaves_.BeginAnnouncing(count);
+  state_.known_leaves.BeginAnnouncing(count);
   for (size_t begin = 0; begin < count; begin += kBatch) {
     const size_t n = std::min(kBatch, count - begin);
     for (size_t i = 0; i < n; ++i) {
@@ -25,37 +25,37 @@ void TransactionImpl::WarmLeaves(
       if (tree == nullptr || !tree->btree.PeekLeaf(actor, key, &ways[i])) {
         ways[i] = {};
       } else {
-        context_.pool.PrefetchTranslation(ways[i].leaf);
+        state_.context.pool.PrefetchTranslation(ways[i].leaf);
       }
     }
     for (size_t i = 0; i < n; ++i) {
       leaves[i] = {};
-      if (!ways[i].parent || !context_.pool.TryPeek(ways[i].leaf, &leaves[i])) continue;
+      if (!ways[i].parent || !state_.context.pool.TryPeek(ways[i].leaf, &leaves[i])) continue;
       NodeView::Prefetch(leaves[i].data());
     }
     for (size_t i = 0; i < n; ++i) {
       if (!leaves[i]) continue;
       const auto [tree, key] = key_at(begin + i);
-      const NodeView leaf(leaves[i].data(), context_.pool.page_size());
+      const NodeView leaf(leaves[i].data(), state_.context.pool.page_size());
       positions[i] = leaf.LowerBound(key);
       leaf.PrefetchRecord(positions[i].slot);
       // The user of the entry finds out whether the leaf has changed meanwhile.
       if (BTree::IsLeafPage(leaf) && ways[i].parent.Validate()) {
-        known_leaves_.Announce(*tree, key, {leaves[i], positions[i]});
+        state_.known_leaves.Announce(*tree, key, {leaves[i], positions[i]});
       }
     }
     for (size_t i = 0; i < n; ++i) {
       if (!leaves[i] || !positions[i].exact) continue;
-      NodeView(leaves[i].data(), context_.pool.page_size()).PrefetchValue(positions[i].slot);
+      NodeView(leaves[i].data(), state_.context.pool.page_size()).PrefetchValue(positions[i].slot);
     }
   }
 }
 
-void TransactionImpl::Prefetch(
+void TransactionReader::Prefetch(
     size_t count, absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
   constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
-  if (!txn_.active()) return;
-  PoolActor& actor = context_.pool.Here();
+  if (!state_.txn.active()) return;
+  PoolActor& actor = state_.context.pool.Here();
   if (!actor.prefetch_pays.ShouldAsk()) return WarmLeaves(actor, count, key_at);
   std::vector<PageId> missing;
   size_t total = 0;
@@ -69,7 +69,7 @@ void TransactionImpl::Prefetch(
     }
     if (missing.empty()) break;
     total += missing.size();
-    context_.pool.Prefetch(actor, missing);
+    state_.context.pool.Prefetch(actor, missing);
   }
   actor.prefetch_pays.Note(total > 0);
 }

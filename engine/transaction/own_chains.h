@@ -1,0 +1,70 @@
+// The overflow chains that a transaction has written and that no record names.
+//
+// A chain is written before its record, so for a while, or for good if the write fails, no record
+// names it. If the transaction replaces its own chain, nobody else has seen the old one. Both kinds
+// are freed at once if there is memory, else by the next call of the transaction, at the latest by
+// its end.
+//
+//   Write -> unplaced --NotePlaced--> named by a record --FreeReplaced--> freed
+//               |                                             |
+//               '--FreeUnplaced--> freed                      '- no memory -> replaced -> freed
+//
+// Thread-safety: belongs to one transaction.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <string_view>
+#include <vector>
+
+#include "engine/log/engine_log.h"
+#include "engine/overflow.h"
+#include "engine/transaction/transaction_context.h"
+#include "engine/txn/snapshot_manager.h"
+
+namespace latchkey {
+
+class OwnChains {
+ public:
+  OwnChains(TransactionContext& context, Txn& txn, LogTxn& log_txn)
+      : context_(context), txn_(txn), log_txn_(log_txn) {}
+
+  /// Writes `value` to a new chain, which is unplaced until NotePlaced or FreeUnplaced. First frees
+  /// what earlier calls have left.
+  absl::StatusOr<OverflowReference> Write(std::string_view value);
+  /// A record names the unplaced chain.
+  void NotePlaced() { unplaced_.clear(); }
+  /// The write of the unplaced chain's record has failed. No effect if a rollback has freed the
+  /// chain.
+  void FreeUnplaced();
+
+  /// Takes the memory for one FreeReplaced.
+  void ReserveReplaced() { replaced_.reserve(replaced_.size() + 1); }
+  /// Frees a chain that this transaction wrote and has replaced, now or once there is memory.
+  absl::Status FreeReplaced(const OverflowReference& chain);
+
+  /// Frees the chains that earlier calls have left. OutOfMemory: some are still left.
+  absl::Status FreeLeft() {
+    return unplaced_.empty() && replaced_.empty() ? absl::OkStatus() : TryFreeLeft();
+  }
+  /// Hands them over to a rollback, which frees them.
+  void TakeLeft(absl::FunctionRef<void(std::string_view)> take);
+
+ private:
+  absl::Status TryFreeLeft();
+  /// The logging transaction that owns the chains; nullptr = nothing is logged.
+  LogTxn* Owner();
+  absl::Status Free(const OverflowReference& chain) {
+    return context_.overflow.Free(chain.view(), Owner());
+  }
+
+  TransactionContext& context_;
+  Txn& txn_;
+  LogTxn& log_txn_;
+  OverflowReference unplaced_;
+  std::vector<OverflowReference> replaced_;  // not freed for lack of memory
+};
+
+}  // namespace latchkey

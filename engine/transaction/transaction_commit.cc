@@ -1,0 +1,43 @@
+#include "engine/transaction/transaction_commit.h"
+
+#include <utility>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+
+absl::Status TransactionCommit::CheckStore() {
+  if (state_.log != nullptr) {
+    return state_.log_txn.active() ? state_.log->CheckWritable() : absl::OkStatus();
+  }
+  return state_.trees.empty() ? absl::OkStatus() : state_.context.pool.store().WriteStatus();
+}
+
+absl::Status TransactionCommit::Commit() {
+  LATCHKEY_RETURN_IF_ERROR(state_.CheckActive());
+  state_.NoteUser();
+  if (absl::Status freed = state_.chains.FreeLeft(); IsOutOfMemory(freed)) return freed;
+  if (absl::Status writable = CheckStore(); !writable.ok()) {
+    return rollback_.Abort(std::move(writable));
+  }
+  EngineLog* const log = state_.log;
+  VersionStore& versions = state_.context.versions;
+  Lsn commit{0};
+  const absl::StatusOr<Committed> done = versions.TryCommit(
+      state_.txn,
+      [&](CommitTs) { return log == nullptr || log->TryLogCommit(state_.log_txn, &commit); },
+      [&] { log->AwaitCommitBuffer(); });
+  if (!done.ok()) return rollback_.Abort(done.status());
+  last_commit_ = done->ts;
+  state_.trees.Leave();
+  absl::Status acknowledged;
+  if (log != nullptr) {
+    log->ReleaseSpace(state_.log_txn);
+    acknowledged = log->WaitDurable(commit);
+  }
+  versions.CollectAfter(*done);
+  return acknowledged;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,26 @@
+// The parts of a database that its transactions use.
+#pragma once
+
+#include <atomic>
+
+#include "engine/database_identity.h"
+#include "engine/log/engine_log.h"
+#include "engine/overflow.h"
+#include "engine/txn/snapshot_manager.h"
+#include "engine/txn/version_store.h"
+
+namespace latchkey {
+
+struct TransactionContext {
+  BufferPool& pool;
+  SnapshotManager& snapshots;
+  VersionStore& versions;
+  OverflowStore& overflow;
+  EngineLog* log = nullptr;  ///< nullptr = nothing is logged
+  /// The database whose handles the public calls pass; nullptr = there are no handles.
+  const DatabaseIdentity* identity = nullptr;
+  /// Without a log: some pages hold changes of a transaction that could not be rolled back.
+  std::atomic<bool> holds_uncommitted = false;
+};
+
+}  // namespace latchkey

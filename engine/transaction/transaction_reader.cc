@@ -1,0 +1,81 @@
+#include "engine/transaction/transaction_reader.h"
+
+#include "engine/btree/node.h"
+#include "engine/btree/record_state.h"
+#include "storage/base/canary.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+
+absl::StatusOr<bool> TransactionReader::FindRecord(PoolActor& actor, TreeImpl& tree,
+                                                   std::string_view key, KnownLeaf* found) {
+  const KnownLeaf* known = state_.known_leaves.Find(tree, key);
+  if (known != nullptr && state_.context.pool.TryRefix(actor, known->leaf)) {
+    *found = *known;
+    return true;
+  }
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(actor, key, &found->leaf));
+  found->position = NodeView(found->leaf.data(), tree.btree.page_size()).LowerBound(key);
+  return false;
+}
+
+absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::string* value) {
+  LATCHKEY_RETURN_IF_ERROR(state_.CheckActive());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  TransactionContext& context = state_.context;
+  PoolActor& actor = context.pool.Here();
+  state_.NoteUser(actor.index);
+  const Snapshot& snapshot = context.snapshots.ForReading(state_.txn);
+  context.versions.NoteRead(state_.txn, tree.id, key);
+  for (Backoff backoff(context.pool.runtime());; backoff.Pause()) {
+    KnownLeaf found;
+    const absl::StatusOr<bool> was_known = FindRecord(actor, tree, key, &found);
+    if (!was_known.ok()) return tree.is_dropped() ? tree.Dropped() : was_known.status();
+    const SlotPosition position = found.position;
+    const NodeView leaf(found.leaf.data(), tree.btree.page_size());
+    RecordState state = position.exact ? StateOf(leaf.flags(position.slot)) : RecordState::kAbsent;
+    if (HasValue(state)) leaf.CopyValue(position.slot, value);
+    bool from_page = true;  // false = the result rests on the versions alone
+    if (!snapshot.SeesAllOf(leaf.last_writer())) {
+      const Visible visible = context.versions.Lookup(state_.txn, tree.id, key, &scratch_);
+      from_page = visible == Visible::kPage;
+      switch (visible) {
+        case Visible::kPage:
+          break;
+        case Visible::kOld:
+          value->assign(scratch_);
+          state = RecordState::kValue;
+          break;
+        case Visible::kOldOverflow:
+          value->assign(scratch_);
+          state = RecordState::kOverflow;
+          break;
+        case Visible::kAbsent:
+          state = RecordState::kAbsent;
+          break;
+        case Visible::kTooOld:
+          return AbortForAge();
+      }
+    }
+    const bool is_valid = found.leaf.Validate();
+    if (from_page && !is_valid) continue;
+    if (__builtin_expect(tree.is_dropped(), 0)) return tree.Dropped();  // may be another's leaf
+    if (!HasValue(state)) return NoSuchKey();
+    if (is_valid && !*was_known) state_.known_leaves.Remember(tree, key, found);
+    if (state == RecordState::kValue) return absl::OkStatus();
+    scratch_.assign(*value);
+    return ReadChain(scratch_, value);
+  }
+}
+
+absl::Status TransactionReader::ReadChain(std::string_view reference, std::string* value) {
+  {
+    OverflowStore& overflow = state_.context.overflow;
+    if (LATCHKEY_CANARY("chain-read-unheld")) return overflow.Read(reference, value);
+    const SnapshotHold hold(state_.txn);
+    if (hold.held()) return overflow.Read(reference, value);
+  }
+  return AbortForAge();
+}
+
+}  // namespace latchkey

@@ -1,0 +1,59 @@
+// The reads of a transaction.
+//
+// A read finds its leaf without a latch, copies the record, and validates the copy. If the snapshot
+// does not see every transaction up to the leaf's mark, the version store says which value to take.
+//
+// Thread-safety: belongs to one transaction.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/transaction/transaction_rollback.h"
+#include "engine/transaction/transaction_state.h"
+#include "engine/tree_impl.h"
+
+namespace latchkey {
+
+class TransactionReader {
+ public:
+  TransactionReader(TransactionState& state, TransactionRollback& rollback)
+      : state_(state), rollback_(rollback) {}
+
+  /// NotFound: the key has no value. Aborted: the transaction is over.
+  absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
+  /// Reads the value behind an overflow reference that a read of this transaction has found.
+  /// Aborted: the snapshot has expired, and the transaction is over.
+  absl::Status ReadChain(std::string_view reference, std::string* value);
+  /// Ends the transaction because its snapshot has expired. Returns Aborted.
+  absl::Status AbortForAge() { return rollback_.Abort(SnapshotTooOld()); }
+
+  /// Brings the leaves of `count` keys into the cache. On each tree level the reads for all keys
+  /// are in flight together. While all pages turn out to be resident, it descends the trees only
+  /// now and then.
+  void Prefetch(size_t count,
+                absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
+
+ private:
+  /// Finds the leaf that covers `key` and the key's position. Returns whether the leaf was a known
+  /// one.
+  absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
+                                  KnownLeaf* found);
+  /// For keys whose leaves are resident: brings translations, pages and records from memory into
+  /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
+  /// waited for alone.
+  void WarmLeaves(PoolActor& actor, size_t count,
+                  absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
+
+  TransactionState& state_;
+  TransactionRollback& rollback_;
+  std::string scratch_;
+};
+
+}  // namespace latchkey
