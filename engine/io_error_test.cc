@@ -1,5 +1,5 @@
 // Devices that fail below a database: what is refused from then on, what goes on, and what the next
-// open finds. tools/campaign/fault_campaign.h tries every call; here are the stories behind.
+// open finds. tools/campaign/faults/fault_campaign.h tries every call; here are the stories behind.
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>

@@ -6,7 +6,7 @@
 // Only builds with -DLATCHKEY_CANARIES=ON (the preset canaries) contain the bugs; in all others the
 // condition is the constant false. Only .cc files include this header: in the canaries build they
 // are compiled anew, and all other objects are those of a release build.
-// tools/campaign/canary_list.cc describes each canary.
+// tools/campaign/canary/canary_list.cc describes each canary.
 #pragma once
 
 #ifdef LATCHKEY_CANARIES

@@ -1,16 +1,16 @@
 #include "tools/campaign/campaign_list.h"
 
 #include "tools/campaign/calls/calls_campaign.h"
-#include "tools/campaign/canary_campaign.h"
-#include "tools/campaign/corruption_campaign.h"
-#include "tools/campaign/crash_command.h"
-#include "tools/campaign/fault_campaign.h"
-#include "tools/campaign/isolation_campaign.h"
-#include "tools/campaign/kill_campaign.h"
-#include "tools/campaign/model_campaign.h"
+#include "tools/campaign/canary/canary_campaign.h"
+#include "tools/campaign/corruption/corruption_campaign.h"
+#include "tools/campaign/crash/crash_command.h"
+#include "tools/campaign/faults/fault_campaign.h"
+#include "tools/campaign/isolation/isolation_campaign.h"
+#include "tools/campaign/kills/kill_campaign.h"
+#include "tools/campaign/model/model_campaign.h"
 #include "tools/campaign/parts/parts_campaign.h"
 #include "tools/campaign/power/power_campaign.h"
-#include "tools/campaign/tpcc_crash.h"
+#include "tools/campaign/tpcc_crash/tpcc_crash.h"
 
 namespace latchkey {
 

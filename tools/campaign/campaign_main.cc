@@ -6,8 +6,8 @@
 
 #include "storage/base/canary.h"
 #include "tools/campaign/campaign_list.h"
-#include "tools/campaign/canary_hunt.h"
-#include "tools/campaign/canary_list.h"
+#include "tools/campaign/canary/canary_hunt.h"
+#include "tools/campaign/canary/canary_list.h"
 
 namespace latchkey {
 namespace {

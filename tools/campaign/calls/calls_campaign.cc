@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "storage/runtime/simulated_runtime.h"
-#include "tools/campaign/campaign_flags.h"
-#include "tools/campaign/seed_range.h"
+#include "tools/campaign/shared/campaign_flags.h"
+#include "tools/campaign/shared/seed_range.h"
 
 namespace latchkey {
 namespace {

@@ -22,7 +22,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
-#include "tools/campaign/campaign_flags.h"
+#include "tools/campaign/shared/campaign_flags.h"
 
 namespace latchkey {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "tools/campaign/kill_points.h"
+#include "tools/campaign/shared/kill_points.h"
 
 namespace latchkey {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
-#include "tools/campaign/kill_points.h"
+#include "tools/campaign/shared/kill_points.h"
 
 namespace latchkey {
 namespace {

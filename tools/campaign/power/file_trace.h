@@ -16,9 +16,9 @@
 
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/mutex.h"
-#include "tools/campaign/kill_child.h"
-#include "tools/campaign/kill_process.h"
+#include "tools/campaign/kills/kill_child.h"
 #include "tools/campaign/power/file_calls.h"
+#include "tools/campaign/shared/kill_process.h"
 
 namespace latchkey {
 

@@ -14,14 +14,14 @@
 
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
-#include "tools/campaign/campaign_flags.h"
-#include "tools/campaign/kill_campaign.h"
-#include "tools/campaign/kill_child.h"
-#include "tools/campaign/kill_process.h"
+#include "tools/campaign/kills/kill_campaign.h"
+#include "tools/campaign/kills/kill_child.h"
 #include "tools/campaign/power/file_replay.h"
 #include "tools/campaign/power/file_trace.h"
-#include "tools/campaign/seed_range.h"
-#include "tools/campaign/technique_items.h"
+#include "tools/campaign/shared/campaign_flags.h"
+#include "tools/campaign/shared/kill_process.h"
+#include "tools/campaign/shared/seed_range.h"
+#include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "storage/runtime/runtime.h"
-#include "tools/campaign/technique_items.h"
+#include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 

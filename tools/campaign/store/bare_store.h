@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/campaign/crash_subject.h"
+#include "tools/campaign/shared/crash_subject.h"
 
 namespace latchkey {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tools/campaign/crash_campaign.h"
+#include "tools/campaign/crash/crash_campaign.h"
 
 namespace latchkey {
 namespace {

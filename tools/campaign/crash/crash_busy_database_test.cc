@@ -1,0 +1,69 @@
+#include "tools/campaign/crash/crash_busy_database.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tools/campaign/crash/crash_campaign.h"
+
+namespace latchkey {
+namespace {
+
+TEST_CASE("Equal seeds crash a busy database in equal ways, other seeds in others") {
+  const auto run = [](uint64_t seed) {
+    BusyDatabase database({.layout = "hylog", .transactions = 20});
+    CrashCampaignOptions options{.first_seed = seed, .max_states = 10};
+    return RunCrashCampaign(database, options).history_hash;
+  };
+  const uint64_t first = run(5);
+  CHECK(run(5) == first);
+  CHECK(run(6) != first);
+}
+
+TEST_CASE("Seeds take a database through all combinations, and each seed through the same") {
+  const BusyDatabaseChoices choices = BusyDatabaseChoices::All();
+  std::set<std::string> names, policies;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const BusyDatabaseOptions options = choices.Of(seed, {.layout = "lfs"});
+    CHECK(options.layout == "lfs");
+    CHECK(options.replacement == choices.Of(seed, {}).replacement);
+    policies.insert(options.replacement + options.synchronization);
+    names.insert(BusyDatabase(options).name());
+  }
+  CHECK(policies.size() == choices.replacements.size() * choices.synchronizations.size());
+  CHECK(names.size() > 80);
+  CHECK(BusyDatabaseChoices{}.Of(3, {.replacement = "2q"}).replacement == "2q");
+}
+
+TEST_CASE("The runs that are crashed go through everything that a crash can cut off") {
+  const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  BusyDatabase database({.layout = layout, .transactions = 400});
+  CrashCampaignOptions options{.max_states = 1};
+  const CrashReport report = RunCrashCampaign(database, options);
+  for (const CrashFailure& failure : report.failures) FAIL(failure.Describe());
+  const CrashTally& happened = database.tally();
+  INFO(layout << happened.Describe());
+  CHECK(happened.commits > 80);
+  CHECK(happened.rollbacks > 0);
+  CHECK(happened.aborts > 0);
+  CHECK(happened.savepoint_rollbacks > 0);
+  CHECK(happened.checkpoints > 3);
+  CHECK(happened.drops > 0);
+  CHECK(happened.splits > 10);
+  CHECK(happened.merges > 0);
+  CHECK(happened.overflow_pages > 0);
+  CHECK(happened.page_misses > 0);
+  CHECK(happened.page_cleanings > 0);
+  CHECK(happened.growths > 0);
+  CHECK(happened.log_slots_reused > 0);
+  CHECK(happened.journal_slots_reused > 0);
+  if (std::string_view(layout) == "overwrite") {
+    CHECK(happened.in_place > 0);
+    CHECK(happened.doublewritten > 0);
+  } else {
+    CHECK(happened.appended > 0);
+    CHECK(happened.segments_cleaned > 0);
+  }
+}
+
+}  // namespace
+}  // namespace latchkey

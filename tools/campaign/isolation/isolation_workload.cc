@@ -1,0 +1,281 @@
+#include "tools/campaign/isolation/isolation_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/cursor_impl.h"
+#include "engine/database_impl.h"
+#include "storage/base/rng.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/faulty/crash_recorder.h"
+
+namespace latchkey {
+namespace {
+
+std::string KeyOf(uint32_t key) { return fmt::format("key{:06}", key); }
+uint32_t NumberOf(std::string_view key) {
+  return static_cast<uint32_t>(std::stoul(std::string(key.substr(3))));
+}
+
+// One in this many keys has a list that is padded to lie in an overflow chain.
+constexpr uint32_t kKeysPerLongOne = 16;
+constexpr Element kGarbage = UINT64_MAX;  // no transaction appends this element
+
+char FillerOf(const std::vector<Element>& list) {
+  return static_cast<char>('a' + list.back() % 26);
+}
+
+// Its length, its elements, and the filler.
+std::string Encode(const std::vector<Element>& list, size_t filler_bytes) {
+  const uint64_t size = list.size();
+  std::string bytes(sizeof(size) + size * sizeof(Element), '\0');
+  std::memcpy(bytes.data(), &size, sizeof(size));
+  std::memcpy(bytes.data() + sizeof(size), list.data(), size * sizeof(Element));
+  bytes.append(filler_bytes, FillerOf(list));
+  return bytes;
+}
+
+// Bytes that are no list of any transaction give a list with kGarbage in it.
+std::vector<Element> Decode(std::string_view bytes) {
+  uint64_t size = 0;
+  if (bytes.empty()) return {};
+  if (bytes.size() < sizeof(size)) return {kGarbage};
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  bytes.remove_prefix(sizeof(size));
+  if (size == 0 || size > bytes.size() / sizeof(Element)) return {kGarbage};
+  std::vector<Element> list(size);
+  std::memcpy(list.data(), bytes.data(), size * sizeof(Element));
+  bytes.remove_prefix(size * sizeof(Element));
+  if (bytes.find_first_not_of(FillerOf(list)) != std::string_view::npos) list.push_back(kGarbage);
+  return list;
+}
+
+// Shared by all users of a round.
+struct Shared {
+  const IsolationRound& round;
+  DatabaseImpl& db;
+  TreeImpl& tree;
+  std::atomic<uint64_t> next_element{1};
+  std::atomic<uint32_t> started{0};
+  std::atomic<bool> failed{false};
+};
+
+class User {
+ public:
+  User(Shared& shared, uint64_t seed) : shared_(shared), rng_(seed) {}
+
+  absl::Status Run() {
+    while (shared_.started.fetch_add(1) < shared_.round.transactions && !shared_.failed) {
+      ListTransaction txn;
+      if (absl::Status status = RunOne(&txn); !status.ok()) {
+        shared_.failed = true;
+        return status;
+      }
+      history_.push_back(std::move(txn));
+    }
+    return absl::OkStatus();
+  }
+  ListHistory TakeHistory() { return std::move(history_); }
+
+ private:
+  absl::Status RunOne(ListTransaction* txn) {
+    txn->serializable = rng_.Below(256) < shared_.round.serializable_of_256;
+    const bool reads_only = rng_.Below(5) == 0;
+    const bool declared = reads_only && rng_.Below(2) == 0;
+    transaction_ = shared_.db.Begin(
+        {.isolation = txn->serializable ? Isolation::kSerializable : Isolation::kSnapshot,
+         .read_only = declared});
+    const uint64_t operations = 1 + rng_.Below(5);
+    absl::Status status;
+    for (uint64_t i = 0; i < operations && status.ok(); ++i) {
+      const bool looks = reads_only || rng_.Below(2) == 0;
+      status = !looks                            ? Append(txn)
+               : !declared && rng_.Below(6) == 0 ? DeleteMissing(txn)
+                                                 : Look(txn);
+    }
+    const Txn& inner = transaction_->txn();
+    if (status.ok()) txn->read_ts = inner.has_snapshot() ? inner.snapshot().read_ts : 0;
+    if (status.ok() && rng_.Below(20) == 0) return transaction_->Rollback();
+    if (status.ok()) status = transaction_->Commit();
+    txn->committed = status.ok();
+    txn->commit_ts = status.ok() ? transaction_->last_commit() : 0;
+    return absl::IsAborted(status) ? absl::OkStatus() : status;
+  }
+
+  absl::Status Look(ListTransaction* txn) {
+    return rng_.Below(4) == 0 ? Scan(txn) : Read(txn, Key(), /*lock=*/false).status();
+  }
+
+  // A delete that finds nothing is a read of the missing key. One that finds a list is undone.
+  absl::Status DeleteMissing(ListTransaction* txn) {
+    const uint32_t key = Key();
+    LATCHKEY_ASSIGN_OR_RETURN(const Savepoint savepoint, transaction_->SetSavepoint());
+    const absl::Status done = transaction_->Delete(shared_.tree, KeyOf(key));
+    if (done.ok()) return transaction_->RollbackTo(savepoint);
+    if (!absl::IsNotFound(done)) return done;
+    txn->operations.push_back({.is_append = false, .key = key, .element = 0, .list = {}});
+    return absl::OkStatus();
+  }
+
+  size_t FillerBytes(uint32_t key) const {
+    return key % kKeysPerLongOne == 5 ? shared_.round.filler_bytes : 0;
+  }
+
+  absl::Status PutList(uint32_t key, const std::vector<Element>& list) {
+    return transaction_->Put(shared_.tree, KeyOf(key), Encode(list, FillerBytes(key)));
+  }
+
+  absl::StatusOr<std::vector<Element>> Read(ListTransaction* txn, uint32_t key, bool lock) {
+    std::string bytes;
+    const absl::Status got = lock ? transaction_->GetForUpdate(shared_.tree, KeyOf(key), &bytes)
+                                  : transaction_->Get(shared_.tree, KeyOf(key), &bytes);
+    if (absl::IsNotFound(got)) bytes.clear();
+    if (!got.ok() && !absl::IsNotFound(got)) return got;
+    std::vector<Element> list = Decode(bytes);
+    txn->operations.push_back({.is_append = false, .key = key, .element = 0, .list = list});
+    return list;
+  }
+
+  absl::Status Append(ListTransaction* txn) {
+    const uint32_t key = Key();
+    LATCHKEY_ASSIGN_OR_RETURN(std::vector<Element> list, Read(txn, key, rng_.Below(4) == 0));
+    if (list.size() >= shared_.round.appends_per_key) return absl::OkStatus();
+    // Sometimes sets a savepoint, writes, and returns to it. No reader may see these writes.
+    if (rng_.Below(8) == 0) LATCHKEY_RETURN_IF_ERROR(AppendInVain(key, list));
+    const Element element = shared_.next_element.fetch_add(1);
+    list.push_back(element);
+    LATCHKEY_RETURN_IF_ERROR(PutList(key, list));
+    txn->operations.push_back({.is_append = true, .key = key, .element = element, .list = {}});
+    return absl::OkStatus();
+  }
+
+  absl::Status AppendInVain(uint32_t key, std::vector<Element> list) {
+    LATCHKEY_ASSIGN_OR_RETURN(const Savepoint savepoint, transaction_->SetSavepoint());
+    list.push_back(shared_.next_element.fetch_add(1));
+    LATCHKEY_RETURN_IF_ERROR(PutList(key, list));
+    return transaction_->RollbackTo(savepoint);
+  }
+
+  // Scans a range in one of the two directions: a read of every key in it, missing keys included.
+  absl::Status Scan(ListTransaction* txn) {
+    const uint32_t from = Key(), to = from + 1 + static_cast<uint32_t>(rng_.Below(8));
+    const bool forward = rng_.Below(2) == 0;
+    CursorImpl cursor(*transaction_, &shared_.tree, {.from = KeyOf(from), .to = KeyOf(to)});
+    std::vector<std::vector<Element>> lists(to - from);
+    forward ? cursor.SeekToFirst() : cursor.SeekToLast();
+    while (cursor.Valid()) {
+      lists[NumberOf(cursor.key()) - from] = Decode(cursor.value());
+      forward ? cursor.Next() : cursor.Prev();
+    }
+    LATCHKEY_RETURN_IF_ERROR(cursor.status());
+    for (uint32_t i = 0; i < lists.size(); ++i) {
+      if (from + i >= shared_.round.keys) continue;
+      txn->operations.push_back(
+          {.is_append = false, .key = from + i, .element = 0, .list = std::move(lists[i])});
+    }
+    return absl::OkStatus();
+  }
+
+  // All users work on a few keys at a time, which change in the course of the round.
+  uint32_t Key() {
+    constexpr uint64_t kHot = 24;
+    const uint64_t keys = shared_.round.keys;
+    const uint64_t at = keys * shared_.started.load() / (shared_.round.transactions + 1);
+    const uint64_t hot = at + rng_.Below(kHot);
+    return static_cast<uint32_t>(rng_.Below(4) != 0 ? hot % keys : rng_.Below(keys));
+  }
+
+  Shared& shared_;
+  Rng rng_;
+  std::unique_ptr<TransactionImpl> transaction_;
+  ListHistory history_;
+};
+
+absl::StatusOr<ListTransaction> ReadAll(Shared& shared) {
+  ListTransaction txn;
+  txn.committed = txn.serializable = true;
+  const std::unique_ptr<TransactionImpl> transaction = shared.db.Begin({.read_only = true});
+  for (uint32_t key = 0; key < shared.round.keys; ++key) {
+    std::string bytes;
+    const absl::Status got = transaction->Get(shared.tree, KeyOf(key), &bytes);
+    if (!got.ok() && !absl::IsNotFound(got)) return got;
+    txn.operations.push_back({.is_append = false,
+                              .key = key,
+                              .element = 0,
+                              .list = got.ok() ? Decode(bytes) : std::vector<Element>()});
+  }
+  txn.read_ts = transaction->txn().snapshot().read_ts;
+  return txn;
+}
+
+// Opens in memory, or on disks whose requests take time, so that others run during a read.
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenFor(Runtime& runtime, const IsolationRound& round,
+                                                      std::unique_ptr<CrashRecorder>* disks) {
+  Options options;
+  options.in_memory_device = true;
+  options.durability = round.durability;
+  options.cache_bytes = round.slow_disks ? uint64_t{2200} << 10 : uint64_t{4} << 20;
+  options.page_size = round.page_size;
+  options.version_store_bytes = round.version_store_bytes;
+  options.techniques = round.techniques;
+  if (!round.slow_disks) return DatabaseImpl::Open(runtime, "isolation", options);
+  options.techniques.segment_size = 64 << 10;
+  *disks = std::make_unique<CrashRecorder>(runtime,
+                                           CrashRecorderOptions{.record = false,
+                                                                .min_latency = kNanosPerMilli / 2,
+                                                                .max_latency = 4 * kNanosPerMilli,
+                                                                .sync_latency = 30 * kNanosPerMicro,
+                                                                .seed = round.seed});
+  DatabaseDevices devices;
+  for (std::unique_ptr<BlockDevice>* device : {&devices.data, &devices.log, &devices.journal}) {
+    *device = (*disks)->Open((*disks)->AddDisk("isolation"));
+  }
+  devices.sizing = {.log_segment_bytes = 64 << 10,
+                    .log_initial_bytes = 256 << 10,
+                    .journal_segment_bytes = 8 << 10,
+                    .reserve_bytes = 1,
+                    .assume_device_costs = true};
+  return DatabaseImpl::OpenOverDevices(runtime, std::move(devices), options);
+}
+
+}  // namespace
+
+absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationRound& round) {
+  std::unique_ptr<CrashRecorder> disks;
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
+                            OpenFor(runtime, round, &disks));
+  LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, db->OpenTree("lists", /*create=*/true));
+  Shared shared{.round = round, .db = *db, .tree = *tree};
+  std::vector<std::unique_ptr<User>> users;
+  std::vector<absl::Status> ends(round.actors);
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint32_t a = 0; a < round.actors; ++a) {
+    users.push_back(std::make_unique<User>(shared, round.seed * 1000 + a));
+  }
+  for (uint32_t a = 0; a < round.actors; ++a) {
+    actors.push_back(runtime.Spawn("isolation", [&, a] { ends[a] = users[a]->Run(); }));
+  }
+  for (const auto& actor : actors) actor->Join();
+  ListHistory history;
+  for (uint32_t a = 0; a < round.actors; ++a) {
+    LATCHKEY_RETURN_IF_ERROR(ends[a]);
+    ListHistory part = users[a]->TakeHistory();
+    std::move(part.begin(), part.end(), std::back_inserter(history));
+  }
+  users.clear();
+  LATCHKEY_ASSIGN_OR_RETURN(ListTransaction last, ReadAll(shared));
+  history.push_back(std::move(last));
+  LATCHKEY_RETURN_IF_ERROR(db->Verify());
+  LATCHKEY_RETURN_IF_ERROR(db->Close());
+  return history;
+}
+
+}  // namespace latchkey

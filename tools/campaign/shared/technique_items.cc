@@ -1,0 +1,47 @@
+#include "tools/campaign/shared/technique_items.h"
+
+#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/replacement/replacement_list.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "layout/cleaning_policy.h"
+#include "layout/separator.h"
+
+namespace latchkey {
+namespace {
+
+using Items = const std::vector<std::string>;
+
+}  // namespace
+
+Items& LayoutItems() {
+  static Items& items = *new Items(Layouts().Names());
+  return items;
+}
+
+Items& SegmentCleaningItems() {
+  static Items& items = *new Items(CleaningPolicies().Names());
+  return items;
+}
+
+Items& ReplacementItems() {
+  static Items& items = *new Items(ReplacementAlgorithms().Names());
+  return items;
+}
+
+Items& SynchronizationItems() {
+  static Items& items = *[] {
+    auto* small = new std::vector<std::string>;
+    for (const SynchronizationInfo& info : SynchronizationSchemes()) {
+      small->emplace_back(info.small_item);
+    }
+    return small;
+  }();
+  return items;
+}
+
+Items& CleanerItems() {
+  static Items& items = *new Items(CleaningControllers().Names());
+  return items;
+}
+
+}  // namespace latchkey
