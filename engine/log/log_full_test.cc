@@ -11,38 +11,22 @@
 #include "engine/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey {
 namespace {
 
 // A device as most are: every request, and so every group of a log, takes whole 4 KiB.
-class WideDevice final : public BlockDevice {
+class WideDevice final : public ForwardingDevice {
  public:
-  explicit WideDevice(std::unique_ptr<BlockDevice> device) : device_(std::move(device)) {}
+  using ForwardingDevice::ForwardingDevice;
 
   DeviceGeometry geometry() const override {
-    DeviceGeometry geometry = device_->geometry();
+    DeviceGeometry geometry = ForwardingDevice::geometry();
     geometry.logical_block = geometry.atomic_write_unit = 4096;
     return geometry;
   }
-  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override {
-    return device_->Read(offset, out, io_class);
-  }
-  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass io_class) override {
-    return device_->Write(offset, data, io_class);
-  }
-  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
-    return device_->NewQueue(depth);
-  }
-  absl::Status Sync() override { return device_->Sync(); }
-  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
-  DeviceStats stats() const override { return device_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
-  std::string Describe() const override { return device_->Describe(); }
-
- private:
-  const std::unique_ptr<BlockDevice> device_;
 };
 
 std::unique_ptr<BlockDevice> NewDevice(Runtime& runtime) {

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "storage/device/block_device.h"
+#include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
 
 /// Thread-safe. A failed write reaches the device all the same; callers must not rely on that.
-class FailingWrites final : public BlockDevice {
+class FailingWrites final : public ForwardingDevice {
  public:
-  explicit FailingWrites(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
+  using ForwardingDevice::ForwardingDevice;
 
   std::atomic<bool> fail_writes{false};  ///< all
   std::atomic<bool> fail_syncs{false};
@@ -31,28 +31,22 @@ class FailingWrites final : public BlockDevice {
   std::shared_ptr<std::atomic<uint64_t>> refusals = std::make_shared<std::atomic<uint64_t>>(0);
   uint64_t failed() const { return failed_; }
 
-  DeviceGeometry geometry() const override { return device_->geometry(); }
-  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass c) override {
-    return device_->Read(offset, out, c);
-  }
   absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass c) override {
-    const absl::Status written = device_->Write(offset, data, c);
+    const absl::Status written = ForwardingDevice::Write(offset, data, c);
     return Fails(offset, data.size(), c) ? Error() : written;
   }
   absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
-    auto queue = device_->NewQueue(depth);
+    auto queue = ForwardingDevice::NewQueue(depth);
     return std::make_unique<Queue>(*this, *std::move(queue));
   }
-  absl::Status Sync() override { return fail_syncs ? Error() : device_->Sync(); }
+  absl::Status Sync() override { return fail_syncs ? Error() : ForwardingDevice::Sync(); }
   absl::Status Resize(uint64_t size_bytes) override {
     if (size_bytes <= std::max<uint64_t>(most_bytes, geometry().size_bytes)) {
-      return device_->Resize(size_bytes);
+      return ForwardingDevice::Resize(size_bytes);
     }
     refusals->fetch_add(1);
     return absl::ResourceExhaustedError("ENOSPC on purpose");
   }
-  DeviceStats stats() const override { return device_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
   std::string Describe() const override { return "failing"; }
 
  private:
@@ -97,7 +91,6 @@ class FailingWrites final : public BlockDevice {
     std::unique_ptr<IoQueue> queue_;
   };
 
-  const std::shared_ptr<BlockDevice> device_;
   Mutex mutex_{ThreadRuntime()};  // guards all below
   uint64_t bad_begin_ = 0, bad_end_ = 0;
   std::atomic<uint64_t> failed_{0};
