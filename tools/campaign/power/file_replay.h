@@ -52,7 +52,6 @@ class FileReplay {
   bool changed() const { return content_.changed() || names_changed_; }
   /// Number of names that wait for a sync of their directory.
   size_t pending_names() const { return pending_.size(); }
-  size_t pending_writes() const { return content_.pending_changes(); }
 
   std::vector<CrashChoice> ContentChoices(const CrashChoiceOptions& options) const {
     return content_.Choices(options);

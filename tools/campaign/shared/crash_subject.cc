@@ -45,8 +45,6 @@ void CommitOracle::Acknowledge(uint64_t position, size_t steps) {
   acknowledged_.push_back({position, steps});
 }
 
-void CommitOracle::Withdraw() { steps_.pop_back(); }
-
 size_t CommitOracle::Acknowledged(uint64_t position) const {
   const auto behind =
       std::upper_bound(acknowledged_.begin(), acknowledged_.end(), position,

@@ -49,8 +49,6 @@ class CommitOracle {
   /// From `position` on the store must hold submission number `steps` (from 1) or a later one.
   /// REQUIRES: `position` is not below that of the call before.
   void Acknowledge(uint64_t position, size_t steps);
-  /// The newest submission was refused. No recovery may find it.
-  void Withdraw();
 
   /// Whether a store that lost its power at `position` may hold `fingerprint`.
   bool Accepts(uint64_t position, uint64_t fingerprint) const;
