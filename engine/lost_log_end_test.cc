@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "engine/database_impl.h"
-#include "engine/testing/crash_disk.h"
+#include "engine/testing/crash_disks.h"
 #include "engine/testing_database.h"
-#include "storage/base/rng.h"
 
 namespace latchkey {
 namespace {
@@ -38,16 +37,14 @@ Options OptionsOf(const Setting& setting) {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& disks, CrashImages images,
-                                                   const Setting& setting) {
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashDisks& disks, const Setting& setting) {
   const DatabaseSizing sizing = {.log_segment_bytes = 64 << 10,
                                  .log_initial_bytes = 1 << 20,
                                  .reserve_bytes = 12 * (64 << 10),
                                  .doublewrite_pages = 16,
                                  .tears_no_page = setting.tears_no_page,
                                  .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(disks, std::move(images), sizing),
-                                       OptionsOf(setting));
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), OptionsOf(setting));
 }
 
 std::string KeyOf(int row) { return "key" + std::to_string(row); }
@@ -64,22 +61,20 @@ void PutRows(DatabaseImpl& db, int rows, char value) {
 
 /// The disks of a database after a crash, with a log that has lost all that was committed last.
 CrashImages WithoutLogEnd(const Setting& setting) {
-  CrashGroup disks(ThreadRuntime());
-  auto db = Open(disks, {}, setting);
+  CrashDisks disks;
+  auto db = Open(disks, setting);
   INFO(db.status().message());
   REQUIRE(db.ok());
   const int rows = setting.trace == Trace::kNone ? 50 : kRows;
   PutRows(**db, rows, 'a');
   REQUIRE_OK((*db)->Checkpoint());
   PutRows(**db, 1, 'b');
-  Rng rng(1);
-  std::vector<std::byte> older_log = disks.Images(CrashDamage::kKeepAll, rng)[1];
+  DiskImage older_log = disks.recorder().content(1);
   PutRows(**db, rows, 'c');
   if (setting.trace == Trace::kJournalRound) REQUIRE_OK((*db)->store().Flush());
   if (setting.trace == Trace::kCheckpoint) REQUIRE_OK((*db)->Checkpoint());
-  disks.Crash();
+  CrashImages images = disks.CutPower(CrashVariant::kAll);
   db->reset();
-  CrashImages images = disks.Images(CrashDamage::kKeepAll, rng);
   images[1] = std::move(older_log);
   return images;
 }
@@ -95,14 +90,14 @@ TEST_CASE("A log that has lost its end is refused when the disks show what was i
   const Trace trace = GENERATE(Trace::kJournalRound, Trace::kCheckpoint);
   CAPTURE(layout, static_cast<int>(trace));
   const Setting setting{.layout = layout, .trace = trace};
-  CrashGroup disks(ThreadRuntime());
-  CheckRefused(Open(disks, WithoutLogEnd(setting), setting).status());
+  CrashDisks disks(WithoutLogEnd(setting));
+  CheckRefused(Open(disks, setting).status());
 }
 
 TEST_CASE("Pages written over their place tell how long the log was, before any journal does") {
   const Setting setting{.layout = "overwrite", .trace = Trace::kPagesInPlace};
-  CrashGroup disks(ThreadRuntime());
-  const absl::Status refused = Open(disks, WithoutLogEnd(setting), setting).status();
+  CrashDisks disks(WithoutLogEnd(setting));
+  const absl::Status refused = Open(disks, setting).status();
   CheckRefused(refused);
   CHECK(std::string(refused.message()).find("but the database has been at") != std::string::npos);
 }
@@ -111,8 +106,8 @@ TEST_CASE(
     "Without doublewrite areas a page that is newer than the log is refused when it is read") {
   const Setting setting{
       .layout = "overwrite", .trace = Trace::kPagesInPlace, .tears_no_page = true};
-  CrashGroup disks(ThreadRuntime());
-  const auto db = Open(disks, WithoutLogEnd(setting), setting);
+  CrashDisks disks(WithoutLogEnd(setting));
+  const auto db = Open(disks, setting);
   CheckRefused(db.ok() ? (*db)->Verify() : db.status());
 }
 
@@ -120,8 +115,8 @@ TEST_CASE("A log that has lost its end without a trace is that of an earlier cra
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   CAPTURE(layout);
   const Setting setting{.layout = layout, .trace = Trace::kNone};
-  CrashGroup disks(ThreadRuntime());
-  const auto db = Open(disks, WithoutLogEnd(setting), setting);
+  CrashDisks disks(WithoutLogEnd(setting));
+  const auto db = Open(disks, setting);
   INFO(db.status().message());
   REQUIRE(db.ok());
   REQUIRE_OK((*db)->Verify());

@@ -9,22 +9,19 @@
 #include <utility>
 
 #include "engine/database_impl.h"
-#include "engine/testing/crash_disk.h"
+#include "engine/testing/crash_disks.h"
 #include "engine/testing_database.h"
-#include "storage/base/rng.h"
 
 namespace latchkey {
 namespace {
 
-absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& group, CrashImages images,
-                                                   uint64_t cache_bytes) {
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashDisks& disks, uint64_t cache_bytes) {
   Options options;
   options.cache_bytes = cache_bytes;
   options.techniques.segment_size = 64 << 10;
   const DatabaseSizing sizing = {
       .log_segment_bytes = 64 << 10, .log_initial_bytes = 1 << 20, .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, std::move(images), sizing),
-                                       options);
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), options);
 }
 
 TEST_CASE("The least memory that a database can be created with is enough to recover it") {
@@ -33,23 +30,21 @@ TEST_CASE("The least memory that a database can be created with is enough to rec
   CrashImages images;
   for (;; cache_bytes += kStep) {
     REQUIRE(cache_bytes < kMost);
-    CrashGroup group(ThreadRuntime());
-    auto db = Open(group, {}, cache_bytes);
+    CrashDisks disks;
+    auto db = Open(disks, cache_bytes);
     if (absl::IsInvalidArgument(db.status())) continue;
     REQUIRE_OK(db.status());
     auto tree = (*db)->OpenTree("tree", /*create=*/true);
     REQUIRE_OK(tree.status());
     REQUIRE_OK((*db)->RunTransaction(
         [&](TransactionImpl& txn) { return txn.Put(**tree, "key", "value"); }));
-    group.Crash();
-    Rng rng(1);
-    images = group.Images(CrashDamage::kKeepAll, rng);
+    images = disks.CutPower(CrashVariant::kAll);
     break;
   }
   CAPTURE(cache_bytes);
   CHECK(cache_bytes <= 3 << 19);  // what Options::cache_bytes promises
-  CrashGroup group(ThreadRuntime());
-  const auto db = Open(group, std::move(images), cache_bytes);
+  CrashDisks disks(std::move(images));
+  const auto db = Open(disks, cache_bytes);
   REQUIRE_OK(db.status());
   std::string value;
   REQUIRE_OK((*db)->Get(**(*db)->OpenTree("tree", /*create=*/false), "key", &value));
@@ -107,12 +102,11 @@ TEST_CASE("With the least memory the log takes the largest record, whatever the 
   options.torn_write_protection = protection;
   options.techniques.segment_size = std::max(64u << 10, 8 * page_size);
   const DatabaseSizing sizing = {.assume_device_costs = true};
+  CrashDisks disks;
   std::unique_ptr<DatabaseImpl> db;
-  CrashGroup group(ThreadRuntime());
   for (options.cache_bytes = 1 << 20; db == nullptr; options.cache_bytes += 256 << 10) {
     REQUIRE(options.cache_bytes < 16 << 20);
-    auto opened =
-        DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, {}, sizing), options);
+    auto opened = DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), options);
     if (opened.ok()) db = *std::move(opened);
     if (db == nullptr) REQUIRE(absl::IsInvalidArgument(opened.status()));
   }

@@ -1,5 +1,4 @@
-// Crashes: random transactions over devices that lose their power at a random write or sync, on
-// every layout. What is found after recovery is a prefix of the commit order that contains every
+// Crashes: random transactions over disks that lose their power at a random event, on every layout. What is found after recovery is a prefix of the commit order that contains every
 // acknowledged commit; then the same database goes on, and crashes again, in recovery too.
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -14,7 +13,7 @@
 
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
-#include "engine/testing/crash_disk.h"
+#include "engine/testing/crash_disks.h"
 #include "engine/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/base/testing/temp_dir.h"
@@ -37,14 +36,14 @@ Options SmallOptions(const std::string& layout, Durability durability) {
   return options;
 }
 
-DatabaseDevices DevicesOf(CrashGroup& group, CrashImages images) {
+absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenOn(CrashDisks& disks, const Options& options) {
   const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
                                  .log_initial_bytes = 64 << 10,
                                  .journal_segment_bytes = 8 << 10,
                                  .reserve_bytes = 12 * (64 << 10),
                                  .doublewrite_pages = 16,
                                  .assume_device_costs = true};
-  return DevicesOf(group, std::move(images), sizing);
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), options);
 }
 
 std::string TreeName(size_t tree) { return "tree" + std::to_string(tree); }
@@ -155,26 +154,28 @@ class Survivor {
         durability_(durability),
         protections_(std::move(protections)),
         rng_(seed) {
-    CrashGroup group(ThreadRuntime());
-    auto db = Open(group);
+    CrashDisks disks;
+    auto db = Open(disks);
     INFO(db.status().message());
     REQUIRE(db.ok());
     REQUIRE((*db)->Close().ok());
     db->reset();
-    images_ = group.Images(CrashDamage::kKeepAll, rng_);
+    images_ = disks.CutPower(CrashVariant::kNone);
   }
 
   // Opens, perhaps after openings that crash, works until the power goes, and takes the images.
   void Live() {
-    CrashGroup group(ThreadRuntime());
-    std::unique_ptr<DatabaseImpl> db = OpenThroughCrashes(group);
-    if (db == nullptr) return;
-    CheckContents(*db);
-    group.CrashAfter(rng_.Below(400));
+    CrashWhileOpening();
+    CrashDisks disks(images_);
+    auto db = Open(disks);
+    INFO(db.status().message());
+    REQUIRE(db.ok());
+    CheckContents(**db);
+    disks.recorder().PowerOffAfter(rng_.Below(800));
     const size_t most = 20 + rng_.Below(100);
-    for (size_t i = 0; i < most && !group.crashed(); ++i) Work(*db);
-    Crash(group);
-    db.reset();
+    for (size_t i = 0; i < most && !disks.recorder().power_is_off(); ++i) Work(**db);
+    images_ = disks.CutPower(rng_);
+    db->reset();
   }
 
   uint64_t commits() const { return commits_; }
@@ -182,34 +183,25 @@ class Survivor {
   uint64_t repairs() const { return repairs_; }
 
  private:
-  absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashGroup& group) {
+  absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashDisks& disks) {
     Options options = SmallOptions(layout_, durability_);
     options.torn_write_protection =
         protections_.size() == 1 ? protections_[0] : protections_[rng_.Below(protections_.size())];
     options.log_sink = [this](LogSeverity, std::string_view message) {
       repairs_ += message.find("again from its image") != std::string_view::npos;
     };
-    return DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, images_), options);
+    return OpenOn(disks, options);
   }
 
-  std::unique_ptr<DatabaseImpl> OpenThroughCrashes(CrashGroup& group) {
+  void CrashWhileOpening() {
     for (int attempt = 0; attempt < 3 && rng_.Below(2) == 0; ++attempt) {
-      CrashGroup doomed(ThreadRuntime());
-      doomed.CrashAfter(rng_.Below(40));
-      auto db = Open(doomed);
+      CrashDisks doomed(images_);
+      doomed.recorder().PowerOffAfter(rng_.Below(80));
+      const auto db = Open(doomed);
       INFO(db.status().message());
       REQUIRE((db.ok() || absl::IsUnavailable(db.status())));
-      Crash(doomed);
+      images_ = doomed.CutPower(rng_);
     }
-    auto db = Open(group);
-    INFO(db.status().message());
-    REQUIRE(db.ok());
-    return *std::move(db);
-  }
-
-  void Crash(CrashGroup& group) {
-    group.Crash();
-    images_ = group.Images(kAllCrashDamage[rng_.Below(kAllCrashDamage.size())], rng_);
   }
 
   void Work(DatabaseImpl& db) {
@@ -313,9 +305,9 @@ TEST_CASE("After any crash a database may be opened with another protection of t
 }
 
 TEST_CASE("After a crash the statistics say what recovery did, after a clean close nothing") {
-  CrashGroup first_life(ThreadRuntime());
+  CrashDisks first_life;
   const Options options = SmallOptions("hylog", Durability::kCommit);
-  auto db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(first_life, {}), options);
+  auto db = OpenOn(first_life, options);
   REQUIRE(db.ok());
   CHECK_FALSE((*db)->GetStatistics().recovery.has_value());
   auto tree = (*db)->OpenTree("t", /*create=*/true);
@@ -324,14 +316,11 @@ TEST_CASE("After a crash the statistics say what recovery did, after a clean clo
     REQUIRE_OK((*db)->RunTransaction(
         [&](TransactionImpl& transaction) { return transaction.Put(**tree, key, "value"); }));
   }
-  first_life.Crash();
+  CrashImages images = first_life.CutPower(CrashVariant::kNone);
   db->reset();
-  Rng rng(1);
-  CrashImages images = first_life.Images(CrashDamage::kKeepNone, rng);
 
-  CrashGroup second_life(ThreadRuntime());
-  db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(second_life, std::move(images)),
-                                     options);
+  CrashDisks second_life(std::move(images));
+  db = OpenOn(second_life, options);
   REQUIRE(db.ok());
   const std::optional<Statistics::Recovery> recovery = (*db)->GetStatistics().recovery;
   REQUIRE(recovery.has_value());
@@ -341,23 +330,23 @@ TEST_CASE("After a crash the statistics say what recovery did, after a clean clo
   CHECK(recovery->log_bytes > 0);
   REQUIRE_OK((*db)->Close());
   db->reset();
-  images = second_life.Images(CrashDamage::kKeepAll, rng);
+  images = second_life.CutPower(CrashVariant::kNone);
 
-  CrashGroup third_life(ThreadRuntime());
-  db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(third_life, std::move(images)),
-                                     options);
+  CrashDisks third_life(std::move(images));
+  db = OpenOn(third_life, options);
   REQUIRE(db.ok());
   CHECK_FALSE((*db)->GetStatistics().recovery.has_value());
   REQUIRE_OK((*db)->Close());
+  db->reset();
 }
 
 // The disks after a crash of a database with `records` records of 100 bytes, none of them
 // checkpointed.
 CrashImages CrashWithoutCheckpoint(int records) {
-  CrashGroup group(ThreadRuntime());
+  CrashDisks disks;
   Options options = SmallOptions("overwrite", Durability::kCommit);
   options.checkpoint_log_bytes = 16 << 20;
-  auto db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, {}), options);
+  auto db = OpenOn(disks, options);
   REQUIRE(db.ok());
   auto tree = (*db)->OpenTree("t", /*create=*/true);
   REQUIRE(tree.ok());
@@ -367,20 +356,15 @@ CrashImages CrashWithoutCheckpoint(int records) {
       return transaction.Put(**tree, "key" + std::to_string(i), value);
     }));
   }
-  group.Crash();
-  db->reset();
-  Rng rng(1);
-  return group.Images(CrashDamage::kKeepNone, rng);
+  return disks.CutPower(CrashVariant::kNone);
 }
 
 TEST_CASE("The checkpoint after recovery goes on behind the open, unless the log is too long") {
   const bool is_long = GENERATE(false, true);
   CAPTURE(is_long);
-  CrashImages images = CrashWithoutCheckpoint(is_long ? 2000 : 100);
-  CrashGroup group(ThreadRuntime());
+  CrashDisks disks(CrashWithoutCheckpoint(is_long ? 2000 : 100));
   const Options options = SmallOptions("overwrite", Durability::kCommit);
-  auto db =
-      DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOf(group, std::move(images)), options);
+  auto db = OpenOn(disks, options);
   REQUIRE(db.ok());
   const Statistics opened = (*db)->GetStatistics();
   REQUIRE(opened.recovery.has_value());

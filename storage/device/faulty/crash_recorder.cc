@@ -99,6 +99,13 @@ void CrashRecorder::PowerOff() {
   power_off_ = true;
 }
 
+void CrashRecorder::PowerOffAfter(uint64_t events) {
+  LATCHKEY_CHECK(options_.record);
+  MutexLock lock(mutex_);
+  power_off_at_ = events_.size() + events;
+  power_off_ = power_off_ || events == 0;
+}
+
 bool CrashRecorder::power_is_off() const {
   MutexLock lock(mutex_);
   return power_off_;
@@ -136,7 +143,10 @@ uint64_t CrashRecorder::Below(uint64_t bound) {
 }
 
 uint64_t CrashRecorder::Add(DiskEvent event) {
-  if (options_.record && !power_off_) events_.push_back(std::move(event));
+  if (options_.record && !power_off_) {
+    events_.push_back(std::move(event));
+    power_off_ = events_.size() >= power_off_at_;
+  }
   return events_.empty() ? 0 : events_.size() - 1;
 }
 
@@ -339,6 +349,7 @@ absl::Status CrashRecorder::DoResize(uint32_t number, uint64_t size_bytes) {
   if (fault) return FileError("resize", disk.name, EIO);
   const uint64_t begun =
       Add({.kind = DiskEvent::Kind::kResizeBegun, .disk = number, .offset = size_bytes});
+  if (power_off_) return PowerIsOff(disk.name);
   disk.now.Resize(size_bytes);
   Add({.kind = DiskEvent::Kind::kResizeEnded, .disk = number, .begun = begun});
   return absl::OkStatus();

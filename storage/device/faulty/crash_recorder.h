@@ -120,6 +120,8 @@ class CrashRecorder {
 
   /// A power failure: nothing is recorded any more, and every call fails with Unavailable.
   void PowerOff();
+  /// A power failure as soon as `events` more have happened. REQUIRES: the events are recorded.
+  void PowerOffAfter(uint64_t events);
   bool power_is_off() const;
 
   /// From now on `monitor` watches too, in place of the previous one.
@@ -183,6 +185,7 @@ class CrashRecorder {
   Rng rng_ LATCHKEY_GUARDED_BY(mutex_);
   std::unique_ptr<DiskMonitor> monitor_;
   bool power_off_ LATCHKEY_GUARDED_BY(mutex_) = false;
+  uint64_t power_off_at_ LATCHKEY_GUARDED_BY(mutex_) = UINT64_MAX;  // number of events
 };
 
 }  // namespace latchkey

@@ -91,6 +91,37 @@ TEST_CASE("What a sync has covered survives every crash, what came after may not
   CHECK(ByteAt(ImageAt(replay, CrashVariant::kAll), 0) == 2);
 }
 
+TEST_CASE("The power goes off in the middle of a call, after the chosen number of events") {
+  Machine machine;
+  machine.recorder.PowerOffAfter(3);
+  REQUIRE(machine.Fill(0, kPage, 1).ok());
+  CHECK_FALSE(machine.recorder.power_is_off());
+  CHECK(absl::IsUnavailable(machine.Fill(kPage, kPage, 2)));
+  CHECK(machine.recorder.power_is_off());
+  CHECK(absl::IsUnavailable(machine.device->Sync()));
+  CHECK(machine.recorder.position() == 3);
+
+  CrashReplay replay(machine.recorder);
+  replay.AdvanceTo(replay.end());
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kAll), kPage) == 2);
+  CHECK(ByteAt(ImageAt(replay, CrashVariant::kNone), 0) == 0);
+  std::set<int> drawn;
+  Rng rng(1);
+  for (int i = 0; i < 50; ++i) drawn.insert(ByteAt(replay.SomeImages(rng)[0], kPage));
+  CHECK(drawn.contains(0));
+  CHECK(drawn.contains(2));
+}
+
+TEST_CASE("A disk whose power goes off while it grows has the old size or the new one") {
+  Machine machine;
+  machine.recorder.PowerOffAfter(1);
+  CHECK(absl::IsUnavailable(machine.device->Resize(32 * kPage)));
+  CrashReplay replay(machine.recorder);
+  replay.AdvanceTo(replay.end());
+  CHECK(ImageAt(replay, CrashVariant::kNone).size() == 16 * kPage);
+  CHECK(ImageAt(replay, CrashVariant::kAll).size() == 32 * kPage);
+}
+
 TEST_CASE("A crash between a sync's beginning and its end may lose what it was to cover") {
   Machine machine;
   REQUIRE(machine.Fill(0, kPage, 1).ok());

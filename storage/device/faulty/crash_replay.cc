@@ -247,6 +247,12 @@ std::vector<DiskImage> CrashReplay::Images(const CrashChoice& choice, uint64_t s
   return images;
 }
 
+std::vector<DiskImage> CrashReplay::SomeImages(Rng& rng) const {
+  const std::vector<CrashChoice> choices = Choices({});
+  const CrashChoice& choice = choices[rng.Below(choices.size())];
+  return Images(choice, rng.Next());
+}
+
 void CrashReplay::PutSectors(const CrashChoice& choice, uint64_t seed,
                              std::vector<DiskImage>& images) const {
   Rng rng(MixHash(seed + MixHash(position_ + 1)) + choice.index * 16 +

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/faulty/disk_image.h"
 
@@ -73,6 +74,8 @@ class CrashReplay {
   std::vector<CrashChoice> Choices(const CrashChoiceOptions& options) const;
   /// The disks after a crash here, determined by position, choice and `seed`.
   std::vector<DiskImage> Images(const CrashChoice& choice, uint64_t seed) const;
+  /// The same after one of Choices({}), which `rng` draws.
+  std::vector<DiskImage> SomeImages(Rng& rng) const;
 
  private:
   struct Change {

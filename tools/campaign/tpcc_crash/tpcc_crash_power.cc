@@ -122,8 +122,7 @@ class PowerCutStore {
   void Cut(const CrashRecorder& disks, const std::vector<std::pair<TpccSuccess, uint64_t>>& told) {
     CrashReplay replay(disks);
     replay.AdvanceTo(rng_.Below(replay.end() + 1));
-    const std::vector<CrashChoice> choices = replay.Choices({});
-    images_ = replay.Images(choices[rng_.Below(choices.size())], rng_.Next());
+    images_ = replay.SomeImages(rng_);
     others_ += options_.users;
     for (const auto& [success, position] : told) {
       if (position <= replay.position()) successes_.push_back(success);
