@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/sanitizers.h"
@@ -155,24 +156,21 @@ class Life {
 
  private:
   absl::Status OpenNow(CrashRecorder& disks, bool create) {
-    DatabaseDevices devices;
-    devices.data = disks.Open(0);
-    devices.log = disks.Open(1);
-    devices.journal = disks.Open(2);
-    devices.sizing = {.log_segment_bytes = 16 << 10,
-                      .log_initial_bytes = 64 << 10,
-                      .journal_segment_bytes = 8 << 10,
-                      .reserve_bytes = 1,
-                      .doublewrite_pages = 8,
-                      .assume_device_costs = true};
+    const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
+                                   .log_initial_bytes = 64 << 10,
+                                   .journal_segment_bytes = 8 << 10,
+                                   .reserve_bytes = 1,
+                                   .doublewrite_pages = 8,
+                                   .assume_device_costs = true};
     Options options;
     options.create_if_missing = create;
     options.cache_bytes = 2 << 20;
     options.checkpoint_log_bytes = 64 << 10;
     options.techniques.layout = layout_;
     options.techniques.segment_size = create ? 64 << 10 : 0;
-    LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<DatabaseImpl> impl,
-                              DatabaseImpl::OpenOverDevices(runtime_, std::move(devices), options));
+    LATCHKEY_ASSIGN_OR_RETURN(
+        std::unique_ptr<DatabaseImpl> impl,
+        DatabaseImpl::OpenOverDevices(runtime_, DevicesOn(disks, sizing), options));
     db_ = DatabaseImpl::AsDatabase(std::move(impl));
     return absl::OkStatus();
   }

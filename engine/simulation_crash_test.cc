@@ -10,6 +10,7 @@
 
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "engine/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
@@ -37,17 +38,13 @@ using Images = std::vector<DiskImage>;  // data, log, journal; none: a new datab
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenBank(SimulatedRuntime& runtime,
                                                        CrashRecorder& disks,
                                                        const Options& options) {
-  DatabaseDevices devices;
-  devices.data = disks.Open(0);
-  devices.log = disks.Open(1);
-  devices.journal = disks.Open(2);
-  devices.sizing = {.log_segment_bytes = 16 << 10,
-                    .log_initial_bytes = 64 << 10,
-                    .journal_segment_bytes = 8 << 10,
-                    .reserve_bytes = 12 * (64 << 10),
-                    .doublewrite_pages = 16,
-                    .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(runtime, std::move(devices), options);
+  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
+                                 .log_initial_bytes = 64 << 10,
+                                 .journal_segment_bytes = 8 << 10,
+                                 .reserve_bytes = 12 * (64 << 10),
+                                 .doublewrite_pages = 16,
+                                 .assume_device_costs = true};
+  return DatabaseImpl::OpenOverDevices(runtime, DevicesOn(disks, sizing), options);
 }
 
 std::string AccountKey(uint64_t account) { return "account" + std::to_string(1000 + account); }

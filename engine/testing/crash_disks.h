@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/open_store.h"
+#include "engine/testing/devices_on.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/faulty/crash_replay.h"
@@ -30,14 +30,7 @@ class CrashDisks {
     }
   }
 
-  DatabaseDevices Devices(const DatabaseSizing& sizing) {
-    DatabaseDevices devices;
-    devices.data = recorder_.Open(0);
-    devices.log = recorder_.Open(1);
-    devices.journal = recorder_.Open(2);
-    devices.sizing = sizing;
-    return devices;
-  }
+  DatabaseDevices Devices(const DatabaseSizing& sizing) { return DevicesOn(recorder_, sizing); }
   CrashRecorder& recorder() { return recorder_; }
 
   /// The power is cut now, if it is still on: what the machine finds after `variant`.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/faulty/crash_replay.h"
 
@@ -47,24 +48,22 @@ absl::StatusOr<std::unique_ptr<Database>> ModelHome::Open() {
 }
 
 absl::StatusOr<std::unique_ptr<Database>> ModelHome::OpenOnDisks() {
-  DatabaseDevices devices;
-  devices.data = disks_->Open(0);
-  if (configuration_.options.durability != Durability::kNone) {
-    devices.log = disks_->Open(1);
-    devices.journal = disks_->Open(2);
-  }
-  devices.sizing = {.log_segment_bytes = 64 << 10,
-                    .log_initial_bytes = 256 << 10,
-                    .journal_segment_bytes = 16 << 10,
-                    .reserve_bytes = 1,
-                    .doublewrite_pages = 0,
-                    .tears_no_page = configuration_.medium == ModelMedium::kPowerCutUntorn,
-                    .assume_device_costs = true};
+  const DatabaseSizing sizing = {
+      .log_segment_bytes = 64 << 10,
+      .log_initial_bytes = 256 << 10,
+      .journal_segment_bytes = 16 << 10,
+      .reserve_bytes = 1,
+      .doublewrite_pages = 0,
+      .tears_no_page = configuration_.medium == ModelMedium::kPowerCutUntorn,
+      .assume_device_costs = true};
   Options options = configuration_.options;
   options.create_if_missing = !created_;
   LATCHKEY_ASSIGN_OR_RETURN(
       std::unique_ptr<DatabaseImpl> db,
-      DatabaseImpl::OpenOverDevices(ThreadRuntime(), std::move(devices), options));
+      DatabaseImpl::OpenOverDevices(
+          ThreadRuntime(),
+          DevicesOn(*disks_, sizing, configuration_.options.durability != Durability::kNone),
+          options));
   created_ = true;
   return DatabaseImpl::AsDatabase(std::move(db));
 }

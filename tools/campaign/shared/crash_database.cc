@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "engine/transaction_impl.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
@@ -156,19 +157,13 @@ std::string DatabaseSubject::name() const {
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseSubject::Open(uint64_t seed,
                                                                     CrashMachine& machine,
                                                                     bool create) const {
-  DatabaseDevices devices;
-  devices.data = machine.disks->Open(0);
-  if (options_.durability != Durability::kNone) {
-    devices.log = machine.disks->Open(1);
-    devices.journal = machine.disks->Open(2);
-  }
-  devices.sizing = {.log_segment_bytes = 16 << 10,
-                    .log_initial_bytes = 64 << 10,
-                    .journal_segment_bytes = 8 << 10,
-                    .reserve_bytes = 1,
-                    .doublewrite_pages = 8,
-                    .assume_device_costs = true,
-                    .database_id = options_.database_id};
+  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
+                                 .log_initial_bytes = 64 << 10,
+                                 .journal_segment_bytes = 8 << 10,
+                                 .reserve_bytes = 1,
+                                 .doublewrite_pages = 8,
+                                 .assume_device_costs = true,
+                                 .database_id = options_.database_id};
   Options options;
   options.create_if_missing = create;
   options.cache_bytes = 2 << 20;
@@ -181,7 +176,9 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseSubject::Open(uint64_t see
   options.techniques.segment_size = create ? 64 << 10 : 0;
   options.techniques.cleaners = options_.cleaners;
   options.techniques.seed = seed;
-  return DatabaseImpl::OpenOverDevices(machine.runtime(), std::move(devices), options);
+  return DatabaseImpl::OpenOverDevices(
+      machine.runtime(),
+      DevicesOn(*machine.disks, sizing, options_.durability != Durability::kNone), options);
 }
 
 absl::Status DatabaseSubject::Run(uint64_t seed, CrashMachine& machine, CommitOracle& oracle) {

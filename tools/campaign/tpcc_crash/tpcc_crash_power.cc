@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
@@ -47,16 +48,12 @@ class PowerCutStore {
 
  private:
   absl::StatusOr<std::unique_ptr<KvBackend>> Open(CrashMachine& machine, bool create) {
-    DatabaseDevices devices;
-    devices.data = machine.disks->Open(0);
-    devices.log = machine.disks->Open(1);
-    devices.journal = machine.disks->Open(2);
-    devices.sizing = {.log_segment_bytes = 64 << 10,
-                      .log_initial_bytes = 256 << 10,
-                      .journal_segment_bytes = 16 << 10,
-                      .reserve_bytes = 1,
-                      .doublewrite_pages = 16,
-                      .assume_device_costs = true};
+    const DatabaseSizing sizing = {.log_segment_bytes = 64 << 10,
+                                   .log_initial_bytes = 256 << 10,
+                                   .journal_segment_bytes = 16 << 10,
+                                   .reserve_bytes = 1,
+                                   .doublewrite_pages = 16,
+                                   .assume_device_costs = true};
     Options options;
     options.create_if_missing = create;
     options.cache_bytes = 3 << 20;
@@ -65,9 +62,9 @@ class PowerCutStore {
     options.techniques.layout = layout_;
     options.techniques.segment_size = create ? 128 << 10 : 0;
     options.techniques.seed = seed_;
-    LATCHKEY_ASSIGN_OR_RETURN(
-        std::unique_ptr<DatabaseImpl> db,
-        DatabaseImpl::OpenOverDevices(machine.runtime(), std::move(devices), options));
+    LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<DatabaseImpl> db,
+                              DatabaseImpl::OpenOverDevices(
+                                  machine.runtime(), DevicesOn(*machine.disks, sizing), options));
     return NewLatchkeyBackend(DatabaseImpl::AsDatabase(std::move(db)), TpccTableNames());
   }
 

@@ -1,0 +1,22 @@
+// The devices of a database on the disks of a CrashRecorder.
+#pragma once
+
+#include "engine/open_store.h"
+#include "storage/device/faulty/crash_recorder.h"
+
+namespace latchkey {
+
+/// Disk 0 is the data; with a log, disk 1 is the log and disk 2 the journal.
+inline DatabaseDevices DevicesOn(CrashRecorder& disks, const DatabaseSizing& sizing,
+                                 bool has_log = true) {
+  DatabaseDevices devices;
+  devices.data = disks.Open(0);
+  if (has_log) {
+    devices.log = disks.Open(1);
+    devices.journal = disks.Open(2);
+  }
+  devices.sizing = sizing;
+  return devices;
+}
+
+}  // namespace latchkey
