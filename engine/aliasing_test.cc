@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 
 namespace latchkey {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/latchkey.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 
 namespace latchkey {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "engine/latchkey.h"
 #include "engine/open_store.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 

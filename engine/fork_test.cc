@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/racy_memory.h"
 #include "storage/runtime/runtime.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/database_impl.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "layout/separator.h"
 #include "layout/testing/failing_writes.h"
 #include "storage/base/rng.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/database_impl.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/device/memory_device.h"
 #include "storage/runtime/simulated_runtime.h"
 

@@ -9,7 +9,7 @@
 
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 
 namespace latchkey {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 
 namespace latchkey {
 namespace {

@@ -14,7 +14,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/base/testing/temp_dir.h"
 

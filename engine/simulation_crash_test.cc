@@ -11,7 +11,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/devices_on.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/faulty/crash_replay.h"

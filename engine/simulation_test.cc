@@ -10,7 +10,7 @@
 
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "layout/segment_store.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"

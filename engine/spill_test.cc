@@ -9,7 +9,7 @@
 
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"

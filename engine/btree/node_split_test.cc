@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/btree/node.h"
-#include "engine/btree/node_test_util.h"
+#include "engine/btree/testing/node_test_util.h"
 
 namespace latchkey {
 namespace {

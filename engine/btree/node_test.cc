@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "engine/btree/node_test_util.h"
+#include "engine/btree/testing/node_test_util.h"
 
 namespace latchkey {
 namespace {

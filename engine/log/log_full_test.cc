@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/database_impl.h"
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/device/memory_device.h"
 #include "storage/device/testing/forwarding_device.h"

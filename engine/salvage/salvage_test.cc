@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "layout/geometry.h"
 #include "layout/superblock.h"
 #include "storage/base/rng.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/txn/toy_tree.h"
+#include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
 
 namespace latchkey {

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/txn/toy_tree.h"
-#include "storage/device/memory_device.h"
+#include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/memory_device.h"
 
 namespace latchkey {
 namespace {

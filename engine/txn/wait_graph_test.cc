@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/txn/toy_tree.h"
+#include "engine/txn/testing/toy_tree.h"
 
 namespace latchkey {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 
 namespace latchkey {

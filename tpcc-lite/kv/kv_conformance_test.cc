@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "storage/base/rng.h"
-#include "tpcc-lite/kv/every_backend.h"
+#include "tpcc-lite/kv/testing/every_backend.h"
 
 namespace latchkey {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tpcc-lite/workload/rows.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

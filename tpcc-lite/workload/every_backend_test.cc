@@ -1,10 +1,10 @@
 // TPC-C-lite over every backend of the build: the consistency conditions test its isolation.
-#include "tpcc-lite/kv/every_backend.h"
+#include "tpcc-lite/kv/testing/every_backend.h"
 
 #include <catch2/catch.hpp>
 
 #include "tpcc-lite/workload/consistency.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tpcc-lite/workload/consistency.h"
 #include "tpcc-lite/workload/rows.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

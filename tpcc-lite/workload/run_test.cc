@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tpcc-lite/workload/consistency.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

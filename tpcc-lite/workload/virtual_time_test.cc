@@ -7,7 +7,7 @@
 
 #include "tpcc-lite/kv/latchkey_backend.h"
 #include "tpcc-lite/workload/consistency.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/testing_database.h"
+#include "engine/testing/testing_database.h"
 #include "storage/base/testing/temp_dir.h"
 #include "tools/campaign/kills/kill_child.h"
 #include "tools/campaign/kills/kill_workload.h"

@@ -7,7 +7,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "tpcc-lite/workload/keys.h"
 #include "tpcc-lite/workload/rows.h"
-#include "tpcc-lite/workload/test_database.h"
+#include "tpcc-lite/workload/testing/test_database.h"
 
 namespace latchkey {
 namespace {
