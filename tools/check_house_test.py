@@ -121,7 +121,8 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"engine/example_main.cc": "int main() { return 1; }\n"}, "example_main.cc")
 
     def test_a_seeded_bug_that_nobody_hunts_or_that_is_nowhere_is_found(self):
-        listed = {"tools/README.md": "campaign/\n", "tools/campaign/canary/canary_list.cc": '    {"a-bug", "x", y},\n'}
+        listed = {"tools/README.md": "campaign/ canary/\n",
+                  "tools/campaign/canary/canary_list.cc": '    {"a-bug", "x", y},\n'}
         placed = {"layout/x.cc": 'if (LATCHKEY_CANARY("a-bug")) return;\n'}
         self.assertEqual(self.breaches_of(files={**listed, **placed}), [])
         self.assert_one(listed, "canary_list.cc:1", "a-bug", "no place")
