@@ -86,7 +86,7 @@ class GroupStarts {
  private:
   void TryAdd(uint64_t start);
 
-  const uint64_t spacing_;
+  uint64_t spacing_;
   std::deque<uint64_t> starts_;
 };
 

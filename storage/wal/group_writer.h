@@ -1,0 +1,55 @@
+// GroupWriter: puts one sealed group on the device, and the headers of the segments that it touches.
+//
+// Invariants
+//  1. A segment's header is durable before a group lies in the segment. If a crash could undo the
+//     header, an open would not find the group in the segment, or would take it for damage.
+//  2. Writing a group takes no memory after Allocate.
+//
+// Thread-safety: one thread at a time, the leader. Plan and Finish need the log's latch; Write waits
+// for the device and runs without it.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "storage/base/thread_annotations.h"
+#include "storage/device/aligned_buffer.h"
+#include "storage/wal/log_buffer.h"
+#include "storage/wal/log_medium.h"
+
+namespace latchkey {
+
+class GroupWriter {
+ public:
+  /// Allocates what groups of at most `group_bytes` need. Throws when memory runs out.
+  void Allocate(const LogGeometry& geometry, uint32_t group_bytes);
+  /// The epoch of the groups to be written.
+  void SetEpoch(uint64_t epoch) { epoch_ = epoch; }
+  uint64_t epoch() const { return epoch_; }
+
+  /// Gives a slot to every segment that `group` touches, and to the one behind it: the header of
+  /// that one is then synced with this group and needs no sync of its own.
+  void Plan(LogMedium& medium, const GroupBuffer& group) LATCHKEY_REQUIRES(medium.latch);
+  /// Writes the planned group and syncs.
+  absl::Status Write(LogMedium& medium, GroupBuffer& group);
+  /// The group is durable. Returns the number of syncs that it took.
+  uint64_t Finish(LogMedium& medium) LATCHKEY_REQUIRES(medium.latch);
+
+ private:
+  struct NewHeader {
+    uint64_t index;
+    uint32_t slot;
+  };
+
+  absl::Status WriteHeader(LogMedium& medium, const NewHeader& header);
+  absl::Status WriteBody(LogMedium& medium, const GroupBuffer& group);
+  absl::Status WriteTailAgain(LogMedium& medium, uint64_t end);
+
+  uint64_t epoch_ = 0;
+  AlignedBuffer header_block_;
+  std::vector<NewHeader> needed_headers_, early_headers_;
+};
+
+}  // namespace latchkey

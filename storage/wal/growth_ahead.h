@@ -1,0 +1,45 @@
+// GrowthAhead: an actor that grows the log before room is short. New space is written ahead and
+// synced, which takes long; without the actor, a thread that needs room waits for all of it.
+//
+// If the actor cannot grow the log, it ends. Reserve then grows the log as it does without the
+// actor, and reports the error to its callers.
+//
+// Thread-safety: all actors may call NoteShortage at once; one actor calls Start and Stop.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "storage/runtime/runtime.h"
+#include "storage/wal/log_grower.h"
+#include "storage/wal/space_watch.h"
+
+namespace latchkey {
+
+class GrowthAhead {
+ public:
+  GrowthAhead(Runtime& runtime, LogGrower& grower, const SpaceWatch& watch)
+      : runtime_(runtime), grower_(grower), watch_(watch) {}
+  ~GrowthAhead() { Stop(); }
+
+  /// REQUIRES: not started; the log has a keeper, which has told the log's usual size.
+  void Start();
+  void Stop();  ///< idempotent
+  /// Call it after every group, without latches: wakes the actor if the log is short of room.
+  void NoteShortage();
+
+ private:
+  void Run();
+  LogGrower::Ahead GrowOnce();
+  bool IsShort() const { return grower_.IsShort(watch_.usual_bytes()); }
+
+  Runtime& runtime_;
+  LogGrower& grower_;
+  const SpaceWatch& watch_;
+  std::unique_ptr<Actor> actor_;
+  std::atomic<bool> is_wanted_{false};
+  std::atomic<uint32_t> word_{0};  // changes whenever the actor should look for work
+};
+
+}  // namespace latchkey

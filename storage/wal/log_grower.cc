@@ -1,0 +1,96 @@
+#include "storage/wal/log_grower.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// As shares of the log's size: the free part below which it grows ahead of need, and the part that
+// is added. The free part must last until the new part is written. Meanwhile the log uses the same
+// device.
+constexpr uint64_t kShareFree = 4, kShareAdded = 8;
+
+}  // namespace
+
+absl::Status LogGrower::GrowAndTake(uint64_t bytes, SpaceClaim claim) {
+  if (space_.TryTake(bytes, claim)) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  while (!space_.TryTake(bytes, claim)) LATCHKEY_RETURN_IF_ERROR(GrowFor(bytes, claim));
+  return absl::OkStatus();
+}
+
+absl::Status LogGrower::Grow(uint64_t bytes, SpaceClaim claim) {
+  MutexLock lock(mutex_);
+  return GrowFor(bytes, claim);
+}
+
+bool LogGrower::IsShort(uint64_t usual_bytes) const {
+  return !failure_.poisoned() && device_bytes() < usual_bytes && space_.IsBelowShare(kShareFree);
+}
+
+LogGrower::Ahead LogGrower::GrowAhead(uint64_t usual_bytes) {
+  MutexLock lock(mutex_);
+  if (!IsShort(usual_bytes)) return Ahead::kEnough;  // another thread has grown the log
+  const uint64_t slots = space_.slots();
+  const uint64_t most = SlotsWithin(std::min(max_bytes_, usual_bytes));
+  if (slots >= most) return Ahead::kCannot;
+  const absl::Status added = AddSlots(std::min(most - slots, slots / kShareAdded + 1));
+  return added.ok() ? Ahead::kMayGrow : Ahead::kCannot;
+}
+
+absl::Status LogGrower::NoSpace(uint64_t bytes, const absl::Status& cause) const {
+  const absl::string_view why = cause.message();
+  return MakeStatus(absl::StatusCode::kResourceExhausted,
+                    "{}: no room for {} bytes more in {} bytes, of which {} are reserved (it may "
+                    "take up to {}){}{}; end long transactions, make a checkpoint, or make room",
+                    medium_.name, bytes, device_bytes(), space_.reserved(), max_bytes_,
+                    cause.ok() ? "" : ": ", std::string_view(why.data(), why.size()));
+}
+
+absl::Status LogGrower::GrowFor(uint64_t bytes, SpaceClaim claim) {
+  if (failure_.poisoned()) return failure_.status();  // more room would not help
+  const uint64_t payload = medium_.geometry.payload();
+  // A part of the added bytes is kept back again.
+  const uint64_t usable = payload - payload / 4;
+  const uint64_t least = std::max<int64_t>(space_.Lacking(bytes, claim), 1) / usable + 1;
+  const uint64_t slots = space_.slots();
+  const uint64_t most = SlotsWithin(max_bytes_);
+  if (slots >= most) return NoSpace(bytes);
+  const uint64_t wanted = std::min(most - slots, std::max(least, slots / 8));
+  absl::Status status = AddSlots(wanted);
+  if (absl::IsResourceExhausted(status) && least < wanted) status = AddSlots(least);
+  if (absl::IsResourceExhausted(status)) return NoSpace(bytes, status);
+  return status;
+}
+
+absl::Status LogGrower::FailLog(const absl::Status& cause) {
+  failure_.Fail(cause);
+  return failure_.status();
+}
+
+absl::Status LogGrower::AddSlots(uint64_t count) {
+  const LogGeometry& g = medium_.geometry;
+  const uint64_t old_slots = space_.slots();
+  const uint64_t size = g.SlotOffset(old_slots + count);
+  BlockDevice& device = *medium_.device;
+  // Space left by a growth that a crash interrupted may not have been written ahead: cut it.
+  absl::Status status;
+  if (device.geometry().size_bytes > g.SlotOffset(old_slots)) {
+    status = device.Resize(g.SlotOffset(old_slots));
+    if (!status.ok()) return FailLog(status);
+  }
+  status = device.Resize(size);
+  if (absl::IsResourceExhausted(status)) return status;  // the size is unchanged
+  if (status.ok()) status = WriteFreeHeaders(medium_, old_slots, count);
+  if (status.ok()) status = WriteFileHeader(medium_, old_slots + count);
+  if (!status.ok()) return FailLog(status);
+  SpinLatchGuard guard(medium_.latch, medium_.runtime);
+  medium_.table.AddFreeSlots(static_cast<uint32_t>(old_slots), count);
+  space_.AddSlots(count);
+  return absl::OkStatus();
+}
+
+}  // namespace latchkey

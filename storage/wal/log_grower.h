@@ -1,0 +1,74 @@
+// LogGrower: adds slots to a log's device.
+//
+// Invariants
+//  1. The file header counts a slot durably before the slot can hold a segment, and every slot has a
+//     header that says "free" before it is counted.
+//  2. A growth syncs the device. If it fails, earlier groups may not be durable either, so the log
+//     fails. Exception: a device without room; nothing has changed then.
+//
+// Lock order: its mutex, then the log's latch. It waits for the device while it holds the mutex.
+// Thread-safety: all actors may call every member at once.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+
+#include "storage/base/thread_annotations.h"
+#include "storage/runtime/mutex.h"
+#include "storage/wal/log_failure.h"
+#include "storage/wal/log_medium.h"
+#include "storage/wal/space_account.h"
+
+namespace latchkey {
+
+class LogGrower {
+ public:
+  /// `max_bytes`: the device does not grow beyond.
+  LogGrower(LogMedium& medium, uint64_t max_bytes, SpaceAccount& space, LogFailure& failure)
+      : medium_(medium),
+        max_bytes_(max_bytes),
+        space_(space),
+        failure_(failure),
+        mutex_(medium.runtime) {}
+
+  uint64_t max_bytes() const { return max_bytes_; }
+  /// Bytes of the device that the log uses.
+  uint64_t device_bytes() const { return medium_.geometry.SlotOffset(space_.slots()); }
+  /// Takes `bytes` for `claim`, and grows the device until there are so many. ResourceExhausted: it
+  /// cannot grow; Unavailable: the log is poisoned. Nothing is taken then.
+  absl::Status GrowAndTake(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
+  /// Grows the device once, by an eighth or by what `claim` lacks for `bytes`. Errors: as
+  /// GrowAndTake.
+  absl::Status Grow(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
+
+  enum class Ahead {
+    kEnough,   ///< the log is not short of room any more
+    kMayGrow,  ///< it has grown, and may grow again
+    kCannot,   ///< it has its usual size, or the device refuses more
+  };
+  /// Grows the device by an eighth, up to `usual_bytes`, if it IsShort.
+  Ahead GrowAhead(uint64_t usual_bytes) LATCHKEY_EXCLUDES(mutex_);
+  /// Whether little is free in a log that is smaller than `usual_bytes`.
+  bool IsShort(uint64_t usual_bytes) const;
+
+  /// ResourceExhausted, for a request of `bytes`. `cause`: why the device did not grow; OK = it is
+  /// as large as it may be.
+  absl::Status NoSpace(uint64_t bytes, const absl::Status& cause = absl::OkStatus()) const;
+
+ private:
+  absl::Status GrowFor(uint64_t bytes, SpaceClaim claim) LATCHKEY_REQUIRES(mutex_);
+  absl::Status AddSlots(uint64_t count) LATCHKEY_REQUIRES(mutex_);
+  absl::Status FailLog(const absl::Status& cause);
+  uint64_t SlotsWithin(uint64_t bytes) const {
+    return (bytes - kLogSegmentsBegin) / medium_.geometry.segment_bytes;
+  }
+
+  LogMedium& medium_;
+  const uint64_t max_bytes_;
+  SpaceAccount& space_;
+  LogFailure& failure_;
+  Mutex mutex_;  // held while the device grows
+};
+
+}  // namespace latchkey

@@ -1,0 +1,45 @@
+// LogReservations: makes room in a log for callers that are about to append.
+//
+// A reservation takes from what is available, else it grows the device. If the log has a keeper and
+// its usual size, the keeper is asked for room before the device grows, and again before the call
+// fails.
+//
+// Thread-safety: all actors may call every member at once, without latches.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+
+#include "storage/runtime/runtime.h"
+#include "storage/wal/log_failure.h"
+#include "storage/wal/log_grower.h"
+#include "storage/wal/space_account.h"
+#include "storage/wal/space_watch.h"
+
+namespace latchkey {
+
+class LogReservations {
+ public:
+  LogReservations(Runtime& runtime, SpaceAccount& space, LogGrower& grower,
+                  const LogFailure& failure, SpaceWatch& watch)
+      : runtime_(runtime), space_(space), grower_(grower), failure_(failure), watch_(watch) {}
+
+  /// As Log::TryReserve, Log::Reserve, Log::ReserveUrgent.
+  bool TryReserve(uint64_t bytes) {
+    return bytes <= grower_.max_bytes() && space_.TryTake(bytes, SpaceClaim::kNormal);
+  }
+  absl::Status Reserve(uint64_t bytes);
+  absl::Status ReserveUrgent(uint64_t bytes);
+
+ private:
+  bool AwaitRoom(uint64_t bytes, uint64_t ticket, Nanos patience);
+
+  Runtime& runtime_;
+  SpaceAccount& space_;
+  LogGrower& grower_;
+  const LogFailure& failure_;
+  SpaceWatch& watch_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,111 @@
+// SpaceAccount: how many bytes of a log's stream may still be reserved, and how many are reserved.
+//
+// Space is counted in stream bytes. Available = bytes in all slots, less the stream from its oldest
+// needed segment on, less the reserved and the kept-back bytes. Segments follow each other without
+// gaps, so a thread that has reserved bytes has slots for them.
+//
+// With GroupSpace::kShared the kept-back bytes pay for groups that are not paid for. When a quarter
+// of them is used, the device grows. If it cannot grow, scarce() asks callers to flush less, and
+// normal claims are refused. Urgent claims may use half of the kept-back bytes, unpaid groups all
+// but the last quarter. That quarter is for marks of later openings.
+//
+// Thread-safety: all actors may call every member at once, except Begin. No call waits.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "storage/base/check.h"
+#include "storage/wal/group_price.h"
+#include "storage/wal/log_format.h"
+
+namespace latchkey {
+
+/// How much of the kept-back bytes a reservation may use: none; a part; all of them, for the mark
+/// of an opening, without which a full log could not be recovered.
+enum class SpaceClaim : uint8_t { kNormal, kUrgent, kMark };
+
+class SpaceAccount {
+ public:
+  SpaceAccount(const LogGeometry& geometry, GroupSpace space)
+      : geometry_(geometry), price_(space, geometry) {}
+
+  const GroupPrice& price() const { return price_; }
+
+  /// Opens the account of a log of `slots` slots, of which `used` stream bytes are needed.
+  void Begin(uint64_t slots, uint64_t used);
+  /// Reserves `bytes`. False, with nothing changed: not available to `claim`.
+  bool TryTake(uint64_t bytes, SpaceClaim claim);
+  /// Gives back reserved bytes.
+  void Release(uint64_t bytes) {
+    TakeFromReserved(bytes);
+    available_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  }
+  /// A group of `group_bytes` was sealed. Its records took `taken` from their reservations, of which
+  /// `charge` pays for the group.
+  void SettleGroup(uint64_t taken, uint64_t charge, uint64_t group_bytes) {
+    TakeFromReserved(taken);
+    available_.fetch_add(static_cast<int64_t>(charge) - static_cast<int64_t>(group_bytes),
+                         std::memory_order_relaxed);
+  }
+  /// The device has `count` slots more; a part of their bytes is kept back.
+  void AddSlots(uint64_t count);
+  /// `bytes` of the stream are not needed any more.
+  void AddUnneeded(uint64_t bytes) {
+    available_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  }
+
+  uint64_t slots() const { return slots_.load(); }
+  uint64_t reserved() const {
+    return static_cast<uint64_t>(reserved_.load(std::memory_order_relaxed));
+  }
+  /// Bytes that must become available before TryTake can succeed; at most 0: none.
+  int64_t Lacking(uint64_t bytes, SpaceClaim claim) const {
+    return static_cast<int64_t>(bytes) - available_.load() + LowestAvailable(claim);
+  }
+  /// Whether the available bytes are less than one `share`-th of the log's.
+  bool IsBelowShare(uint64_t share) const {
+    return available_.load(std::memory_order_relaxed) <
+           static_cast<int64_t>(slots_.load(std::memory_order_relaxed) * geometry_.payload() /
+                                share);
+  }
+  /// As Log::scarce.
+  bool scarce() const {
+    return price_.is_shared() && available_.load(std::memory_order_relaxed) < LowestBeforeGrowth();
+  }
+  /// Whether a group that takes `unpaid` bytes more than its records have paid leaves enough, so
+  /// that the device need not grow first.
+  bool CanPayWithoutGrowth(int64_t unpaid) const { return CanPay(unpaid, LowestBeforeGrowth()); }
+  /// The same, when the device cannot grow: the last quarter of the kept-back bytes stays.
+  bool CanPayAtLeast(int64_t unpaid) const {
+    const int64_t kept = KeptBack();
+    return CanPay(unpaid, -(kept - kept / 4));
+  }
+
+ private:
+  void TakeFromReserved(uint64_t bytes) {
+    const int64_t before =
+        reserved_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    LATCHKEY_CHECK(before >= static_cast<int64_t>(bytes));  // never more than was reserved
+  }
+  int64_t KeptBack(uint64_t slots) const {
+    return static_cast<int64_t>(
+        std::max<uint64_t>(slots * geometry_.payload() / 16, 16 * geometry_.block_bytes));
+  }
+  int64_t KeptBack() const { return KeptBack(slots_.load(std::memory_order_relaxed)); }
+  int64_t LowestBeforeGrowth() const { return -KeptBack() / 4; }
+  int64_t LowestAvailable(SpaceClaim claim) const;
+  bool CanPay(int64_t unpaid, int64_t lowest) const {
+    return unpaid <= 0 || available_.load(std::memory_order_relaxed) - unpaid >= lowest;
+  }
+
+  const LogGeometry geometry_;
+  const GroupPrice price_;
+  // Stream bytes that may still be reserved; negative: some of the kept-back bytes are used.
+  std::atomic<int64_t> available_{0};
+  std::atomic<int64_t> reserved_{0};
+  std::atomic<uint64_t> slots_{0};
+};
+
+}  // namespace latchkey
