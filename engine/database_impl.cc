@@ -181,7 +181,7 @@ absl::Status DatabaseImpl::StartLogging(bool redo_has_images) {
        .rely_on_images = std::move(rely_on_images),
        .redo_has_images = redo_has_images});
   // Once the log has failed, no checkpoint may be completed, not even one that is under way.
-  store_->SetCheckpointGate([log = engine_log_.get()] { return log->CheckWritable(); });
+  store_->SetCheckpointGate([log = engine_log_.get()] { return log->FailUnlessWritable(); });
   store_->SetLogPosition([log = log_file_.get()] { return log->durable(); });
   pool_->SetWriteAheadLog(engine_log_.get());
   pool_->SetFreedPages(engine_log_.get());

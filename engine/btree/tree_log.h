@@ -36,6 +36,8 @@ class LogSpace {
 
  private:
   friend class EngineLog;
+  friend class FreesUnderWay;
+  friend class LogAccounts;
 
   TreeLog* log_ = nullptr;
   uint64_t bytes_ = 0;

@@ -1,83 +1,102 @@
-// The flusher of group commit: acknowledged commits become durable within the stated delay.
-#include "engine/log/engine_log.h"
+#include "engine/log/group_flusher.h"
+
 #include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
 
 namespace latchkey {
 
-void EngineLog::PromiseDurable() {
-  if (options_.wait_for_commits) return;
-  const uint64_t next = Raw(log_.next());
+GroupFlusher::~GroupFlusher() {
+  if (actor_ == nullptr) return;
+  step_.store(Word(Step::kStop), std::memory_order_release);
+  runtime_.Wake(step_, 1);
+  actor_->Join();
+}
+
+void GroupFlusher::Start() {
+  actor_ = runtime_.Spawn("log flusher", [this] { Run(); });
+}
+
+void GroupFlusher::PromiseDurable(Lsn next) {
   uint64_t promised = promised_.load(std::memory_order_relaxed);
-  while (promised < next &&
-         !promised_.compare_exchange_weak(promised, next, std::memory_order_seq_cst)) {
+  while (promised < Raw(next) &&
+         !promised_.compare_exchange_weak(promised, Raw(next), std::memory_order_seq_cst)) {
   }
   RequestFlush();
 }
 
 // Sequentially consistent with the flusher: either the flusher sees what the caller has noted
 // before, or the caller sees the flusher idle.
-void EngineLog::RequestFlush() {
-  if (flush_wanted_.load(std::memory_order_seq_cst) != kFlusherIdle) return;
+void GroupFlusher::RequestFlush() {
+  if (step_.load(std::memory_order_seq_cst) != Word(Step::kIdle)) return;
   // Taken before the request, so the flusher never finds a time later than the request's.
   const Nanos now = runtime_.Now();
-  if (flush_wanted_.load(std::memory_order_acquire) != kFlusherIdle) return;
+  if (step() != Step::kIdle) return;
   wanted_since_.store(now, std::memory_order_relaxed);
-  uint32_t idle = kFlusherIdle;
-  if (flush_wanted_.compare_exchange_strong(idle, kFlusherWanted, std::memory_order_acq_rel)) {
-    runtime_.Wake(flush_wanted_, 1);
+  uint32_t idle = Word(Step::kIdle);
+  if (step_.compare_exchange_strong(idle, Word(Step::kWanted), std::memory_order_acq_rel)) {
+    runtime_.Wake(step_, 1);
   }
 }
 
-void EngineLog::RunFlusher() {
-  while (CatchOutOfMemory([this] {
-           FlushWhenWanted();
-           return absl::OkStatus();
-         }).ok() == false) {
+void GroupFlusher::Run() {
+  while (RunWhileMemoryLasts() == End::kNoMemory) {  // which does not end the flusher
     RequestFlush();
-    runtime_.SleepFor(kNanosPerMilli);  // lack of memory does not end the flusher
+    runtime_.SleepFor(kNanosPerMilli);
   }
 }
 
-void EngineLog::FlushWhenWanted() {
-  for (;;) {
-    const uint32_t wanted = flush_wanted_.load(std::memory_order_acquire);
-    if (wanted == kFlusherStop) return;
-    if (wanted == kFlusherIdle) {
-      runtime_.WaitOnWord(flush_wanted_, kFlusherIdle, kForever);
-      continue;
-    }
-    // Half of the promised delay gathers commits, the other half is for the device. The delay began
-    // with the request, not at the end of the previous flush.
-    const Nanos since = wanted_since_.load(std::memory_order_relaxed);
-    const Nanos flush_at = since + options_.group_delay / 2;
-    for (Nanos now = runtime_.Now(); now < flush_at; now = runtime_.Now()) {
-      if (flush_wanted_.load(std::memory_order_acquire) == kFlusherStop) return;
-      runtime_.WaitOnWord(flush_wanted_, kFlusherWanted, flush_at - now);
-    }
-    const auto become_idle = [this] {
-      uint32_t expected = kFlusherWanted;
-      flush_wanted_.compare_exchange_strong(expected, kFlusherIdle, std::memory_order_seq_cst);
-    };
+GroupFlusher::End GroupFlusher::RunWhileMemoryLasts() {
+  End end = End::kNoMemory;
+  CatchOutOfMemory([&] {
+    FlushWhenWanted();
+    end = End::kStopped;
+    return absl::OkStatus();
+  }).IgnoreError();
+  return end;
+}
+
+void GroupFlusher::FlushWhenWanted() {
+  while (GatherCommits()) {
     const bool late = LATCHKEY_CANARY("wake-up-cleared-after-the-flush");
-    if (!late) become_idle();
-    // Flushes up to the newest commit, whose group has its space; records behind it go with it.
-    // Other promised records have no space of their own: at a full log they wait for the next
-    // flush.
-    const Lsn upto{last_commit_.load(std::memory_order_seq_cst) + 1};
-    absl::Status flushed = log_.Flush(upto);
-    const Lsn promised{promised_.load(std::memory_order_seq_cst)};
-    if (flushed.ok() && promised > upto) {
-      flushed = log_.Flush(promised);
-      if (absl::IsResourceExhausted(flushed)) flushed = absl::OkStatus();
-    }
-    if (!flushed.ok()) {
-      Poisoned(flushed).IgnoreError();
+    if (!late) BecomeIdle();
+    if (!FlushPromised().ok()) {
+      health_.SetFailed();
       return;
     }
-    if (late) become_idle();
-    DrainFrees();
+    if (late) BecomeIdle();
+    frees_.Drain();
   }
+}
+
+// Waits for a request, and then until it is time to flush. False: the flusher must stop.
+bool GroupFlusher::GatherCommits() {
+  for (Step now = step(); now != Step::kWanted; now = step()) {
+    if (now == Step::kStop) return false;
+    runtime_.WaitOnWord(step_, Word(Step::kIdle), kForever);
+  }
+  const Nanos flush_at = wanted_since_.load(std::memory_order_relaxed) + delay_ / 2;
+  for (Nanos now = runtime_.Now(); now < flush_at; now = runtime_.Now()) {
+    if (step() == Step::kStop) return false;
+    runtime_.WaitOnWord(step_, Word(Step::kWanted), flush_at - now);
+  }
+  return true;
+}
+
+void GroupFlusher::BecomeIdle() {
+  uint32_t expected = Word(Step::kWanted);
+  step_.compare_exchange_strong(expected, Word(Step::kIdle), std::memory_order_seq_cst);
+}
+
+// Flushes up to the newest commit, whose group has its space; records behind it go with it. Other
+// promised records have no space of their own: at a full log they wait for the next flush.
+absl::Status GroupFlusher::FlushPromised() {
+  const Lsn upto{last_commit_.load(std::memory_order_seq_cst) + 1};
+  LATCHKEY_RETURN_IF_ERROR(health_.Flush(upto));
+  const Lsn promised{promised_.load(std::memory_order_seq_cst)};
+  if (promised <= upto) return absl::OkStatus();
+  absl::Status flushed = health_.Flush(promised);
+  return absl::IsResourceExhausted(flushed) ? absl::OkStatus() : flushed;
 }
 
 }  // namespace latchkey

@@ -9,7 +9,7 @@ namespace latchkey {
 
 absl::Status TransactionCommit::CheckStore() {
   if (state_.log != nullptr) {
-    return state_.log_txn.active() ? state_.log->CheckWritable() : absl::OkStatus();
+    return state_.log_txn.active() ? state_.log->FailUnlessWritable() : absl::OkStatus();
   }
   return state_.trees.empty() ? absl::OkStatus() : state_.context.pool.store().WriteStatus();
 }
@@ -34,7 +34,7 @@ absl::Status TransactionCommit::Commit() {
   absl::Status acknowledged;
   if (log != nullptr) {
     log->ReleaseSpace(state_.log_txn);
-    acknowledged = log->WaitDurable(commit);
+    acknowledged = log->WaitOrPromiseDurable(commit);
   }
   versions.CollectAfter(*done);
   return acknowledged;

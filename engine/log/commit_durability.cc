@@ -1,0 +1,64 @@
+#include "engine/log/commit_durability.h"
+
+#include <new>
+#include <string>
+
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+absl::Status OutcomeUnknown(absl::string_view why) {
+  return MakeStatus(
+      absl::StatusCode::kUnavailable,
+      "the outcome of the commit is unknown: its log record may not have reached the device ({}); "
+      "reopen the database to recover, and look",
+      std::string(why));
+}
+
+}  // namespace
+
+CommitDurability::CommitDurability(Log& log, LogHealth& health, DeferredFrees& frees,
+                                   GroupFlusher& flusher, bool waits)
+    : log_(log),
+      health_(health),
+      frees_(frees),
+      flusher_(flusher),
+      waits_(waits),
+      outcome_unknown_(OutcomeUnknown("no memory was left to write it")) {}
+
+absl::Status CommitDurability::WaitOrPromiseDurable(Lsn commit) {
+  if (commit == Lsn{0}) return absl::OkStatus();
+  try {
+    return waits_ ? Wait(commit) : Promise();
+  } catch (const std::bad_alloc&) {
+    health_.SetFailed();
+    return outcome_unknown_;
+  }
+}
+
+absl::Status CommitDurability::Wait(Lsn commit) {
+  if (!is_durable(commit)) {
+    if (const absl::Status flushed = log_.Flush(Lsn{Raw(commit) + 1}); !flushed.ok()) {
+      health_.SetFailed();
+      return OutcomeUnknown(flushed.message());
+    }
+  }
+  frees_.Drain();
+  return absl::OkStatus();
+}
+
+absl::Status CommitDurability::Promise() {
+  flusher_.RequestFlush();
+  return health_.failed() ? OutcomeUnknown("it failed before") : absl::OkStatus();
+}
+
+void CommitDurability::PromiseDurable() {
+  if (!waits_) flusher_.PromiseDurable(log_.next());
+}
+
+absl::Status CommitDurability::EnsureDurable(Lsn lsn) {
+  return is_durable(lsn) ? absl::OkStatus() : health_.Flush(Lsn{Raw(lsn) + 1});
+}
+
+}  // namespace latchkey
