@@ -11,7 +11,9 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "storage/base/thread_annotations.h"
 #include "storage/device/block_device.h"
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
@@ -20,7 +22,7 @@
 
 namespace latchkey {
 
-/// Thread-safe, except that `latch` guards `table`.
+/// Thread-safe after its creation.
 struct LogMedium {
   LogMedium(Runtime& rt, std::unique_ptr<BlockDevice> log_device)
       : runtime(rt), device(std::move(log_device)) {}
@@ -28,6 +30,26 @@ struct LogMedium {
   std::optional<SegmentTable::Entry> FindSegment(uint64_t index) {
     SpinLatchGuard guard(latch, runtime);
     return table.Find(index);
+  }
+  /// The first segment at or above `index` that has a slot.
+  struct Segment {
+    uint64_t index = 0;
+    uint32_t slot = 0;
+  };
+  std::optional<Segment> NextSegment(uint64_t index) {
+    SpinLatchGuard guard(latch, runtime);
+    const std::optional<uint64_t> next = table.NextMapped(index);
+    if (!next) return std::nullopt;
+    return Segment{*next, table.Find(*next)->slot};
+  }
+  /// As SegmentTable::damaged and SegmentTable::SlotsBefore.
+  std::vector<uint32_t> DamagedSlots() {
+    SpinLatchGuard guard(latch, runtime);
+    return table.damaged();
+  }
+  std::vector<uint32_t> SlotsBefore(uint64_t index) {
+    SpinLatchGuard guard(latch, runtime);
+    return table.SlotsBefore(index);
   }
   /// The end of the contiguous stream from `lsn` on: the first segment that has no slot.
   uint64_t ReadableEnd(uint64_t lsn) {
@@ -41,7 +63,7 @@ struct LogMedium {
   uint64_t database_id = 0;
   std::string name;  ///< for messages
   SpinLatch latch;
-  SegmentTable table;
+  SegmentTable table LATCHKEY_GUARDED_BY(latch);
 };
 
 /// Fills `out` with the stream from `lsn` on. REQUIRES: whole blocks below ReadableEnd(lsn); `out`

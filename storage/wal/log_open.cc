@@ -131,6 +131,7 @@ absl::Status ReadSegmentHeaders(LogMedium& medium, uint64_t slots) {
     LATCHKEY_RETURN_IF_ERROR(
         medium.device->Read(medium.geometry.SlotOffset(slot), block.span(), IoClass::kMeta));
     const auto header = DecodeSegmentHeader(block.data(), medium.database_id, slot);
+    SpinLatchGuard guard(medium.latch, medium.runtime);
     if (!header || header->index == kFreeSegment) {
       medium.table.AddFree(slot, /*is_damaged=*/!header);
     } else if (!medium.table.AddMapped(slot, header->index)) {
@@ -163,6 +164,11 @@ absl::Status RefuseOutgrownHeader(LogMedium& medium, uint64_t slots) {
                       medium.name, slots);
   }
   return absl::OkStatus();
+}
+
+void AddFreeSlots(LogMedium& medium, uint64_t slots) {
+  SpinLatchGuard guard(medium.latch, medium.runtime);
+  for (uint32_t slot = 0; slot < slots; ++slot) medium.table.AddFree(slot);
 }
 
 std::unique_ptr<LogMedium> NewMedium(Runtime& runtime, std::unique_ptr<BlockDevice> device,
@@ -219,7 +225,7 @@ absl::StatusOr<std::unique_ptr<Log>> CreateLog(Runtime& runtime,
   }
   LATCHKEY_RETURN_IF_ERROR(WriteFreeHeaders(*medium, 0, slots));
   LATCHKEY_RETURN_IF_ERROR(WriteFileHeader(*medium, slots));
-  for (uint32_t slot = 0; slot < slots; ++slot) medium->table.AddFree(slot);
+  AddFreeSlots(*medium, slots);
   return std::make_unique<LogImpl>(std::move(medium), options, /*is_new=*/true);
 }
 

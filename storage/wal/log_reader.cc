@@ -204,20 +204,18 @@ absl::StatusOr<std::optional<uint64_t>> FindLaterGroup(LogMedium& medium, uint64
   const LogGeometry& g = medium.geometry;
   SlotSearch search(medium, end, epoch);
   const uint64_t first = g.IndexOf(end);
-  for (auto index = medium.table.NextMapped(first); index;
-       index = medium.table.NextMapped(*index + 1)) {
-    const uint32_t slot = medium.table.Find(*index)->slot;
+  for (auto next = medium.NextSegment(first); next; next = medium.NextSegment(next->index + 1)) {
     const uint64_t torn_at = g.block_bytes + end % g.payload();
-    LATCHKEY_ASSIGN_OR_RETURN(const auto later, *index == first
-                                                    ? search.Search(slot, torn_at, torn_at)
-                                                    : search.Search(slot, g.block_bytes));
+    LATCHKEY_ASSIGN_OR_RETURN(const auto later, next->index == first
+                                                    ? search.Search(next->slot, torn_at, torn_at)
+                                                    : search.Search(next->slot, g.block_bytes));
     if (later) return later;
   }
-  for (const uint32_t slot : medium.table.damaged()) {
+  for (const uint32_t slot : medium.DamagedSlots()) {
     LATCHKEY_ASSIGN_OR_RETURN(const auto later, search.Search(slot, g.block_bytes));
     if (later) return later;
   }
-  for (const uint32_t slot : medium.table.SlotsBefore(first)) {
+  for (const uint32_t slot : medium.SlotsBefore(first)) {
     LATCHKEY_ASSIGN_OR_RETURN(const auto later, search.SearchFront(slot));
     if (later) return later;
   }
