@@ -34,6 +34,8 @@ Options OptionsOf(const Setting& setting) {
   options.checkpoint_log_bytes = 256 << 20;
   options.techniques.layout = setting.layout;
   options.techniques.segment_size = 64 << 10;
+  // A page cleaner that writes a page in the background leaves a trace.
+  if (setting.trace == Trace::kNone) options.techniques.cleaners = 0;
   return options;
 }
 

@@ -279,7 +279,9 @@ TEST_CASE("After any crash a database holds every acknowledged commit and no hal
 TEST_CASE("Pages that a crash has torn are made again from images in the log") {
   const std::string layout = GENERATE("overwrite", "lfs", "hylog");
   uint64_t repairs = 0;
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
+  // The crashes of most seeds tear a page that its image repairs, not those of all.
+  const bool needs_repairs = layout == "overwrite";
+  for (uint64_t seed = 1; seed <= 3 || (needs_repairs && repairs == 0 && seed <= 20); ++seed) {
     CAPTURE(layout, seed);
     Survivor survivor(layout, Durability::kCommit, seed, {TornWriteProtection::kImages});
     for (int life = 0; life < 12; ++life) {
@@ -288,7 +290,7 @@ TEST_CASE("Pages that a crash has torn are made again from images in the log") {
     }
     repairs += survivor.repairs();
   }
-  if (layout == "overwrite") CHECK(repairs > 0);
+  if (needs_repairs) CHECK(repairs > 0);
 }
 
 TEST_CASE("After any crash a database may be opened with another protection of torn writes") {

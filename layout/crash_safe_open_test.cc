@@ -116,8 +116,8 @@ TEST_CASE("The last root is found after a crash, whatever the store checkpoints 
   const std::string root = "root of the engine";
   SimulatedRuntime runtime;
   const absl::Status ran = runtime.Run([&] {
-    auto opened = OpenSegmentStore(runtime, std::make_unique<SharedDevice>(devices.data),
-                                   std::make_unique<SharedDevice>(devices.journal), options);
+    auto opened = OpenSegmentStore(runtime, std::make_unique<ForwardingDevice>(devices.data),
+                                   std::make_unique<ForwardingDevice>(devices.journal), options);
     REQUIRE(opened.ok());
     for (uint64_t i = 0; i < kPages; ++i) REQUIRE(opened->store->AllocatePage().ok());
     REQUIRE(opened->store->Checkpoint(std::as_bytes(std::span(root)), /*clean=*/false).ok());

@@ -12,33 +12,10 @@
 #include "storage/base/racy_memory.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/testing/forwarding_device.h"
 #include "storage/page_format.h"
 
 namespace latchkey {
-
-/// A device that outlives the store on it, so that a test can reopen or damage its content.
-class SharedDevice final : public BlockDevice {
- public:
-  explicit SharedDevice(std::shared_ptr<BlockDevice> device) : device_(std::move(device)) {}
-  DeviceGeometry geometry() const override { return device_->geometry(); }
-  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override {
-    return device_->Read(offset, out, io_class);
-  }
-  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass c) override {
-    return device_->Write(offset, data, c);
-  }
-  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
-    return device_->NewQueue(depth);
-  }
-  absl::Status Sync() override { return device_->Sync(); }
-  absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
-  DeviceStats stats() const override { return device_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
-  std::string Describe() const override { return device_->Describe(); }
-
- private:
-  const std::shared_ptr<BlockDevice> device_;
-};
 
 /// Under ThreadSanitizer, long runs of a single writer are divided by this: it copies pages byte by
 /// byte, and such runs have no races to find.
@@ -69,8 +46,8 @@ inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
     std::shared_ptr<BlockDevice> device, const SegmentStoreOptions& options,
     std::shared_ptr<BlockDevice> journal = nullptr) {
   std::unique_ptr<BlockDevice> shared_journal;
-  if (journal != nullptr) shared_journal = std::make_unique<SharedDevice>(std::move(journal));
-  return OpenSegmentStore(ThreadRuntime(), std::make_unique<SharedDevice>(std::move(device)),
+  if (journal != nullptr) shared_journal = std::make_unique<ForwardingDevice>(std::move(journal));
+  return OpenSegmentStore(ThreadRuntime(), std::make_unique<ForwardingDevice>(std::move(device)),
                           std::move(shared_journal), options);
 }
 

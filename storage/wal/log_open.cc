@@ -234,14 +234,17 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(Runtime& runtime, std::unique_ptr<B
   LATCHKEY_ASSIGN_OR_RETURN(const LogFileHeader header, ReadFileHeader(*device, options.name));
   LATCHKEY_RETURN_IF_ERROR(CheckFileHeader(header, options));
   LATCHKEY_RETURN_IF_ERROR(CheckDeviceBlock(*device, options.name, header.block_bytes));
-  LATCHKEY_RETURN_IF_ERROR(CheckBuffer(options, header.block_bytes));
+  // The log may come from a device with larger blocks.
+  LogOptions opened = options;
+  opened.buffer_bytes = std::max(options.buffer_bytes, Log::LeastBufferBytes(header.block_bytes));
+  LATCHKEY_RETURN_IF_ERROR(CheckBuffer(opened, header.block_bytes));
   LATCHKEY_RETURN_IF_ERROR(CheckSize(*device, header, options.name));
   auto medium =
       NewMedium(runtime, std::move(device), options,
                 {.segment_bytes = header.segment_bytes, .block_bytes = header.block_bytes});
   LATCHKEY_RETURN_IF_ERROR(ReadSegmentHeaders(*medium, header.slots));
   LATCHKEY_RETURN_IF_ERROR(RefuseOutgrownHeader(*medium, header.slots));
-  return std::make_unique<LogImpl>(std::move(medium), options, /*is_new=*/false);
+  return std::make_unique<LogImpl>(std::move(medium), opened, /*is_new=*/false);
 }
 
 }  // namespace latchkey

@@ -368,6 +368,29 @@ TEST_CASE("A log of 4 KiB blocks pads to them") {
   CHECK(MustReadAll(**created) == Records{{Raw(a), "a"}, {Raw(b), "b"}});
 }
 
+// A database that was copied from one file system to another could not be opened: the buffer was
+// chosen for the blocks of the new device, and was too small for those of the log.
+TEST_CASE("A log from a device with larger blocks opens with options for smaller ones") {
+  auto medium = std::make_shared<CrashMedium>();
+  LogOptions wide = TinyLog();
+  wide.buffer_bytes = Log::LeastBufferBytes(4096);
+  Lsn lsn{0};
+  {
+    auto created = CreateLog(ThreadRuntime(), std::make_unique<CrashDevice>(medium, 4096), wide);
+    REQUIRE(created.ok());
+    REQUIRE((*created)->StartWriting().ok());
+    lsn = MustAppendDurably(**created, "a");
+  }
+  LogOptions narrow = TinyLog();
+  narrow.buffer_bytes = Log::LeastBufferBytes(512);
+  REQUIRE(narrow.buffer_bytes < wide.buffer_bytes);
+  auto log = MustOpen(medium, Lsn{0}, narrow);
+  CHECK(MustRead(*log, lsn) == "a");
+  REQUIRE(log->StartWriting().ok());
+  const Lsn next = MustAppendDurably(*log, "b");
+  CHECK(MustReadAll(*log) == Records{{Raw(lsn), "a"}, {Raw(next), "b"}});
+}
+
 TEST_CASE("A log that ends before what the database has seen is refused") {
   auto medium = std::make_shared<CrashMedium>();
   Lsn end{0};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "storage/base/check.h"
@@ -248,7 +250,12 @@ std::vector<DiskImage> CrashReplay::Images(const CrashChoice& choice, uint64_t s
 }
 
 std::vector<DiskImage> CrashReplay::SomeImages(Rng& rng) const {
-  const std::vector<CrashChoice> choices = Choices({});
+  std::vector<CrashChoice> choices = Choices({});
+  std::set<CrashVariant> variants;
+  for (const CrashChoice& choice : choices) variants.insert(choice.variant);
+  const auto drawn = static_cast<ptrdiff_t>(rng.Below(variants.size()));
+  const CrashVariant variant = *std::next(variants.begin(), drawn);
+  std::erase_if(choices, [&](const CrashChoice& choice) { return choice.variant != variant; });
   const CrashChoice& choice = choices[rng.Below(choices.size())];
   return Images(choice, rng.Next());
 }

@@ -74,7 +74,7 @@ class CrashReplay {
   std::vector<CrashChoice> Choices(const CrashChoiceOptions& options) const;
   /// The disks after a crash here, determined by position, choice and `seed`.
   std::vector<DiskImage> Images(const CrashChoice& choice, uint64_t seed) const;
-  /// The same after one of Choices({}), which `rng` draws.
+  /// The same after one of Choices({}): `rng` draws the variant, then the choice.
   std::vector<DiskImage> SomeImages(Rng& rng) const;
 
  private:
