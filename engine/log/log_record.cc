@@ -136,12 +136,9 @@ class Reader {
 };
 
 bool IsState(uint8_t state) { return state <= static_cast<uint8_t>(RecordState::kOverflow); }
-bool HasBytes(RecordState state) {
-  return state == RecordState::kValue || state == RecordState::kOverflow;
-}
 bool BytesFit(RecordState state, size_t size) {
   if (state == RecordState::kOverflow) return size == kOverflowReferenceSize;
-  return HasBytes(state) || size == 0;
+  return HasValue(state) || size == 0;
 }
 
 absl::Status DecodeDifference(ChangeBytes sizes, Reader& in, RecordChange* change) {

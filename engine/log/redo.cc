@@ -56,9 +56,7 @@ std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::st
     if (position.exact) leaf.Remove(position.slot);
     return "";
   }
-  const RecordFlags flags = change.now == RecordState::kGhost      ? kGhost
-                            : change.now == RecordState::kOverflow ? kOverflow
-                                                                   : RecordFlags{0};
+  const RecordFlags flags = FlagsOf(change.now);
   const bool done = position.exact
                         ? leaf.ReplaceValue(position.slot, change.now_bytes, flags)
                         : leaf.Insert(position.slot, change.key, change.now_bytes, flags);
