@@ -13,6 +13,10 @@ namespace {
 // hit ratio of small regions.
 constexpr size_t kLargestBatchDivisor = 8;
 
+// In a region of one or two frames the pages of one path from the root to a leaf evict each other.
+// Each descent then starts again, for ever if there are many.
+constexpr size_t kLeastFramesOfRegion = 4;
+
 constexpr uint64_t kNoPage = 0;
 uint64_t PagePlusOne(PageId page) { return Raw(page) + 1; }
 
@@ -244,9 +248,13 @@ void RegionPolicy::DrainFreeFrames(size_t frames, std::vector<FrameId>& free) {
   }
 }
 
+size_t RegionPolicy::ActiveRegions(size_t frames) const {
+  return std::clamp<size_t>(frames / kLeastFramesOfRegion, 1, regions_.size());
+}
+
 // The frames that region `r` has when the pool has `frames`.
 RegionPolicy::Range RegionPolicy::RangeOf(size_t r, size_t frames) const {
-  const size_t active = std::min(regions_.size(), frames);
+  const size_t active = ActiveRegions(frames);
   if (r >= active) return {.first = 1, .frames = 0};
   const auto first_of = [&](size_t region) {
     return static_cast<uint32_t>(1 + region * frames / active);
@@ -270,7 +278,7 @@ std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(
 void RegionPolicy::DrawRanges(size_t frames,
                               std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms) {
   frames_ = frames;
-  active_regions_ = std::min(regions_.size(), frames);
+  active_regions_ = ActiveRegions(frames);
   for (size_t r = 0; r < regions_.size(); ++r) {
     Region& region = *regions_[r];
     const auto [first, count] = RangeOf(r, frames);

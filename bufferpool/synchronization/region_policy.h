@@ -48,8 +48,8 @@ class RegionPolicy final : public FixPolicy {
   /// Costs one atomic load per region.
   size_t free_frames() const override;
   /// With one region the algorithm keeps its state. With several, the frames are divided anew, and
-  /// every region starts from the old order of eviction, without ghosts. With fewer frames than
-  /// regions, only as many regions as frames are in use.
+  /// every region starts from the old order of eviction, without ghosts. A region has at least four
+  /// frames; with fewer frames than that, fewer regions are in use.
   void Resize(size_t frames) override LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // locks all regions
   FixPolicyStats stats() const override;
 
@@ -84,6 +84,8 @@ class RegionPolicy final : public FixPolicy {
   };
 
   size_t RegionNumberOf(PageId page) const;
+  // How many regions are in use when the pool has `frames`.
+  size_t ActiveRegions(size_t frames) const;
   Region& RegionOf(PageId page) { return *regions_[RegionNumberOf(page)]; }
   Region& RegionOf(FrameId frame) {
     return *regions_[records_[Raw(frame)].region.load(std::memory_order_relaxed)];

@@ -67,6 +67,20 @@ TEST_CASE("Regions of a hundred frames miss about as often as one region does") 
   }
 }
 
+// With 64 regions of one frame each, the pages of a path from the root to a leaf evicted each other,
+// and 14 actors went down their tree again and again.
+TEST_CASE("Three pages in turn miss three times, however many regions were asked for") {
+  for (uint64_t page = 0; page < 200; ++page) {
+    CAPTURE(page);
+    auto policy = Make("lru", 64, 64, 64);
+    std::vector<uint64_t> requests;
+    for (int turn = 0; turn < 10; ++turn) {
+      for (uint64_t next = page; next < page + 3; ++next) requests.push_back(next);
+    }
+    CHECK(Replay(policy, requests) == 3);
+  }
+}
+
 TEST_CASE("A batch of victims leaves most of a small region alone") {
   auto policy = Make("lru", 1, 16, 16);
   std::vector<uint64_t> requests;
