@@ -1,17 +1,18 @@
 // GroupCommit: makes the records of the buffer durable, one group at a time.
 //
-// A thread that needs a flush becomes the leader if there is none: it seals the open half, writes
-// it, syncs, and wakes the threads whose records are now durable. It also wakes one of the threads
-// that came meanwhile, which leads next.
+// A thread that needs a flush becomes the leader if there is none: it seals the open half of the
+// buffer, writes it, syncs, and wakes the threads whose records are now durable. It also wakes one
+// of the threads that came meanwhile; that thread leads next.
 //
 // Invariants
 //  1. At most one thread leads, and only the leader writes to the device.
 //  2. A group is durable before the next one is written.
 //  3. After the log has failed, no group is acknowledged, not even one in flight.
 //
-// Lock order: the grower's mutex, then the log's latch. The leader holds no latch while it waits for
-// the device. Append may wait for the leader, or lead, while its caller holds latches. So a leader
-// takes no locks but these.
+// Lock order: the grower's mutex, then the log's latch. The leader holds no latch while it waits
+// for the device. A caller of Append may hold latches of its own (of pages), and may wait for the
+// leader or become the leader. So a leader takes only the two locks above: another lock might
+// belong to a thread that waits for the leader.
 //
 // Thread-safety: after Start, all actors may call every member at once. Functions that wait release
 // the latch meanwhile.
@@ -77,8 +78,8 @@ class GroupCommit {
   void MakeRoom() LATCHKEY_REQUIRES(medium_.latch);
   /// As MakeRoom, without waiting. False, with nothing changed: both halves are full.
   bool MakeRoomAtOnce() LATCHKEY_REQUIRES(medium_.latch);
-  /// Wakes all threads that wait for a group; each checks its condition again. Nobody leads any
-  /// more. For when the log has failed.
+  /// Called when the log has failed. Wakes all threads that wait for a group; each checks its
+  /// condition again. From now on no thread leads.
   void Disband() LATCHKEY_EXCLUDES(medium_.latch);
   LogStats stats() const LATCHKEY_EXCLUDES(medium_.latch);
 

@@ -1,5 +1,5 @@
-// GroupPrice: how much of the log's space a record pays for, besides its own bytes, so that the
-// groups that hold the records have room. GroupSpace says which records pay.
+// GroupPrice: the bytes that a record reserves besides its own, so that there is room for the
+// header and the padding of its group. GroupSpace says which records pay.
 //
 // Thread-safety: immutable.
 #pragma once
@@ -32,14 +32,15 @@ class GroupPrice {
   uint64_t OwnSpace(size_t size) const {
     return is_shared_ ? RecordSpace(size) : kRecordHeaderBytes + size;
   }
-  /// The part of a reservation that pays for a whole group, and goes back if another record has
-  /// paid. `paid`: what the record reserved besides RecordSpace, for a group of its own.
+  /// The part of a reservation that pays for a whole group. It is released if another record has
+  /// paid for that group. `paid`: bytes that the record reserved besides RecordSpace, for a group
+  /// of its own.
   uint64_t WholeGroup(uint64_t paid) const { return is_shared_ ? paid : share_; }
 
  private:
   // Number of records that together pay for one unpaid flush. Callers that obey scarce() flush less
-  // often: a flush for one page makes all other dirty pages writable too, and a usable cache has at
-  // least so many frames.
+  // often than once in 32 records: a flush for one page makes all other dirty pages writable too,
+  // and a usable cache has at least 32 frames.
   static constexpr uint64_t kRecordsPerGroup = 32;
   // If a half of the buffer is sealed because the next record does not fit, both together are at
   // least 64 blocks. A sixteenth of their bytes pays for both groups.

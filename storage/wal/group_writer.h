@@ -1,12 +1,12 @@
-// GroupWriter: puts one sealed group on the device, and the headers of the segments that it touches.
+// GroupWriter: writes one sealed group to the device, and the headers of the segments it touches.
 //
 // Invariants
-//  1. A segment's header is durable before a group lies in the segment. If a crash could undo the
-//     header, an open would not find the group in the segment, or would take it for damage.
+//  1. A segment's header is durable before a group lies in the segment. Otherwise a crash could
+//     undo the header, and an open would miss the group or take it for damage.
 //  2. Writing a group takes no memory after Allocate.
 //
-// Thread-safety: one thread at a time, the leader. Plan and Finish need the log's latch; Write waits
-// for the device and runs without it.
+// Thread-safety: one thread at a time, the leader. Plan and Finish need the log's latch. Write
+// waits for the device, and its caller must not hold the latch.
 #pragma once
 
 #include <absl/status/status.h>
@@ -29,8 +29,8 @@ class GroupWriter {
   void SetEpoch(uint64_t epoch) { epoch_ = epoch; }
   uint64_t epoch() const { return epoch_; }
 
-  /// Gives a slot to every segment that `group` touches, and to the one behind it: the header of
-  /// that one is then synced with this group and needs no sync of its own.
+  /// Gives a slot to every segment that `group` touches, and to the segment behind them. The header
+  /// of the latter is written with this group, so it needs no sync of its own later.
   void Plan(LogMedium& medium, const GroupBuffer& group) LATCHKEY_REQUIRES(medium.latch);
   /// Writes the planned group and syncs.
   absl::Status Write(LogMedium& medium, GroupBuffer& group);

@@ -1,5 +1,6 @@
-// GrowthAhead: an actor that grows the log before room is short. New space is written ahead and
-// synced, which takes long; without the actor, a thread that needs room waits for all of it.
+// GrowthAhead: an actor that grows the log before room is short. Growing takes long, because new
+// space is written and synced before it is used. Without the actor, the thread that needs room
+// waits for that.
 //
 // If the actor cannot grow the log, it ends. Reserve then grows the log as it does without the
 // actor, and reports the error to its callers.
@@ -23,7 +24,7 @@ class GrowthAhead {
       : runtime_(runtime), grower_(grower), watch_(watch) {}
   ~GrowthAhead() { Stop(); }
 
-  /// REQUIRES: not started; the log has a keeper, which has told the log's usual size.
+  /// REQUIRES: not started; the log has a keeper, which has set the usual size (SpaceWatch::Begin).
   void Start();
   void Stop();  ///< idempotent
   /// Call it after every group, without latches: wakes the actor if the log is short of room.

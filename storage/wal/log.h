@@ -9,14 +9,15 @@
 // is not needed any more gets a new header and is filled again. The device grows by whole segments,
 // and new space is written ahead, so that a commit changes no file-system metadata.
 //
-// A *group* is the unit of a flush: header (length, LSN, epoch, checksum over the whole group
-// seeded with the database id), records, padding to a logical block. A block that holds
-// acknowledged bytes is never written again. Records never span groups; groups may span segments.
+// A *group* is the unit of a flush: header (length, LSN, epoch, checksums over the whole group
+// seeded with the database id), records, padding to a block. A block that holds acknowledged bytes
+// is not written again while the log needs it. Records never span groups; groups may span segments.
 //
-// End of log: the first position where no valid group of the newest epoch follows. It is a torn
-// tail only if no group of that epoch lies at any later block within the log. Otherwise the log is
-// damaged before its end and refused (DataLoss naming the position and the remedy). Each start of
-// writing begins a new epoch with a synced mark, so that an old tail never continues a new log.
+// End of log: the first position where no valid group of the newest epoch follows. If a group of
+// that epoch or a later one lies anywhere behind it, the log is damaged before its end and refused:
+// DataLoss, with the position and the remedy. Otherwise the bytes behind the end are a torn tail.
+// Each start of writing begins a new epoch with a synced mark, so an old tail never continues a new
+// log.
 //
 // Order of calls: Create or Open -> FindEnd -> reads (the device is still unchanged) ->
 // StartWriting -> Append, Flush, Truncate; reading stays possible.
@@ -46,13 +47,13 @@ namespace latchkey {
 
 /// Which reservations pay for the overhead of a group: its header, and the padding to a block.
 enum class GroupSpace : uint8_t {
-  /// Every record pays for a group of its own, so Flush never lacks space, however often it is
-  /// called. For logs of few records.
+  /// Every record reserves space for a group of its own, so Flush never lacks space, however often
+  /// it is called. For logs of few records.
   kOfRecords,
-  /// A record pays a 32nd of a group, and TryAppendPaid a whole one. A flush that is not paid for
-  /// takes from the part that Reserve keeps back (a sixteenth). The device grows before that part
-  /// is short. If it cannot grow, scarce() is true: then flush only what cannot wait. For logs of
-  /// many small records, most of which share their groups.
+  /// A record pays for a 32nd of a group, and TryAppendPaid for a whole one. A flush that is not
+  /// paid for takes from the part of the log that Reserve keeps back (a sixteenth). The device
+  /// grows before that part is short. If it cannot grow, scarce() is true: then flush only what
+  /// cannot wait. For logs of many small records, most of which share their groups.
   kShared,
 };
 
@@ -114,14 +115,14 @@ class Log {
   /// Reserves room for `bytes` of records with their overheads (see RecordSpace). Append takes from
   /// such a reservation. Grows the device when needed. ResourceExhausted when it cannot grow,
   /// Unavailable when the log is poisoned; then nothing has changed.
-  /// If the log has a keeper (space_watch()) and its usual size, it asks the keeper for room before
-  /// it grows, and again before it fails. So the call may wait. REQUIRES: no latches held.
+  /// If the log has a keeper (space_watch()) and has reached its usual size, it asks the keeper for
+  /// room before it grows, and waits for the keeper before it fails. REQUIRES: no latches held.
   virtual absl::Status Reserve(uint64_t bytes) = 0;
   /// As Reserve, but returns false instead of growing or waiting.
   virtual bool TryReserve(uint64_t bytes) = 0;
-  /// As Reserve, but does not ask the keeper, and takes from the part of the log that Reserve keeps
-  /// back (a sixteenth, at least 16 blocks) if there is no other room. For rollbacks, recovery,
-  /// checkpoints, and all else that makes room.
+  /// As Reserve, but does not ask the keeper. If there is no other room, it takes from the part of
+  /// the log that Reserve keeps back (a sixteenth, at least 16 blocks). For rollbacks, recovery,
+  /// checkpoints, and all other work that makes room.
   virtual absl::Status ReserveUrgent(uint64_t bytes) = 0;
   virtual void Release(uint64_t bytes) = 0;
   /// Bytes that a record of `size` bytes takes from a reservation. Constant while the log is open.
@@ -129,8 +130,8 @@ class Log {
   /// Bytes that TryAppendPaid takes from a reservation besides RecordSpace. Constant while the log
   /// is open.
   virtual uint64_t PaidGroupSpace() const = 0;
-  /// Whether little is left for flushes that are not paid for, and the device cannot grow.
-  /// Wait-free.
+  /// Whether more than a quarter of the kept-back part is used: then little is left for flushes
+  /// that are not paid for. It stays true only if the device cannot grow. Wait-free.
   virtual bool scarce() const = 0;
   /// Through it the log tells its keeper that it has grown or lacks room.
   virtual SpaceWatch& space_watch() = 0;

@@ -1,5 +1,6 @@
-// The end of a log: the first position where no sound group of the newest epoch follows. The groups
-// behind it tell whether it is the end or damage.
+// The end of a log: the first position where no sound group of the newest epoch follows. If a later
+// group lies behind it, the position is not the end but damage (FORMAT.md, "What a reader
+// accepts").
 //
 // Thread-safety: a pure function and a value.
 #pragma once
@@ -16,8 +17,8 @@
 
 namespace latchkey {
 
-/// Distance of the known starts of groups: small enough to find a group by a short scan, large
-/// enough for some 16 thousand entries per GiB.
+/// Distance of the known starts of groups: small enough to find a group by a short scan, and large
+/// enough that a GiB of log takes no more than some 16 thousand entries.
 inline uint64_t GroupStartSpacing(const LogGeometry& geometry) {
   return std::min<uint64_t>(64u << 10, geometry.payload() / 8);
 }

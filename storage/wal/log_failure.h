@@ -1,5 +1,5 @@
-// LogFailure: the first failure of a log, which is final. After it nothing more is written or
-// acknowledged until the log is opened again.
+// LogFailure: the first failure of a log, which is final: the log is *poisoned*. Nothing more is
+// written or acknowledged until the log is opened again.
 //
 // Lock order: takes the log's latch. No call waits for anything else.
 // Thread-safety: all actors may call every member at once.
@@ -26,8 +26,8 @@ class LogFailure {
   bool poisoned() const { return is_poisoned_.load(std::memory_order_acquire); }
   /// Unavailable, with the cause of the first failure. REQUIRES: poisoned().
   const absl::Status& status() const { return status_; }
-  /// Poisons the log because of `cause`; no effect if it is poisoned. A leader that is writing finds
-  /// it when its write is done. REQUIRES: the log's latch is not held.
+  /// Poisons the log because of `cause`; no effect if it is poisoned. A leader that is writing sees
+  /// the failure when its write is done. REQUIRES: the log's latch is not held.
   void Fail(const absl::Status& cause);
 
  private:

@@ -1,10 +1,10 @@
 // LogGrower: adds slots to a log's device.
 //
 // Invariants
-//  1. The file header counts a slot durably before the slot can hold a segment, and every slot has a
-//     header that says "free" before it is counted.
-//  2. A growth syncs the device. If it fails, earlier groups may not be durable either, so the log
-//     fails. Exception: a device without room; nothing has changed then.
+//  1. Every slot has a header that says "free" before the file header counts it. The file header
+//     that counts a slot is durable before the slot can hold a segment.
+//  2. A growth syncs the device. If that sync fails, earlier groups may not be durable either. So a
+//     failed growth poisons the log. Exception: a device without room; nothing has changed then.
 //
 // Lock order: its mutex, then the log's latch. It waits for the device while it holds the mutex.
 // Thread-safety: all actors may call every member at once.
@@ -35,11 +35,11 @@ class LogGrower {
   uint64_t max_bytes() const { return max_bytes_; }
   /// Bytes of the device that the log uses.
   uint64_t device_bytes() const { return medium_.geometry.SlotOffset(space_.slots()); }
-  /// Takes `bytes` for `claim`, and grows the device until there are so many. ResourceExhausted: it
+  /// Takes `bytes` for `claim`; grows the device as far as needed. ResourceExhausted: the device
   /// cannot grow; Unavailable: the log is poisoned. Nothing is taken then.
   absl::Status GrowAndTake(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
-  /// Grows the device once, by an eighth or by what `claim` lacks for `bytes`. Errors: as
-  /// GrowAndTake.
+  /// Grows the device once: by an eighth, or by the bytes that `claim` lacks if they are more.
+  /// Errors: as GrowAndTake.
   absl::Status Grow(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
 
   enum class Ahead {
@@ -49,7 +49,7 @@ class LogGrower {
   };
   /// Grows the device by an eighth, up to `usual_bytes`, if it IsShort.
   Ahead GrowAhead(uint64_t usual_bytes) LATCHKEY_EXCLUDES(mutex_);
-  /// Whether little is free in a log that is smaller than `usual_bytes`.
+  /// Whether the log is smaller than `usual_bytes` and less than a quarter of it is free.
   bool IsShort(uint64_t usual_bytes) const;
 
   /// ResourceExhausted, for a request of `bytes`. `cause`: why the device did not grow; OK = it is

@@ -5,9 +5,9 @@
 //   log_appender       puts records into the buffer
 //   group_commit       makes them durable: leader, waiting threads
 //   group_writer       one group and its segment headers on the device
-//   space_account      what may be reserved, what is reserved; group_price: what a record pays
-//   log_reservations   makes room for callers: takes, grows, asks the keeper
-//   log_grower         adds slots to the device; growth_ahead: before room is short
+//   space_account      bytes that may be, and are, reserved; group_price: what a record pays
+//   log_reservations   makes room for callers: takes free bytes, asks the keeper, grows the device
+//   log_grower         adds slots to the device; growth_ahead: an actor that does so in time
 //   needed_stream      the part of the stream that is kept; truncation
 //   log_end            finds the end of the log
 //   record_reader      reads records

@@ -1,8 +1,9 @@
 // LogReservations: makes room in a log for callers that are about to append.
 //
-// A reservation takes from what is available, else it grows the device. If the log has a keeper and
-// its usual size, the keeper is asked for room before the device grows, and again before the call
-// fails.
+// A reservation takes available bytes; if there are too few, it grows the device. If the log has a
+// keeper and has reached its usual size (SpaceWatch::Begin), the reservation asks the keeper for
+// room before it grows the device. If the device cannot grow, the reservation waits for the keeper
+// before it fails.
 //
 // Thread-safety: all actors may call every member at once, without latches.
 #pragma once

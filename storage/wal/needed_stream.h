@@ -1,7 +1,7 @@
 // NeededStream: which part of the stream the log must keep, and where groups begin in it.
 //
-// Invariant: the last durable group is kept, so that the next open knows the epoch even if the log
-// ends behind that group.
+// Invariant: the last durable group is kept. So the next open finds a group, and knows its epoch,
+// even if the log ends directly behind it.
 //
 // Not thread-safe: the log's latch guards it.
 #pragma once
@@ -23,7 +23,7 @@ class NeededStream {
 
   /// The stream is needed from `from` on; a scan from there found `end`.
   void Set(uint64_t from, LogEnd end);
-  /// Fixes the oldest segment that is needed: floor(). Call it when writing begins.
+  /// Sets floor(), the oldest segment that is needed. Call it when writing begins.
   void SetFloor() { floor_ = geometry_.IndexOf(std::min(oldest_, last_group_start_)); }
 
   void AddGroup(uint64_t start) { starts_.Add(start); }
@@ -32,7 +32,7 @@ class NeededStream {
   /// floor() has moved on.
   uint64_t GiveUpBelow(uint64_t oldest_needed);
 
-  /// Where reading began, or the argument of the last GiveUpBelow.
+  /// The position where reading began, or the one that the last GiveUpBelow left.
   uint64_t oldest() const { return oldest_; }
   /// Index of the oldest segment that is needed.
   uint64_t floor() const { return floor_; }

@@ -1,7 +1,8 @@
 // RecordReader: reads the durable records of a log, in order or one at a time.
 //
-// It sees only groups that are durable and that the log still needs; its callers tell where those
-// begin and end. A position that does not read back as a sound group is an error, never an end.
+// It reads only groups that are durable and that the log still needs. Its callers pass the range of
+// these groups. If a position in that range holds no sound group, the call fails; the reader never
+// takes such a position for the end of the log.
 //
 // Lock order: its mutex, then the log's latch.
 // Thread-safety: all actors may call every member at once.
@@ -27,7 +28,7 @@ class RecordReader {
  public:
   explicit RecordReader(LogMedium& medium) : medium_(medium), mutex_(medium.runtime) {}
 
-  /// Calls `visit` for the records in [from, end). `group`: the start of a group at or below `from`.
+  /// Calls `visit` for the records in [from, end). `group`: start of a group at or below `from`.
   absl::Status ForEach(uint64_t group, Lsn from, Lsn end,
                        absl::FunctionRef<absl::Status(const LogRecordView&)> visit);
   /// As Log::Read, of a log that is durable up to `durable`.

@@ -1,7 +1,7 @@
 // SegmentTable: the slot of each segment of the stream, and the free slots.
 //
-// Adding slots takes memory. Assigning and freeing them takes none, because that happens in the
-// middle of writing.
+// Adding a slot takes memory. Assigning and freeing slots takes none: the leader assigns them in
+// the middle of writing a group, and Truncate frees them. Neither could report a lack of memory.
 //
 // Not thread-safe: its owner's latch guards it.
 #pragma once
@@ -42,8 +42,8 @@ class SegmentTable {
   /// Gives segment `index` a slot unless it has one. False: no slot is free.
   bool Assign(uint64_t index);
   void SetHeaderDurable(uint64_t index) { mapped_.at(index).is_header_durable = true; }
-  /// Frees the slots of segments below `index`. They are reused in the order of their segments, so
-  /// that the segment in an old header is never far behind.
+  /// Frees the slots of segments below `index`. The slots are reused in the order of their
+  /// segments, so the header of a free slot names one of the segments that were freed last.
   void FreeBelow(uint64_t index);
 
   size_t slots() const { return slots_; }

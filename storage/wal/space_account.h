@@ -4,10 +4,14 @@
 // needed segment on, less the reserved and the kept-back bytes. Segments follow each other without
 // gaps, so a thread that has reserved bytes has slots for them.
 //
-// With GroupSpace::kShared the kept-back bytes pay for groups that are not paid for. When a quarter
-// of them is used, the device grows. If it cannot grow, scarce() asks callers to flush less, and
-// normal claims are refused. Urgent claims may use half of the kept-back bytes, unpaid groups all
-// but the last quarter. That quarter is for marks of later openings.
+// Normal claims never use the kept-back bytes. The last quarter of these bytes is for the marks of
+// later openings.
+//
+// GroupSpace::kShared: the kept-back bytes pay for groups that their records have not paid for.
+// When a quarter of the bytes is used, the device grows. If it cannot grow, scarce() asks callers
+// to flush less. Urgent claims may use half of the bytes, unpaid groups all but the last quarter.
+//
+// GroupSpace::kOfRecords: every group is paid for. Urgent claims may use all but the last quarter.
 //
 // Thread-safety: all actors may call every member at once, except Begin. No call waits.
 #pragma once
@@ -22,8 +26,8 @@
 
 namespace latchkey {
 
-/// How much of the kept-back bytes a reservation may use: none; a part; all of them, for the mark
-/// of an opening, without which a full log could not be recovered.
+/// How much of the kept-back bytes a reservation may use. kNormal: none. kUrgent: a part. kMark:
+/// all of them, for the mark of an opening: without a mark, a full log could not be recovered.
 enum class SpaceClaim : uint8_t { kNormal, kUrgent, kMark };
 
 class SpaceAccount {
@@ -42,8 +46,8 @@ class SpaceAccount {
     TakeFromReserved(bytes);
     available_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   }
-  /// A group of `group_bytes` was sealed. Its records took `taken` from their reservations, of which
-  /// `charge` pays for the group.
+  /// A group of `group_bytes` was sealed. Its records took `taken` bytes from reservations; of
+  /// these `charge` bytes pay for the group.
   void SettleGroup(uint64_t taken, uint64_t charge, uint64_t group_bytes) {
     TakeFromReserved(taken);
     available_.fetch_add(static_cast<int64_t>(charge) - static_cast<int64_t>(group_bytes),
@@ -60,7 +64,7 @@ class SpaceAccount {
   uint64_t reserved() const {
     return static_cast<uint64_t>(reserved_.load(std::memory_order_relaxed));
   }
-  /// Bytes that must become available before TryTake can succeed; at most 0: none.
+  /// Bytes that must become available before TryTake can succeed; 0 or negative: none.
   int64_t Lacking(uint64_t bytes, SpaceClaim claim) const {
     return static_cast<int64_t>(bytes) - available_.load() + LowestAvailable(claim);
   }
@@ -74,10 +78,11 @@ class SpaceAccount {
   bool scarce() const {
     return price_.is_shared() && available_.load(std::memory_order_relaxed) < LowestBeforeGrowth();
   }
-  /// Whether a group that takes `unpaid` bytes more than its records have paid leaves enough, so
-  /// that the device need not grow first.
+  /// Whether the device need not grow before a group that takes `unpaid` bytes more than its
+  /// records have paid.
   bool CanPayWithoutGrowth(int64_t unpaid) const { return CanPay(unpaid, LowestBeforeGrowth()); }
-  /// The same, when the device cannot grow: the last quarter of the kept-back bytes stays.
+  /// Whether such a group may be written although the device cannot grow. It must leave the last
+  /// quarter of the kept-back bytes.
   bool CanPayAtLeast(int64_t unpaid) const {
     const int64_t kept = KeptBack();
     return CanPay(unpaid, -(kept - kept / 4));

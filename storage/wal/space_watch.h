@@ -1,8 +1,9 @@
 // SpaceWatch: signals between a log and its keeper, the actor that truncates the log (the
 // checkpointer), without polling.
 //
-// The keeper sleeps until the log has grown to a position, or until a writer asks for room. The
-// writer gets a ticket, and may wait for the end of a keeper's round that began after it asked.
+// The keeper sleeps until the log has grown to a position, or until a writer asks for room. A
+// *round* is one attempt of the keeper to make room. The writer gets a ticket, with which it may
+// wait for the end of a round that began after it asked.
 //
 // Lock order: no locks of its own. OnGrowth may be called with a latch held; the other functions
 // may not.
