@@ -51,7 +51,7 @@ enum class PageType : uint8_t {
   kTreeLeaf = 1,
   kTreeInner = 2,
   kOverflow = 3,
-  kSegmentSummary = 16,
+  kSegmentSummary = 16,  ///< not used: segments have no summaries
   kPageMap = 17,
   kSuperblock = 18,
   kLogReach = 19,  ///< in a doublewrite area: LSN up to which the log was durable

@@ -1,9 +1,9 @@
-// PageStore: holds the pages that are not in a frame. The interface between the buffer pool above
-// and the layouts below, which know nothing else of each other.
+// PageStore: keeps the pages on a device. It is the interface between the buffer pool above and the
+// layouts below; pool and layouts know nothing else of each other.
 //
-// A write is first *accepted*: copied out of the caller's memory, which may be reused at once.
-// Until the copy is on the device, reads are served from it. Later the write is *durable*. So the
-// layout chooses the size of its batches, whether or not a caller waits.
+// A write is first *accepted*: the store has copied the page, and the caller may reuse its memory.
+// Until the copy is on the device, reads are served from the copy. Later the write is *durable*. So
+// the layout chooses how many pages it writes at once, whether or not a caller waits.
 //
 // Thread-safety: a PageStore may be used by every actor at once; a PageWriter belongs to one actor.
 #pragma once
@@ -38,8 +38,8 @@ struct PageWrite {
   const std::byte* data = nullptr;  ///< page_size bytes, unchanged during the call only
 };
 
-/// The writes in flight of one owner. It counts the writes that a page cleaner keeps outstanding
-/// (thesis 4.4). Not thread-safe.
+/// Accepts the writes of one owner, and counts those that are outstanding: a page cleaner keeps a
+/// chosen number of writes outstanding (thesis 4.4). Not thread-safe.
 class PageWriter {
  public:
   virtual ~PageWriter() = default;
@@ -69,7 +69,8 @@ struct PageStoreStats {
   uint64_t cleaner_page_reads = 0;
   uint64_t cleaned_segments = 0;
   uint64_t plugged_segments = 0;    ///< emptied into holes
-  uint64_t meta_bytes_written = 0;  ///< page map, segment table, summaries, superblock
+  /// Checkpoints with their superblocks, doublewrite areas, map journal.
+  uint64_t meta_bytes_written = 0;
   uint64_t writes_again = 0;        ///< retries of failed page writes
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve

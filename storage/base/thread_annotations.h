@@ -1,9 +1,11 @@
-// Lock contracts that clang checks (-Wthread-safety): which lock guards a member, which lock a function
-// needs, takes or gives up. Nothing in other compilers. tools/check_contracts runs the check.
+// Lock contracts that clang checks (-Wthread-safety): which lock guards a member, which lock a
+// function needs, takes or gives up. Nothing in other compilers. tools/check_contracts runs the
+// check.
 //
-// The analysis follows one function at a time and knows a lock by its expression. Where a lock's name
-// says more than the analysis can follow (a lock behind a pointer that changes, one taken by one function
-// and given up by another), the function says LATCHKEY_NO_THREAD_SAFETY_ANALYSIS with the reason.
+// The analysis follows one function at a time and knows a lock by its expression. Where a lock's
+// name says more than the analysis can follow (a lock behind a pointer that changes, one taken by
+// one function and given up by another), the function says LATCHKEY_NO_THREAD_SAFETY_ANALYSIS with
+// the reason.
 #pragma once
 
 #if defined(__clang__)

@@ -1,6 +1,8 @@
-// Keeps contexts of asynchronous I/O for the next queue that wants one. To destroy a context takes
-// the kernel some 30 ms, because it waits for its own readers, and a database has about ten. So a
-// database that is closed and opened again, or one closed while another is opened, does not wait.
+// AioContexts: keeps unused contexts of asynchronous I/O for later queues of the same depth.
+//
+// The kernel takes some 30 ms to destroy a context, because it waits until none of its own readers
+// (RCU) can see the context any more. A database has about ten contexts. If they are kept, closing
+// a database does not wait for the kernel, and opening the next one takes them over.
 #pragma once
 
 #include <atomic>
@@ -10,18 +12,20 @@
 
 namespace latchkey {
 
-/// The calls of another kernel, but for contexts that are not used any more: it keeps some of them.
-/// After fork() the child does not use the parent's. Thread-safe.
+/// Forwards the calls to another AioKernel, except Destroy and Setup: Destroy keeps up to kMostKept
+/// contexts, and Setup takes a kept one of the wanted depth if there is one. After fork() the child
+/// uses none of the contexts that its parent kept. Thread-safe.
 class AioContexts final : public AioKernel {
  public:
   static constexpr size_t kMostKept = 32;
 
   /// REQUIRES: `kernel` outlives it.
   explicit AioContexts(AioKernel& kernel) : kernel_(kernel) { kept_.reserve(kMostKept); }
-  /// Destroys the kept ones.
+  /// Destroys the kept contexts.
   ~AioContexts() override;
 
-  /// If the system has none left, gives back the kept ones and tries again.
+  /// If the system's limit of requests is reached (EAGAIN), destroys the kept contexts and tries
+  /// again.
   int Setup(int depth, io_context_t* context) override;
   /// REQUIRES: nothing is in flight, and all events have been collected.
   void Destroy(io_context_t context, int depth) override;
@@ -40,8 +44,8 @@ class AioContexts final : public AioKernel {
     int depth;
   };
 
-  // Holds kept_ while it lives, if no other thread does. It never waits: in the child of a fork the
-  // holder may be a thread that the child does not have.
+  // A lock on kept_ for a scope; it only tries. It never waits for another holder: in the child of
+  // a fork the holder may be a thread that does not exist there.
   class Hold;
   bool TakeKept(int depth, io_context_t* context);
   bool Keep(io_context_t context, int depth);
@@ -50,7 +54,7 @@ class AioContexts final : public AioKernel {
   AioKernel& kernel_;
   std::atomic<bool> held_{false};
   std::vector<Kept> kept_;
-  int owner_ = 0;  // the process whose contexts they are
+  int owner_ = 0;  // the process that the kept contexts belong to
 };
 
 }  // namespace latchkey

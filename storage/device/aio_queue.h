@@ -51,7 +51,7 @@ class AioKernel {
   virtual const AioRing* Ring(io_context_t context) = 0;
 };
 
-/// The real one. It keeps some contexts that are not used any more (aio_contexts.h).
+/// Linux, through AioContexts: destroyed contexts are kept for later queues (aio_contexts.h).
 AioKernel& LinuxAio();
 
 /// The file of a queue. Outlives the queue.
@@ -65,10 +65,10 @@ struct AioFile {
   IoAccounting& accounting;
 };
 
-/// Belongs to one actor. Only the accounting accesses it from other actors: it looks at the ring of
-/// completions at every event of the device. A request is charged device time until it is seen in
-/// the ring, even if its owner collects it later. (If the ring cannot be read: until it is
-/// collected.)
+/// Belongs to one actor. Other actors access it only through the accounting, which looks at the
+/// ring of completions at every event of the device. A request is charged device time until the
+/// accounting sees it in the ring, even if its owner collects it later. If the ring cannot be read,
+/// the request is charged until its owner collects it.
 class AioQueue final : public IoQueue, private CompletionSource {
  public:
   /// ResourceExhausted when the system's limit of asynchronous requests (fs.aio-max-nr) is reached.
@@ -114,8 +114,9 @@ class AioQueue final : public IoQueue, private CompletionSource {
   std::vector<io_event> events_;
   std::vector<IoRequest*> finished_;  // not yet handed to the owner
   size_t in_kernel_ = 0;
-  // The accounting's latch guards both. It has not seen the events from ring_->events[next_event_]
-  // on. There are at most `depth` of them, fewer than the ring holds, because Reap updates both.
+  // The accounting's latch guards both. The accounting has not yet seen the events from
+  // ring_->events[next_event_] on. There are at most `depth` of them, fewer than the ring holds,
+  // because the accounting looks whenever Reap collects events.
   const AioRing* const ring_;
   uint32_t next_event_ = 0;
 };

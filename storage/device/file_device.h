@@ -6,15 +6,14 @@
 // comparable.
 //
 // Invariants:
-//  1. One writer per file, in this process and among all (file_lock.h), for the device's lifetime.
-//  2. Before the first read the file and its directory are synced, because data of a crashed
-//     predecessor may be in the page cache: readable, but not durable.
+//  1. One writer per file in all processes (file_lock.h), for the device's lifetime.
+//  2. Open syncs the file and its directory before the first read, because writes of a process that
+//     was killed may be in the page cache: readable, but not durable.
 //  3. Every block below size_bytes has been allocated and written. In a sparse or merely allocated
 //     file each write or sync would pay for block allocation and metadata; avoiding that doubles
 //     the commit rate.
 //  4. A failed sync is final: every later Sync and Resize returns the same error. The kernel
-//  reports
-//     a lost write once, and a later success says nothing about it.
+//     reports a lost write only once, and a later success says nothing about it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -74,7 +73,7 @@ class FileDevice final : public BlockDevice {
   absl::Status CheckFreeSpace(uint64_t growth);
   absl::Status Allocate(uint64_t begin, uint64_t end);
   absl::Status WriteZeros(uint64_t begin, uint64_t end) LATCHKEY_REQUIRES(resize_mutex_);
-  // Calls fsync or fdatasync and counts it; keeps the first failure.
+  // Calls fsync (`with_metadata`) or fdatasync and counts it; keeps the first failure.
   absl::Status SyncFile(bool with_metadata);
   absl::Status SyncFailure();
 
@@ -85,8 +84,8 @@ class FileDevice final : public BlockDevice {
   std::atomic<uint64_t> size_bytes_;
   Mutex resize_mutex_;
   IoAccounting accounting_;
-  // The queue for growth, kept because closing a queue takes milliseconds. It may write beyond
-  // size_bytes_, up to growth_limit_. resize_mutex_ guards both.
+  // The queue for growth, kept because closing a queue may take some 30 ms (aio_contexts.h). It may
+  // write beyond size_bytes_, up to growth_limit_. resize_mutex_ guards both.
   std::atomic<uint64_t> growth_limit_{0};
   std::unique_ptr<AioQueue> growth_queue_ LATCHKEY_GUARDED_BY(resize_mutex_);
   SpinLatch sync_failure_latch_;

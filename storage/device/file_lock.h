@@ -1,10 +1,11 @@
-// FileLock: one writer per file, in this process and among all.
+// FileLock: one writer per file in all processes, or several readers.
 //
-// It uses flock(2), not fcntl locks, which vanish when *any* descriptor of the file is closed in
-// the process. The kernel drops a flock with its last descriptor, so a killed process leaves no
-// lock. A child of fork() has the descriptor, too: therefore the process that took the lock unlocks
-// it explicitly, and a child never does. A table of (device, inode, process) detects a second open
-// within this process, under every path to the file. Nothing is written to the file or beside it.
+// It uses flock(2). An fcntl lock would vanish when the process closes *any* descriptor of the
+// file. The kernel drops a flock with its last descriptor, so a killed process leaves no lock. A
+// child of fork() has the descriptor, too, and would keep the lock. Therefore the process that took
+// the lock unlocks it explicitly, and a child never does. A table of (device, inode, process)
+// detects a second open within this process, under every path to the file. Nothing is written to
+// the file or beside it.
 #pragma once
 
 #include <absl/status/status.h>

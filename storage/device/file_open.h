@@ -1,5 +1,6 @@
-// Opening a file as a device: create or find it, lock it, use O_DIRECT if the file system allows,
-// and make writes of a crashed predecessor durable. Nothing is written into the file.
+// Opening a file as a device: create or find it, lock it, use O_DIRECT if the file system allows
+// it, and sync it, because a killed process may have left writes that are not durable. Nothing is
+// written into the file.
 #pragma once
 
 #include <absl/status/status.h>
@@ -56,7 +57,7 @@ struct OpenFile {
   uint64_t size_bytes = 0;       ///< rounded down to whole logical blocks
 };
 
-/// Makes the names in `directory` durable, where the file system can be asked to. PermissionDenied,
+/// Makes the names in `directory` durable, if the file system supports that. PermissionDenied,
 /// Unavailable: the file system's reason.
 absl::Status SyncDirectory(const std::string& directory);
 

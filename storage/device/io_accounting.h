@@ -1,8 +1,8 @@
 // IoAccounting: counts a device's requests and divides its busy time among them.
 //
 // The write cost model of the layouts (thesis 6.1) compares page and segment I/O by the device time
-// that each takes. Latency is no measure of that: at depth 32 it is mostly waiting for the other 31
-// requests. So at every instant the device's time is divided among the requests in flight, by
+// that each takes. Latency does not measure that: at depth 32 a request mostly waits for the other
+// 31 requests. So at every instant the device's time is divided among the requests in flight, by
 // weight. The weight of a request is its length plus the bytes that the device could transfer in
 // the time of one positioning (thesis: T_pos * B). A segment of 256 pages beside 30 page reads is
 // thus charged much more than any of them.

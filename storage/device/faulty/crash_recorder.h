@@ -5,9 +5,9 @@
 // one sequence; position p means that the first p events have happened. crash_replay.h turns a
 // position into the states that a machine may find when it starts again.
 //
-// Monitors check always for: a buffer that changes while its write is in flight, two writes in
-// flight to the same place, a misaligned request, and the rules added by SetMonitor (log before
-// page). violations() returns their findings.
+// The recorder always checks three rules: no buffer changes while its write is in flight, no two
+// writes to the same place are in flight, no request is misaligned. A DiskMonitor adds rules (log
+// before page). violations() returns the findings of both.
 //
 // Thread-safety: all actors may call every member at once, except event() and events(), which
 // require that no actor writes.
@@ -72,7 +72,7 @@ class DiskMonitor {
                                        std::span<const std::byte> bytes) = 0;
   /// A sync of the disk has failed: the writes that it should have covered may be lost.
   virtual void OnSyncFailed(uint32_t /*disk*/) {}
-  /// The write has completed, and a sync that begins later covers it. `write`: its number among the
+  /// A write has completed; a sync that begins later covers it. `write`: its number among the
   /// completed writes of the disk, from 1.
   virtual void OnWriteCompleted(uint32_t /*disk*/, uint64_t /*offset*/,
                                 std::span<const std::byte> /*bytes*/, uint64_t /*write*/) {}
@@ -124,7 +124,7 @@ class CrashRecorder {
   void PowerOffAfter(uint64_t events);
   bool power_is_off() const;
 
-  /// From now on `monitor` watches too, in place of the previous one.
+  /// From now on `monitor` watches the disks, in place of the previous monitor.
   void SetMonitor(std::unique_ptr<DiskMonitor> monitor);
   /// Adds a finding; only the first few hundred are kept.
   void Report(const std::string& violation);

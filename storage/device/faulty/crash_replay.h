@@ -1,11 +1,12 @@
-// CrashReplay: turns the events of a CrashRecorder into the states that a machine may find after
-// losing power at any of them (RELIABILITY.md 3.1: variants V1 to V7).
+// CrashReplay: turns the events of a CrashRecorder into the states that a machine may find after a
+// power failure at any position (RELIABILITY.md 3.1: variants V1 to V7).
 //
 // The model of a disk: a write that no sync has covered may be there wholly, in part (by sectors of
 // 512 bytes) or not at all, and such writes may take effect in any order. A torn sector may hold
-// garbage. Bytes outside the written range are unharmed. Growth is durable when Resize returns,
-// shrinking when a sync has covered it (as in FileDevice). After a failed sync, the writes that it
-// should have covered stay uncertain for ever.
+// garbage. Bytes outside the written range are unharmed. Growth is durable when Resize returns.
+// Shrinking is durable when a later sync has covered it (FileDevice promises more: it syncs before
+// Resize returns). After a failed sync, the writes that it should have covered stay uncertain for
+// ever.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ enum class CrashVariant : uint8_t {
   kDropOne,   ///< V3: all but pending change number `index`
   kKeepOne,   ///< V3: only pending change number `index`
   kWrites,    ///< V4: a random subset of the pending changes
-  kSectors,   ///< V5: a random subset of their sectors
-  kGarbage,   ///< V6: as kSectors, and one sector of them holds garbage
+  kSectors,   ///< V5: a random subset of the sectors of the pending changes
+  kGarbage,   ///< V6: as kSectors, and one pending sector holds garbage
   kOldSizes,  ///< V7: all writes, no change of size
   kNewSizes,  ///< V7: all changes of size, no write
   kExactly,   ///< the sectors whose bit is set in `index`: all subsets when few are pending

@@ -1,7 +1,8 @@
 // FaultyDevice: a BlockDevice on one disk of a CrashRecorder.
 //
-// Requests of a queue complete when its owner waits: after their latency or, if that is 0, at once
-// in seeded order. So a write is in flight between Submit and Wait, as on a real disk.
+// Requests of a queue complete when the queue's owner calls Wait: after their seeded latency or, if
+// latencies are 0, at once and in seeded order. So a write is in flight between Submit and Wait, as
+// on a real disk.
 #pragma once
 
 #include <atomic>
