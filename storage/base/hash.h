@@ -1,5 +1,6 @@
-// The one hash function of the project: XXH3-64, for checksums and hash tables. Its values are part
-// of the page format (see storage/page_format.h), so they never depend on a process-wide salt.
+// The one hash function of the project: XXH3-64, for checksums and hash tables. Checksums are part
+// of the page format (storage/page_format.h), so hashes never depend on a random salt of the
+// process.
 #pragma once
 
 #define XXH_INLINE_ALL

@@ -1,8 +1,9 @@
 // Handling of failed allocations: std::bad_alloc inside, one status at every border.
 //
-// Inside, code is exception-safe: guards release what they hold, and functions that change shared
-// state take their memory before they change anything. Where that is not possible, the store
-// becomes read-only instead of being left half changed.
+// A border is a public call or the main function of an actor. Inside, code is exception-safe:
+// guards release their locks, and a function that changes shared state takes all memory before its
+// first change. Where that is not possible, the store becomes read-only, so that no call uses a
+// half changed state.
 #pragma once
 
 #include <absl/status/status.h>
@@ -22,7 +23,8 @@ absl::Status OutOfMemory();
 bool IsOutOfMemory(const absl::Status& status);
 
 /// Runs `call`, which returns a Status or a StatusOr; OutOfMemory() when it throws std::bad_alloc.
-/// Locks that `call` requires are its caller's: clang looks at both, not at what is between them.
+/// If `call` requires a lock, the caller of CatchOutOfMemory holds it. Clang checks the caller and
+/// `call`, but not this function between them.
 template <typename Call>
 std::invoke_result_t<Call> CatchOutOfMemory(Call&& call) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
   try {

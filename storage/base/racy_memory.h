@@ -1,9 +1,10 @@
 // Access to page memory that optimistic readers read while a latch holder writes it.
 //
-// An optimistic reader validates a version after it has read, so it may read bytes in mid-change.
-// It must bound every offset before use, and act on nothing before it has validated. In C++
-// concurrent plain accesses are a data race. So *all* reads by optimistic readers and *all* writes
-// by latch holders go through these functions. Readers under a latch may use them or read plainly.
+// An optimistic reader reads first and validates the page's version afterwards, so it may read
+// bytes that are just being changed. It must check every offset before use, and act on nothing
+// before it has validated. In C++ concurrent plain accesses are a data race. So *all* reads by
+// optimistic readers and *all* writes by latch holders go through these functions. Readers under a
+// latch may use them or read plainly.
 //  - Single aligned words are relaxed atomics in every build: plain instructions on our targets.
 //  - Ranges are byte-wise relaxed atomics under ThreadSanitizer, and memcpy/memmove/memcmp
 //    otherwise. WG21 P1478 calls this atomic_load_per_byte_memcpy; no compiler has it yet.

@@ -14,8 +14,8 @@ enum class MemoryAdvice { kNone, kHugePages };
 /// the system's page; with kHugePages aligned to 2 MiB and advised to use huge pages. nullptr when
 /// the system refuses.
 void* ReserveMemory(size_t bytes, MemoryAdvice advice);
-/// Whether `bytes` of memory gain more from huge pages than they lose: a huge page is zeroed wholly
-/// when its first byte is touched.
+/// Whether huge pages are worth their cost for `bytes` of memory. The cost: the system zeroes a
+/// whole huge page when its first byte is touched.
 constexpr bool HugePagesPay(size_t bytes) { return bytes >= size_t{16} << 20; }
 
 /// From now on advises huge pages for [start, start + bytes), a part of a reservation.

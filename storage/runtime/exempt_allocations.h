@@ -1,6 +1,6 @@
 // Exempts the simulation's own allocations from tests that let allocations fail, because the
-// simulation has no caller to which it could report the failure. Costs the simulation an increment;
-// nothing else uses it.
+// simulation has no caller to which it could report the failure. Only the simulation and its tests
+// use this header; a scope costs one increment.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace latchkey {
 
-/// > 0: allocations now are the simulation's, not the engine's. One per fiber (Fiber::JumpTo).
+/// Above 0, allocations are the simulation's, not the engine's. Each fiber has its own value
+/// (Fiber::JumpTo saves and restores it).
 inline thread_local uint32_t exempt_allocations = 0;
 
 /// Exempts the allocations of a scope.

@@ -14,14 +14,14 @@
 
 namespace latchkey {
 
-/// Hands out stacks of one size, each with an inaccessible page below it, and keeps them for reuse;
-/// at its end it leaves them to later FiberStacks on the same OS thread. The reason: mapping a
-/// stack and touching it for the first time takes longer than a short run.
+/// Hands out stacks of one size, each with an inaccessible page below it, and keeps returned stacks
+/// for reuse. Its destructor leaves some free stacks to later FiberStacks on the same OS thread,
+/// because mapping a stack and touching it for the first time takes longer than a short run.
 class FiberStacks {
  public:
   /// `bytes` is rounded up to pages; sanitizers, whose frames are larger, get four times as much.
   explicit FiberStacks(size_t bytes);
-  /// Frees every stack, even those in use.
+  /// No stack may be used any more, not even one that was not returned.
   ~FiberStacks();
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;

@@ -1,13 +1,13 @@
 // ForkObserver: an object that is told, in the child of a fork(), that it is in another process.
 //
-// A fork copies the memory of a process but only the thread that called it. The copy of a database
-// in the child has no page cleaners and no log flusher, its latches may be held by threads that do
-// not exist there, and its file descriptors are those of the parent: nothing of it may be used.
-// OnForkInChild lets such an object change a word that its calls look at anyway, so that a call
-// needs no getpid() to notice.
+// A fork copies the memory of a process, but of its threads only the one that called fork(). The
+// copy of a database in the child has no page cleaners and no checkpointer, its latches may be held
+// by threads that do not exist there, and it shares its open files with the parent. So no call may
+// use that copy. In OnForkInChild the object changes a word that its calls read anyway. So a call
+// notices the fork without a getpid().
 //
-// The children of vfork() and posix_spawn() are not told: all that they may do is exec. A process
-// made by a bare clone() system call is not told either.
+// Objects are not told in the children of vfork() and posix_spawn(), because these may do nothing
+// but exec. They are not told in a process made by a bare clone() system call either.
 //
 // Thread-safety: every member may be called from every actor at once.
 #pragma once
@@ -25,18 +25,19 @@ class ForkObserver {
   /// lock, allocates nothing and does not throw.
   virtual void OnForkInChild() = 0;
 
-  /// Calls `visit` for every object between Watch and Unwatch. No fork happens meanwhile, and none
-  /// of them goes. `visit` neither waits nor calls Watch or Unwatch.
+  /// Calls `visit` for every object that is watched now, that is, between Watch and Unwatch. While
+  /// VisitAll runs, forks and Unwatch wait for it. `visit` neither waits nor calls Watch or
+  /// Unwatch.
   static void VisitAll(absl::FunctionRef<void(const ForkObserver&)> visit);
 
  protected:
   ForkObserver() = default;
   virtual ~ForkObserver() = default;
 
-  /// From the end of the most derived constructor on, until Unwatch, forks are told. Allocates
-  /// nothing.
+  /// From now on, until Unwatch, the object is told about forks. Call it at the end of the most
+  /// derived constructor. Allocates nothing.
   void Watch();
-  /// Waits for the visitors. To be called by the most derived destructor at the latest; idempotent.
+  /// Waits for running VisitAll calls. The most derived destructor must call it; idempotent.
   void Unwatch();
 
  private:

@@ -9,9 +9,9 @@
 // `preempt_probability` it is also interrupted at seeded schedule points in between, which finds
 // races.
 //
-// Everything that an actor can see is the same in two runs with the same seed. In return, actors
-// must not use values that the seed does not determine: addresses, salted hash maps, real clocks,
-// other threads.
+// Everything that an actor can see is the same in two runs with the same seed, as long as actors
+// use no value that the seed does not determine: addresses, salted hash maps, real clocks, other
+// threads.
 //
 // Thread-safety: none needed; Run and everything inside it happens on the calling OS thread.
 // Outside of Run only Now, ActorIndex, Wake, ScheduleAt, Join and the statistics may be called; a
@@ -41,7 +41,7 @@ struct SimulationOptions {
   Nanos max_preemption = 20 * kNanosPerMicro;
   /// Virtual processors: the number of actors that use processor time at once. 0: one per actor.
   uint32_t processors = 0;
-  Nanos time_slice = kNanosPerMilli;  ///< after it a waiting actor gets the processor
+  Nanos time_slice = kNanosPerMilli;  ///< after it an actor yields its processor to a waiting one
   /// Livelock bounds: hand-overs in one run; back-offs of one wait (after the first dozen they take
   /// up to 160 us each).
   uint64_t max_hand_overs = UINT64_MAX;
@@ -75,9 +75,9 @@ class SimulatedRuntime final : public Runtime, public VirtualTimers {
   /// StopAll was called. After an error the actors are abandoned as in StopAll.
   absl::Status Run(const std::function<void()>& main);
 
-  /// A crash: ends the run now. No actor runs any further, and no destructor on any stack runs.
-  /// Objects that the actors own are leaked; words, mutexes and devices stay as they are. Called by
-  /// an actor, it does not return; called by an event, the run ends after the event.
+  /// Simulates a crash: ends the run now. No actor runs any further, and no destructor on any stack
+  /// runs. Objects that the actors own are leaked; words, mutexes and devices stay as they are. If
+  /// an actor calls it, it does not return. If an event calls it, the run ends after the event.
   ///
   /// Because of the leaks, a loop over very many crashes should replay recorded device events, or
   /// cut the devices off and let the actors end, or call this in a child process.
