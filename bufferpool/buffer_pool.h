@@ -7,18 +7,19 @@
 // Every fix of a page, optimistic ones included, is reported to the fix policy exactly once: as a
 // hit, or as the load that it caused. hits + misses = fixes.
 //
-// Frames are type-stable: one reserved range of memory that stays mapped while the pool lives. An
-// optimistic reader whose page was evicted reads stale bytes, but never causes a segmentation
-// fault.
+// Frames are type-stable: they lie in one reserved range of memory that stays mapped while the pool
+// lives. So an optimistic reader whose page was evicted may read stale bytes, but never causes a
+// segmentation fault.
 //
 // Invariants:
 //  1. A page is in at most one frame; its word in the page table names the frame (page_table.h).
 //  2. meta_[f].page is the page in frame f, and changes only under that page's exclusive latch.
 //  3. A dirty frame gets another page only after the PageStore has accepted its content.
-//  4. No thread waits for a latch while it holds the policy's lock; eviction only tries.
-//  5. A thread may wait for a frame while it holds page latches, because evictions only try. So a
-//     pool needs more frames than its actors latch at once. After a bounded wait the fix fails with
-//     ResourceExhausted.
+//  4. No thread waits for a latch while it holds the policy's lock: an eviction only tries to latch
+//     its victims.
+//  5. A thread may wait for a frame while it holds page latches, because an eviction skips latched
+//     pages. So a pool needs more frames than its actors latch at once. After a bounded wait the
+//     fix fails with ResourceExhausted.
 //  6. With a write-ahead log: a page reaches the PageStore only when the log is durable up to the
 //     page's LSN. A thread may wait for that while it holds page latches, because flushing the log
 //     needs none.
@@ -50,8 +51,8 @@
 
 namespace latchkey {
 
-/// Decides whether a prefetch is worth its cost. After a batch whose pages were all resident, only
-/// every kSkip-th batch is tried.
+/// Decides whether a prefetch is worth its cost. After a batch whose pages were all resident, the
+/// actor tries only every kSkip-th batch, until one has a page that is missing.
 class PrefetchGauge {
  public:
   bool ShouldAsk() { return skip_ == 0 || --skip_ == 0; }
@@ -102,8 +103,8 @@ class CleanerSignal {
   virtual void OnEviction(size_t evicted, size_t dirty_victims) = 0;
 };
 
-/// Keeps the ids of freed pages until the log record of the free is durable, because the old page
-/// must not be overwritten before. Implemented by the engine's log.
+/// Keeps the ids of freed pages until the log record of the free is durable. Before that, the store
+/// must not overwrite the old page. Implemented by the engine's log.
 class FreedPages {
  public:
   virtual ~FreedPages() = default;
@@ -141,13 +142,13 @@ class BufferPool {
   /// From now on freed ids go to `freed_pages`. nullptr: at once to the store.
   void SetFreedPages(FreedPages* freed_pages) { freed_pages_ = freed_pages; }
 
-  /// A check of each page read from the store, beyond the store's own proof. The fix returns its
-  /// error. Set before the first fix; nullptr: no check.
+  /// Checks each page read from the store, in addition to the store's own proof of the page. The
+  /// fix returns its error. Set before the first fix; nullptr: no check.
   using PageCheck = absl::Status (*)(PageId page, std::span<const std::byte> bytes);
   void SetPageCheck(PageCheck check) { page_check_ = check; }
-  /// From now on reading a page whose LSN is behind the durable end of the log is DataLoss: by the
-  /// write-ahead rule there is no such page unless the log has lost its end. Not to be set during
-  /// redo, which replaces damaged pages.
+  /// From now on reading a page is DataLoss if its LSN is at or behind the durable end of the log.
+  /// By the write-ahead rule there is no such page unless the log has lost its end. Do not call it
+  /// before redo has ended, because redo replaces damaged pages.
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
 
   /// The calling actor's part of the pool, valid while the actor lives. Pass it to the fixes.

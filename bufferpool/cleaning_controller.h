@@ -1,11 +1,12 @@
 // Cleaning controllers: a controller sets the number of asynchronous page writes that each page
 // cleaner keeps outstanding.
 //
-// An actor that needs a frame and gets a dirty one waits for a synchronous write. Page cleaners
-// write ahead of need, so that this stays rare. Too little cleaning makes actors wait; too much
-// writes pages that will be changed again. The self-tuning controller (thesis 4.4, equation 4.1)
-// adjusts N, the (real) number of outstanding writes, so that w_o, the share of synchronous writes
-// among page I/Os, stays at a small target w_d:
+// If an actor needs a frame and the victim is dirty, the actor waits for a synchronous write. Page
+// cleaners write dirty pages before they become victims, so that this stays rare. Too little
+// cleaning makes actors wait; too much cleaning writes pages that will be changed again. The
+// self-tuning controller (thesis 4.4, equation 4.1) adjusts N, the number of outstanding writes, a
+// real number. Its aim: w_o, the share of synchronous writes among page I/Os, stays at a small
+// target w_d:
 //
 //     N <- max(1, N + gain * (w_o - w_d))        at the end of every adjustment interval
 //

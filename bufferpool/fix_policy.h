@@ -56,11 +56,11 @@ class FixPolicy {
   /// Chooses up to victims.size() frames of the region of `incoming`, makes the algorithm forget
   /// them, and returns their number. The caller then owns those frames: it loads into them, returns
   /// them, or reinstates them after a failed write-back.
-  /// `claim(frame)` runs under the scheme's lock: it only tries, does not wait, does no I/O and
-  /// does not call the policy. A scheme may return fewer frames than asked for, so that a batch
-  /// does not empty a small region. It returns 0 only when `claim` refused every loaded frame of
-  /// the pool; the caller then tries TakeFreeFrame again, and waits for another actor to unfix or
-  /// return a frame.
+  /// `claim(frame)` latches the page of a candidate, or returns false. It runs under the scheme's
+  /// lock: it only tries, does not wait, does no I/O and does not call the policy. A scheme may
+  /// return fewer frames than asked for, so that a batch does not empty a small region. It returns
+  /// 0 only when `claim` refused every loaded frame of the pool. The caller then tries
+  /// TakeFreeFrame again, and waits for another actor to unfix or return a frame.
   virtual size_t Evict(PageId incoming, std::span<FrameId> victims,
                        absl::FunctionRef<bool(FrameId)> claim, uint32_t actor) = 0;
   /// Reports that the eviction of `frame` was given up: `page` is still in it.

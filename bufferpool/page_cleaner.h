@@ -1,9 +1,11 @@
-// Page cleaners: actors that write dirty pages ahead of need, so that evictions find clean victims
-// (thesis chapter 4). Each cleaner takes its own share of the frames that are next in line for
-// eviction, and keeps as many writes outstanding as the cleaning controller says.
+// Page cleaners: actors that write dirty pages before they become victims, so that evictions find
+// clean frames (thesis chapter 4). A cleaner looks at the frames that are next in line for
+// eviction. It writes the dirty pages of its own share of them, and keeps as many writes
+// outstanding as the cleaning controller says.
 //
-// When all these frames are clean, a cleaner sleeps until half of them have been evicted, or until
-// an eviction meets a dirty victim. Without evictions the cleaners use no processor time.
+// If its share holds no dirty page, a cleaner sleeps until half as many frames as it looked at have
+// been evicted, or until an eviction meets a dirty victim. Without evictions the cleaners use no
+// processor time.
 //
 // Thread-safety: all actors may call every function at once; only the owner destroys the object.
 #pragma once

@@ -1,6 +1,6 @@
 // CLOCK: LRU approximated with one reference bit per frame (thesis 2.4.2). A page enters with its
-// bit off, so only a hit after the load sets it. On OLTP traces the hit ratio is two points better
-// than with the bit on.
+// bit off, so only a hit after the load sets the bit. On OLTP traces the hit ratio is two
+// percentage points better than if a page enters with its bit on.
 #pragma once
 
 #include "bufferpool/replacement/clock_hand.h"

@@ -19,8 +19,9 @@ class ClockHand : public ReplacementAlgorithm {
   void OnLoad(FrameId frame, PageId page) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   void OnRemove(FrameId frame) override;
-  /// Takes frames from a stretch ahead of the hand, lowest bytes first. The stretch is bounded,
-  /// because this runs under the scheme's lock; in practice it holds as many frames as asked for.
+  /// Takes frames from a stretch ahead of the hand, those with the lowest bytes first. The length
+  /// of the stretch is bounded, because this runs under the scheme's lock. In practice the stretch
+  /// holds as many frames as asked for.
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override;
   size_t size() const override { return size_; }

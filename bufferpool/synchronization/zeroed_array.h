@@ -1,6 +1,6 @@
 // A large array of zeros that takes memory only where it is touched: for tables with an entry for
-// each frame of the largest pool. The memory comes directly from the system, because calloc clears
-// reused memory; that took most of the time of opening a small database.
+// each frame of the largest pool. The memory comes directly from the system. calloc would clear
+// memory that it reuses, and that took most of the time of opening a small database.
 #pragma once
 
 #include <cstddef>
