@@ -1,5 +1,6 @@
 // Checkpoint of page map and segment table: a chain of segments, each a run of sealed pages. A page
-// of it carries its position in the checkpoint as page id and the generation as LSN. See FORMAT.md.
+// of the checkpoint has its position in the checkpoint as page id, and the generation as LSN. See
+// FORMAT.md.
 //
 // Payload: one 8-byte word per page id, then one 8-byte entry per segment. The segments of the
 // previous checkpoint become free only after the superblock that names the new one is durable.

@@ -1,10 +1,13 @@
 // Copy frames: page-sized memory that holds accepted writes until they are on the device. Reads of
-// such pages are served from it. Frames come in groups of contiguous frames (a segment buffer, or
-// the frames of one page writer). They are type-stable: a reader may always follow a stale word.
+// such pages are served from it. (A copy frame is no frame of the buffer pool.) Frames come in
+// groups of contiguous frames: a segment buffer, or the frames of one page writer. They are
+// type-stable: a reader may follow a stale page word, because the frame's memory stays mapped while
+// the store lives.
 //
-// A reader pins the frame, checks that the page's word still names it, copies, unpins. The actor
-// that takes the word away from a frame waits for its pins before it uses the memory again. Both
-// use sequentially consistent operations on pins and word, so at least one sees the other.
+// A reader pins the frame, checks that the page's word still names it, copies, unpins. An actor
+// that makes the word name another place waits until the frame is unpinned before it uses the
+// memory again. Both use sequentially consistent operations on pins and word, so at least one sees
+// the other.
 #pragma once
 
 #include <array>
@@ -27,15 +30,15 @@ struct CopyFrame {
   /// The page's word as it was before the page came into memory. It names the slot to release once
   /// this frame is written, and a checkpoint records it while the page is in memory.
   std::atomic<uint64_t> durable_word{0};
-  PageId page = kInvalidPageId;  ///< kInvalidPageId: holds nothing worth writing
+  PageId page = kInvalidPageId;  ///< kInvalidPageId: the frame holds nothing to be written
   /// A lower bound of the write's ticket until the write is on the device; then 0.
   std::atomic<uint64_t> ticket{0};
   uint32_t sequence = 0;
   SlotId target = kNoSlot;  ///< where it is being written
-  bool moved = false;       ///< by the segment cleaner: the word does not name this frame
+  bool moved = false;       ///< a move of the segment cleaner: the word does not name this frame
 };
 
-/// Pushes the writes of a group's frames to completion. Called by actors that wait for one of them.
+/// Completes the writes of a group's frames. Actors that wait for one of these writes call it.
 class WriteHelper {
  public:
   virtual ~WriteHelper() = default;

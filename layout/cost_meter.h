@@ -13,8 +13,8 @@
 
 namespace latchkey {
 
-/// A short measurement on an empty device: page writes and reads with several in flight, against
-/// large writes. Grows the device as far as needed.
+/// The result of a short measurement on an empty device. It compares page writes and page reads,
+/// several in flight at once, with large writes, and grows the device as far as needed.
 struct DeviceProbe {
   PageCosts costs;                   ///< with segment writes of `segment_bytes`
   uint32_t preferred_segment_bytes;  ///< (6.3), a power of two in [256 KiB, 4 MiB]
@@ -27,7 +27,8 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
 uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size);
 
 /// Exponentially weighted recent costs, from the device's counters. A cost without recent samples
-/// changes in proportion to the others, so the last measured ratio stays. Thread-safe.
+/// changes in proportion to the other costs, so its ratio to them stays as last measured.
+/// Thread-safe.
 class CostMeter {
  public:
   CostMeter(Runtime& runtime, const BlockDevice& device, uint32_t page_size,

@@ -1,8 +1,9 @@
-// Repair after a crash, from the pages in the doublewrite areas (doublewriter.h).
+// DoublewriteRepair: repairs torn pages after a crash, from the copies in the doublewrite areas
+// (doublewriter.h).
 //
-// An area outlives the life of the store that wrote it. It may hold writes of a page whose
-// allocation the crash took back. Such a write must not count as a later one when the page id is
-// used again, so the sequence of the id goes on behind it.
+// An area keeps its content after a crash. It may hold writes of a page whose allocation the crash
+// has undone. If the page id is used again, recovery after a later crash must not take such an old
+// copy for a newer write. So the next write of that id gets a sequence behind that of the copy.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,15 +20,16 @@ namespace latchkey {
 /// The pages of both areas. Used only while a store is opened after a crash. Not thread-safe.
 class DoublewriteRepair {
  public:
-  /// Reads `area_pages` pages of each area; 0: there is no area. Tells `core` the log reach noted
-  /// in them. REQUIRES: `core` outlives this, and its map is restored.
+  /// Reads `area_pages` pages of each area; 0: there is no area. Raises the log reach of `core` to
+  /// the values noted in the areas. REQUIRES: `core` outlives this, and its map is restored.
   static absl::StatusOr<DoublewriteRepair> Read(StoreCore& core, uint32_t area_pages);
 
-  /// For each page in the areas that has no slot: the next write of its id comes after the copy in
-  /// the area. REQUIRES: called before PageMap::FinishRestore.
+  /// For each page in the areas that has no slot: sets the sequence of its id, so that the next
+  /// write of the id counts as later than the copy in the area. REQUIRES: called before
+  /// PageMap::FinishRestore.
   absl::Status SkipLostWrites();
-  /// Writes a page to its slot if it is a later write than the one in the slot, or if the slot is
-  /// torn. Syncs, so that the areas may be reused. Reports each repair to the log sink.
+  /// Writes each page in the areas to its slot if the slot is torn or holds an earlier write. Then
+  /// syncs, so that the areas may be reused. Reports each repair to the log sink.
   absl::Status RepairSlots();
 
  private:
@@ -39,7 +41,7 @@ class DoublewriteRepair {
 
   StoreCore& core_;
   AlignedBuffer areas_;
-  std::map<PageId, const std::byte*> newest_;  // no older than the map's write
+  std::map<PageId, const std::byte*> newest_;  // the newest copies, none older than the map's write
 };
 
 }  // namespace latchkey

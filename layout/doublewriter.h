@@ -1,16 +1,16 @@
-// The doublewriter: a crash could tear a write over a page's present slot, so the page first goes
-// to an area in the header of the file (RELIABILITY.md 4.3). Pages gather in a batch. When the
-// batch is full, or a caller flushes, the batch is written to the area with one request, synced,
-// and then its pages are written to their slots.
+// The doublewriter: protects in-place writes. A crash could tear a write over a page's present
+// slot, so the page first goes to an area in the header of the file (RELIABILITY.md 4.3). Pages
+// gather in a batch. When the batch is full, or a caller flushes, the doublewriter writes the batch
+// to the area with one request, syncs, and then writes its pages to their slots.
 //
 // Two areas take turns, and so do two batches in memory: one is filled while the other is written.
 // The sync of a batch comes after the previous batch was written to its slots, and makes those
 // writes durable too. So an area is reused only when its pages are durable in their slots, at the
 // cost of one sync per batch.
 //
-// Each batch ends with a note of the log reach, written in the same request. It is therefore
-// durable before any page of the batch is in its slot. The map does not know yet that these pages
-// are newer; the note tells an open after a crash how far the log must reach to cover them.
+// Each batch ends with a note of the log reach, written in the same request. So the note is durable
+// before any page of the batch is in its slot. After a crash the restored map does not know that
+// these pages are newer; the note tells the open how far the log must reach to cover them.
 //
 // A page in the area does not record its slot: it carries its id and write sequence, and the map
 // names the slot of that id.
@@ -51,12 +51,12 @@ class Doublewriter final : public WriteHelper {
   struct Batch {
     FrameGroup* group = nullptr;
     uint32_t filled = 0;
-    bool closed = false;  // being written; after a failure for good: pages are served from it
+    bool closed = false;  // being written; stays true after a failure: the batch serves its pages
   };
 
   Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
-  // Makes the batches and what writes them. Not checked: until there is a batch nothing is written, so
-  // that mutex_ guards what is io_mutex_'s afterwards.
+  // Makes the batches and the I/O queue. Clang does not check it: before there is a batch nothing
+  // is written, so mutex_ guards members that io_mutex_ guards afterwards.
   bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, PageWord current)
       LATCHKEY_REQUIRES(mutex_);

@@ -10,8 +10,8 @@
 // So a change is durable only after the copy it names, and a slot is reused only after the change
 // that supersedes its content is durable.
 //
-// If the journal has no room for a round and cannot grow, it takes nothing of the round. A
-// checkpoint of the map then takes the round's place, and the older journal is not needed any more.
+// If the journal has no room for a round and cannot grow, it takes no change of that round. A
+// checkpoint of the map then takes the round's place. After it the older journal is not needed.
 #pragma once
 
 #include <absl/functional/function_ref.h>

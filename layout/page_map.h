@@ -3,7 +3,7 @@
 //
 //   bits  0-35  place: the slot on the device, or the copy frame in memory (state kInMemory)
 //   bits 36-61  write sequence, modulo 2^26; kept when the id is freed, so that a page written
-//               before that never passes for a page written after the id is reused
+//               before the free never passes for a page written after it
 //   bits 62-63  state
 //
 //   kFree --Allocate--> kUnwritten --accept--> kInMemory --written--> kOnDevice --accept--> ...
@@ -31,7 +31,7 @@ namespace latchkey {
 /// Thread-safe.
 class PageMap {
  public:
-  /// One less than the project's bound, so that "id + 1" fits 32 bits (segment_table.h).
+  /// One less than kMaxPageIds, so that "id + 1" fits 32 bits (owners in segment_table.h).
   static constexpr uint64_t kMaxIds = kMaxPageIds - 1;
 
   explicit PageMap(Runtime& runtime) : mutex_(runtime) {}
@@ -59,8 +59,9 @@ class PageMap {
     return changed;
   }
 
-  /// Used only while a store is opened, before any other call, and so without the mutex. Restore sets the word of an id and
-  /// may be called repeatedly; FinishRestore ends the restore. Errors as Adopt.
+  /// Used only while a store is opened, before any other call, and so without the mutex. Restore
+  /// sets the word of an id and may be called repeatedly; FinishRestore ends the restore. Errors as
+  /// Adopt.
   absl::Status Restore(PageId id, PageWord word) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   void FinishRestore() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
 
@@ -68,7 +69,7 @@ class PageMap {
   uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
   /// Ids in use now.
   uint64_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
-  /// Bytes; at least one block of 4096, which the first ids take.
+  /// In bytes; at least 4096, the size of the first block of entries.
   size_t memory_bytes() const { return std::max<size_t>(words_.memory_bytes(), 4096); }
 
  private:

@@ -1,6 +1,6 @@
-// Writes of single pages, in place or into holes, in flight on one I/O queue: the asynchronous half
-// of a PageWriter. It belongs to one writer. Other threads push its writes on (Flush, and a writer
-// that must accept a page that is in flight here), so a mutex guards it.
+// PageWriteQueue: writes of single pages, in place or into holes, in flight on one I/O queue. It is
+// the asynchronous half of a PageWriter, and belongs to one writer. Other threads may complete its
+// writes: a Flush, or a writer that must wait for a page in flight here. So a mutex guards it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,7 +15,8 @@
 
 namespace latchkey {
 
-/// Thread-safe. Lives as long as its store, because a stale page word may lead here at any time.
+/// Thread-safe. Lives as long as its store, because a thread with a stale page word may access its
+/// frames at any time.
 class PageWriteQueue final : public WriteHelper {
  public:
   static absl::StatusOr<std::unique_ptr<PageWriteQueue>> Create(StoreCore& core, uint32_t depth);

@@ -8,8 +8,8 @@
 //      pages run in parallel;
 //   4. writes the pages elsewhere, and installs each by compare-and-swap of its map entry. If the
 //      page was rewritten meanwhile, the exchange fails and the moved copy is dropped.
-// Across I/O only the mutex of the pass is held. The cleaner leaves pages alone whose newest copy
-// is in memory: their slot is released when that copy is written.
+// During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
+// is in memory: their slot in the victim is released when that copy is written.
 #pragma once
 
 #include <atomic>

@@ -9,13 +9,14 @@
 //      `--Truncate-- kRetired <--Retire-- kFree
 //
 // Invariants:
-//  1. live = number of owned slots of the segment. A slot is owned from the moment a write to it is
-//     decided until the copy in it is superseded *on the device*, not in memory. With a map journal
-//     it stays owned until the journal's record of that is durable too (README).
+//  1. live = number of owned slots of the segment. A slot is owned from the moment the store
+//     decides to write a page to it until a newer copy of that page is *on the device*, not in
+//     memory. With a map journal it stays owned until the journal entry of the newer copy is
+//     durable too (README).
 //  2. Holes are the unowned slots of kClosed segments, and only of those.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
-//  4. A bad slot stays owned, so that neither the slot nor its segment is reused. The other holes
-//     of the segment are used.
+//  4. A bad slot (its write failed) stays owned, so that neither the slot nor its segment is
+//     reused. Holes of the segment are used.
 #pragma once
 
 #include <absl/functional/function_ref.h>

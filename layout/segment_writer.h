@@ -1,6 +1,7 @@
-// The segment writer: appends pages to append logs (here: logs). A log fills one segment after the
-// other through a segment buffer in memory. The buffer is written with one request when it is full,
-// or in parts when a caller flushes. Reads of pages in a buffer are served from it.
+// The segment writer: appends pages to append logs (in this file: logs). A log fills one segment
+// after the other through a segment buffer in memory. The buffer is written with one request when
+// it is full, or in parts when a caller flushes. Reads of pages in a buffer are served from the
+// buffer.
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
 //
@@ -50,8 +51,8 @@ class SegmentWriter {
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
   void FlushUserLogs();
   void FlushCleanerLogs();
-  /// As FlushUserLogs, but does not wait, and skips a log whose mutex another thread holds. For the
-  /// cleaner, because that thread may be waiting for the cleaner.
+  /// As FlushUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
+  /// cleaner calls it, because that thread may be waiting for the cleaner.
   void TryFlushUserLogs();
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.

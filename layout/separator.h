@@ -1,7 +1,7 @@
-// Separators: a separator decides of each page written whether it is appended or written in place.
-// The layouts differ in this decision only (thesis 6.3.1): Overwrite = all in place, LFS = all
-// appended, WOLF = all appended in two streams by update frequency, HyLog = by measured cost. All
-// else is shared, so measured differences between layouts come from the separator alone.
+// Separators: for each page written, a separator decides whether the page is appended or written in
+// place. The layouts differ in this decision only (thesis 6.3.1): Overwrite = all in place, LFS =
+// all appended, WOLF = all appended in two streams by update frequency, HyLog = by measured cost.
+// They share all other code, so measured differences between layouts come from the separator alone.
 #pragma once
 
 #include <absl/functional/function_ref.h>

@@ -1,8 +1,8 @@
-// Free space: sizes the file so that live / capacity is the wanted utilisation, hands out segments,
-// and paces the segment cleaner by two watermarks on the number of free segments:
-//   below soft: the cleaner works in the background;
-//   at hard: only the cleaner may take segments, and writers wait for it. When a pass gains nothing
-//   they stop waiting and write into holes or in place instead.
+// SpaceManager: sizes the file so that live / capacity is the wanted utilisation, hands out
+// segments, and paces the segment cleaner by two watermarks on the number of free segments:
+//   below the soft watermark the cleaner works in the background;
+//   at the hard watermark only the cleaner may take segments, and writers wait for the cleaner.
+//   When a pass gains no segment, the writers stop waiting and write into holes or in place.
 // So no writer waits here for a segment that never becomes free.
 #pragma once
 
@@ -37,11 +37,12 @@ class SpaceManager {
  public:
   SpaceManager(StoreCore& core, const SpaceSizing& sizing);
 
-  /// Waiting writers call `reap`, which completes finished writes that no other thread may await.
+  /// Waiting writers call `reap`: it completes finished writes, because no other thread may be
+  /// waiting for these.
   void set_reap(std::function<void()> reap) { reap_ = std::move(reap); }
 
-  /// Page ids are the unit of admission: an id is handed out only while there is a slot for every
-  /// page in use, written or not. ResourceExhausted: the device is full.
+  /// Hands out an id only if there is a slot for this page and for every page in use, written or
+  /// not. So a write of an allocated page always finds room. ResourceExhausted: the device is full.
   absl::StatusOr<PageId> AllocatePage();
   /// The same for an id of the caller's choice, if it is free.
   absl::Status AdoptPage(PageId id);

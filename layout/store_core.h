@@ -68,9 +68,10 @@ struct StoreCore {
   /// Drops the copy in `frame`, which was overtaken. Its ticket does not hold back durable_ticket
   /// any more.
   void Forget(CopyFrame& frame);
-  /// Exchanges the word of a page that has a durable copy, or gets one. `durable` is the durable
-  /// word from now on. `superseded` (kNoSlot: none) is released: at once, or with a journal after
-  /// the round that makes the change durable. False: the word was not `expected`.
+  /// Exchanges the word of a page that has a durable copy, or now gets one. `durable` is the page's
+  /// durable word from now on. Releases the slot `superseded` (kNoSlot: none): without a journal at
+  /// once, with a journal after the round that makes the change durable. False: the word was not
+  /// `expected`.
   bool ChangeWord(PageId page, PageWord& expected, PageWord desired, PageWord durable,
                   SlotId superseded);
 
@@ -84,7 +85,7 @@ struct StoreCore {
   /// poisons the store.
   absl::Status CommitRoundBy(absl::FunctionRef<absl::Status()> commit);
 
-  /// From now on `durable` is the source of the log reach; nullptr: the last known value stays.
+  /// From now on the log reach is the value of `durable()`; nullptr: it keeps its last value.
   void SetLogPosition(std::function<Lsn()> durable);
   /// The log reach: LSN up to which the write-ahead log is durable, as far as is known now. Rounds,
   /// superblocks and doublewrite batches note it.

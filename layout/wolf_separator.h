@@ -1,8 +1,10 @@
 // WOLF (thesis 6.2.1, after Wang and Hu): every page is appended, to one of two segments filled at
 // the same time. Pages are divided by update frequency, so that the pages of one segment are
 // superseded at about the same time.
-// The thesis does not define "update frequency" (LAYOUT_REFERENCE A19): here it is the decayed
-// counter of WriteFrequency, and the running median over the writes divides the two streams.
+//
+// The thesis does not define "update frequency" (LAYOUT_REFERENCE A19). Here it is the decayed
+// counter of WriteFrequency. The running median of this counter over all writes divides the pages
+// between the two segments.
 #pragma once
 
 #include <atomic>

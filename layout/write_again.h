@@ -1,8 +1,8 @@
-// Retry of failed writes (RELIABILITY.md 2, "EIO on page write"). If no map entry names the slot
-// yet, the page is written to another slot. The failed slot is bad: it stays unused until the store
-// is opened again. Data with only one possible place (a page written in place, a doublewrite area,
-// a checkpoint, a superblock) is written there again. A failed sync is never retried, because the
-// data that it should have made durable may be lost.
+// Retry of failed writes (RELIABILITY.md 2, "EIO on a page write"). If no map entry names the slot
+// yet, the page is written to another slot. The failed slot is *bad*: it stays unused until the
+// store is opened again. Data with only one possible place (a page written in place, a doublewrite
+// area, a checkpoint, a superblock) is written to the same place again. A failed sync is never
+// retried, because the data that it should have made durable may be lost.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -14,9 +14,9 @@ namespace latchkey {
 
 /// Number of tries, the first included, before the store becomes read-only.
 inline constexpr int kWriteAttempts = 4;
-/// Number of segments' worth of slots that may go bad while a store is open; with more the store
-/// becomes read-only. Below the reserve (SpaceSizing::kMinReserveSegments), so every page still has
-/// a slot.
+/// While a store is open, as many slots may go bad as this number of segments has. With more bad
+/// slots the store becomes read-only. The number is below the reserve
+/// (SpaceSizing::kMinReserveSegments), so every page still has a slot.
 inline constexpr uint32_t kMostBadSegments = 4;
 
 /// Calls `write`, which always writes to the same place, until it returns OK, at most
