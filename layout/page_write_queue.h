@@ -53,7 +53,7 @@ class PageWriteQueue final : public WriteHelper {
   const uint32_t depth_;
   Mutex mutex_;
   std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(mutex_);
-  std::vector<IoRequest> requests_;  // one a frame, used by the one that has the frame
+  std::vector<IoRequest> requests_;  // one a frame, used by the thread that owns the frame
   std::vector<uint32_t> free_frames_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<IoRequest*> queued_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<IoRequest*> done_ LATCHKEY_GUARDED_BY(mutex_);

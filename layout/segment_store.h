@@ -34,7 +34,7 @@ struct SegmentStoreOptions {
   /// Bytes, a power of two in 64 KiB-16 MiB that holds at least 8 pages; fixed at creation. 0: the
   /// file's size; when new, 4 * T_pos * B as measured (thesis 6.3), in 256 KiB-4 MiB.
   uint32_t segment_size = 0;
-  /// Bytes kept beside the capacity for open append logs and the segment cleaner; at least 12
+  /// Bytes in addition to the capacity, for open append logs and the segment cleaner; at least 12
   /// segments.
   uint64_t reserve_bytes = uint64_t{16} << 20;
   /// Protection of in-place writes against tearing, when there is a journal.

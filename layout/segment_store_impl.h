@@ -142,8 +142,8 @@ class SegmentStoreImpl final : public SegmentStore {
   PageWord DurableWord(PageId id) const;
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
 
-  // Restoring (segment_store_restore.cc). Locks are not taken, and not checked: nobody else has the
-  // store yet.
+  // Restoring (segment_store_restore.cc). These functions take no locks, and clang does not check
+  // them: no other thread has the store yet.
   absl::Status RestoreCheckpoint(std::vector<SegmentEntry>& table)
       LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status RestoreMap(CheckpointReader& reader) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
@@ -184,7 +184,7 @@ class SegmentStoreImpl final : public SegmentStore {
   std::vector<SegmentId> checkpoint_segments_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
   // nullptr: checkpoints are always allowed.
   std::function<absl::Status()> checkpoint_gate_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
-  // Wait until the file can be marked unclean.
+  // Freed pages that wait until the file can be marked unclean.
   std::vector<PageId> unmarked_frees_ LATCHKEY_GUARDED_BY(checkpoint_mutex_);
   std::atomic<bool> marked_unclean_{false};
   bool started_ = false;

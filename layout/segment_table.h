@@ -16,7 +16,7 @@
 //  2. Holes are the unowned slots of kClosed segments, and only of those.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
 //  4. A bad slot (its write failed) stays owned, so that neither the slot nor its segment is
-//     reused. Holes of the segment are used.
+//     reused. Holes in the rest of the segment are still used.
 #pragma once
 
 #include <absl/functional/function_ref.h>

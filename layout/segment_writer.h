@@ -97,7 +97,7 @@ class SegmentWriter {
   void NoteSegment(SegmentId segment, SegmentKind kind);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();
-  Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // nobody else has it yet
+  Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
   void MarkReady(Buffer& buffer);
   void FlushLog(LogId log);
   void FlushLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);

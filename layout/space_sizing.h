@@ -4,9 +4,9 @@
 //   file = header area + (data + reserve + metadata) segments
 //   capacity = slots of the data segments
 //
-// The reserve is what the open append logs, the segment cleaner's output and its watermarks need
-// for progress. It is constant in bytes, not in segments (LAYOUT_REFERENCE A15). Metadata is room
-// for two checkpoints of page map and segment table.
+// The reserve is the room that the open append logs, the segment cleaner's output and its
+// watermarks need for progress. It is constant in bytes, not in segments (LAYOUT_REFERENCE A15).
+// Metadata is room for two checkpoints of page map and segment table.
 #pragma once
 
 #include <algorithm>

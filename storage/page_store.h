@@ -122,9 +122,10 @@ class PageStore {
   /// Writes partly filled batches and waits until all writes accepted before the call are durable.
   virtual absl::Status Flush() = 0;
 
-  /// Makes page map, segment table and `client_root` (opaque, at most 2048 bytes: the engine's
-  /// catalogue root) durable, so that an open after a crash or close sees exactly this state or a
-  /// newer checkpoint. `clean` marks a clean close: nothing may be written afterwards.
+  /// Makes page map, segment table and `client_root` durable, so that an open after a crash or
+  /// close sees this state or a newer one. The store does not interpret `client_root` (at most 2048
+  /// bytes): it is the engine's catalogue root. `clean` marks the store as closed cleanly, until its
+  /// next change.
   virtual absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) = 0;
 
   /// OK, or the error that every write returns from now on: a write or sync has failed, and the
@@ -137,10 +138,11 @@ class PageStore {
   /// (nullptr) before the objects that the function uses are destroyed.
   virtual void SetCheckpointGate(std::function<absl::Status()> may_go_on) = 0;
 
-  /// `durable` returns the LSN up to which the write-ahead log is durable. The store notes it with
-  /// every write that can make a later version of a page the newest one, so that an open after a
-  /// crash knows how far the log must reach. The function must not wait or call the store. Set
-  /// before the first write; cleared (nullptr) before the objects that it uses are destroyed.
+  /// `durable` returns the LSN up to which the write-ahead log is durable. The store notes it when
+  /// it makes newer versions of pages durable (superblock, round of the map journal, doublewrite
+  /// batch). So an open after a crash knows how far the log must reach. The function must not wait
+  /// or call the store. Set before the first write; cleared (nullptr) before the objects that it
+  /// uses are destroyed.
   virtual void SetLogPosition(std::function<Lsn()> durable) = 0;
   /// The log reach: LSN up to which the write-ahead log was durable at least, as far as the store
   /// knows; after an open, the greatest value noted. A log that ends before it has lost its end.
@@ -151,9 +153,9 @@ class PageStore {
   /// checkpoint began, because the store writes pages in place and a crash may tear such a write.
   /// Constant while the store is open.
   virtual bool wants_images() const { return false; }
-  /// Tells whether from now on the log holds the image of every page that is written in place. At
-  /// first it does not. While it does not, a store that wants_images() protects its pages by
-  /// itself. Must not wait or call the engine.
+  /// The engine tells the store whether from now on the log holds the image of every page that is
+  /// written in place. Initially it does not. While it does not, a store that wants_images()
+  /// protects its pages by itself. Must not wait or call the engine.
   virtual void RelyOnImages(bool rely) { static_cast<void>(rely); }
 
   /// The segment cleaner may ask `copy_if_clean` for a clean copy in memory instead of reading the

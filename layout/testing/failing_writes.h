@@ -22,7 +22,7 @@ class FailingWrites final : public ForwardingDevice {
 
   std::atomic<bool> fail_writes{false};  ///< all
   std::atomic<bool> fail_syncs{false};
-  std::atomic<int> fail_next{0};  ///< so many writes, and then no more
+  std::atomic<int> fail_next{0};  ///< this many writes fail
   /// That many bytes at the beginning of the next write go bad: every write of them fails. 0: none.
   std::atomic<uint64_t> go_bad_at_next_write{0};
   std::atomic<std::optional<IoClass>> fail_class{std::nullopt};

@@ -46,9 +46,9 @@ struct ParsedChoice {
 };
 
 /// Parses `item` against `known`. A bare value (`regions:64`) sets the first parameter; parameters
-/// not mentioned have their defaults. `kind` ("replacement algorithm") opens the error messages.
-/// InvalidArgument: an unknown name or parameter (the message lists the known ones); a value of
-/// another kind or out of range; a parameter given twice.
+/// not mentioned have their defaults. The error messages begin with `kind` ("replacement
+/// algorithm"). InvalidArgument: an unknown name or parameter (the message lists the known ones); a
+/// value of another kind or out of range; a parameter given twice.
 absl::StatusOr<ParsedChoice> ParseChoice(std::string_view item, std::string_view kind,
                                          std::span<const ChoiceDescription* const> known);
 

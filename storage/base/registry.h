@@ -61,7 +61,7 @@ class Choice {
 template <typename Entry>
 class Registry {
  public:
-  /// `kind` ("replacement algorithm") opens the error messages. REQUIRES: `entries` outlives the
+  /// Error messages begin with `kind` ("replacement algorithm"). REQUIRES: `entries` outlives the
   /// registry.
   constexpr Registry(std::string_view kind, std::span<const Entry> entries)
       : kind_(kind), entries_(entries) {}

@@ -161,8 +161,9 @@ class Log {
     absl::FunctionRef<void(Lsn, std::byte*)> fill;
   };
   /// As Append of `record`, and of `prelude` directly before it if `wants_prelude()` returns true.
-  /// The latch is held over all of it, so it is one instant. Returns the LSN of `record`. REQUIRES:
-  /// both reserved; together at most max_record_bytes() less the 4 bytes of a record's length.
+  /// Holds the latch throughout, so the question and both records are one instant. Returns the LSN
+  /// of `record`. REQUIRES: both reserved; together at most max_record_bytes() less the 4 bytes of
+  /// a record's length.
   virtual Lsn AppendBehind(absl::FunctionRef<bool()> wants_prelude, const NewRecord& prelude,
                            const NewRecord& record) = 0;
   /// As Append, for a record that will be flushed at once and pays for its group: takes

@@ -31,11 +31,11 @@ inline constexpr size_t kLogCacheLine = 64;
 /// One half. It fills one cache line, because every append moves it to another processor.
 struct alignas(kLogCacheLine) GroupBuffer {
   AlignedBuffer memory;
-  uint64_t start = 0;  ///< of its group
+  uint64_t start = 0;  ///< position of its group
   uint32_t used = kGroupHeaderBytes;
   uint32_t bytes = 0;     ///< with padding, once sealed
   uint64_t taken = 0;     ///< bytes that its records took from reservations, not accounted for yet
-  uint64_t charge = 0;    ///< of `taken`, the part that pays for the group: at most one group
+  uint64_t charge = 0;    ///< of `taken`, the part that pays for the group
   uint64_t sequence = 0;  ///< of its group since open
   uint32_t records = 0;
   bool is_paid = false;  ///< one record has paid for a whole group
@@ -97,8 +97,8 @@ class LogBuffer {
     next_.store(half.start + half.used, std::memory_order_release);
     return lsn;
   }
-  /// Bytes that sealing the open group takes besides those that its records have paid; may be
-  /// negative.
+  /// Bytes that the open group takes when it is sealed, less those that its records have paid. May
+  /// be negative.
   int64_t UnpaidBytes() const {
     return static_cast<int64_t>(geometry_.RoundUp(open().used)) -
            static_cast<int64_t>(open().charge);
