@@ -124,8 +124,8 @@ class PageStore {
 
   /// Makes page map, segment table and `client_root` durable, so that an open after a crash or
   /// close sees this state or a newer one. The store does not interpret `client_root` (at most 2048
-  /// bytes): it is the engine's catalogue root. `clean` marks the store as closed cleanly, until its
-  /// next change.
+  /// bytes): it is the engine's catalogue root. `clean` marks the store as closed cleanly, until
+  /// its next change.
   virtual absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) = 0;
 
   /// OK, or the error that every write returns from now on: a write or sync has failed, and the
