@@ -54,8 +54,9 @@ struct CleaningControllerInfo {
   std::unique_ptr<CleaningController> (*make)(std::span<const double> parameters);
 };
 
-/// All of them: `fixed:N` (default 1) and `self-tuning[:target=0.05:gain=7.5:interval=1s]`. To add
-/// one: its class and one line in cleaning_controller.cc.
+/// The list of cleaning controllers: `fixed:N` (default 1) and
+/// `self-tuning[:target=0.05:gain=7.5:interval=1s]`. To add one: its class and one line in
+/// cleaning_controller.cc.
 const Registry<CleaningControllerInfo>& CleaningControllers();
 using CleaningControllerChoice = Choice<CleaningControllerInfo>;
 

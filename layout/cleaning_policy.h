@@ -1,5 +1,5 @@
-// Segment cleaning choices: which segments are emptied, and whether their live pages go to a fresh
-// segment (cleaning) or into the holes of others (hole-plugging).
+// Segment cleaning policies: a policy chooses which segments are emptied, and whether their live
+// pages go to a fresh segment (cleaning) or into the holes of other segments (hole-plugging).
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct CleaningPolicyInfo {
   std::unique_ptr<CleaningPolicy> (*make)(std::span<const double> parameters);
 };
 
-/// All of them: greedy, cost-benefit, hole-plugging, adaptive. To add one: its class and one line
-/// in cleaning_policy.cc.
+/// The list of segment cleaning policies: greedy, cost-benefit, hole-plugging, adaptive. To add
+/// one: its class and one line in cleaning_policy.cc.
 const Registry<CleaningPolicyInfo>& CleaningPolicies();
 using CleaningPolicyChoice = Choice<CleaningPolicyInfo>;
 

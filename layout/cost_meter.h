@@ -1,5 +1,5 @@
-// Measured costs of the device, the input of the write cost model. Costs are busy time, not latency
-// at depth (ARCHITECTURE).
+// Measured costs of the device, the input of the write cost model. A cost is device busy time, not
+// latency: in a deep queue, latency is mostly waiting (ARCHITECTURE).
 #pragma once
 
 #include <absl/status/statusor.h>

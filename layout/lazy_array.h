@@ -52,7 +52,8 @@ class LazyArray {
     return chunk[index % kChunkElements];
   }
 
-  /// Bytes of the ensured elements, in whole 4 KiB; the system backs a chunk as it is touched.
+  /// Bytes of the ensured elements, in whole 4 KiB. The rest of a chunk takes no memory, because it
+  /// was never touched.
   size_t memory_bytes() const {
     return (size_.load(std::memory_order_relaxed) * sizeof(T) + 4095) / 4096 * 4096;
   }

@@ -55,7 +55,7 @@ class PageWord {
     const uint32_t ahead = (sequence - this->sequence()) & ((1u << kSequenceBits) - 1);
     return ahead != 0 && ahead < (1u << (kSequenceBits - 1));
   }
-  /// The same place at another write.
+  /// A word with the same place and state, and another write sequence.
   constexpr PageWord WithSequence(uint32_t sequence) const {
     return Make(state(), bits_ & (kMaxSlots - 1), sequence);
   }

@@ -101,7 +101,7 @@ absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                                     std::unique_ptr<BlockDevice> device,
                                                     std::unique_ptr<BlockDevice> journal,
                                                     const SegmentStoreOptions& options);
-/// The same without a journal.
+/// OpenSegmentStore without a journal.
 absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                                     std::unique_ptr<BlockDevice> device,
                                                     const SegmentStoreOptions& options);

@@ -89,7 +89,7 @@ class StoreSegmentTable {
   /// Called after a segment became free, without locks held. Set before the first use.
   void set_on_freed(std::function<void()> on_freed) { on_freed_ = std::move(on_freed); }
 
-  /// Adds segments up to `total` as free. False when memory for the table ran out.
+  /// Adds free segments until there are `total`. False when memory for the table ran out.
   bool Grow(uint32_t total);
   /// Retires free segments at the end of the file, down to `target` segments. Returns the number of
   /// segments before the retired ones.
@@ -142,7 +142,8 @@ class StoreSegmentTable {
   /// Used only while a store is opened, before any other call: sets a segment's state from a
   /// checkpoint.
   void RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind, uint64_t birth);
-  /// The same for the owner of a slot. False when the slot has an owner, or its segment no pages.
+  /// Used as RestoreSegment: sets the owner of a slot. False when the slot has an owner already, or
+  /// when its segment cannot hold pages (it holds a checkpoint).
   bool RestoreOwner(SlotId slot, PageId page);
   /// Ends the restore: makes closed segments without live pages free.
   void FinishRestore();

@@ -67,8 +67,8 @@ struct LayoutInfo {
   std::unique_ptr<Separator> (*make)(Runtime& runtime, std::span<const double> parameters);
 };
 
-/// All of them: overwrite, lfs, wolf, hylog. To add one: its separator's file and one line in
-/// separator.cc.
+/// The list of layouts: overwrite, lfs, wolf, hylog. To add one: its separator's file and one line
+/// in separator.cc.
 const Registry<LayoutInfo>& Layouts();
 using LayoutChoice = Choice<LayoutInfo>;
 

@@ -44,7 +44,7 @@ class SpaceManager {
   /// Hands out an id only if there is a slot for this page and for every page in use, written or
   /// not. So a write of an allocated page always finds room. ResourceExhausted: the device is full.
   absl::StatusOr<PageId> AllocatePage();
-  /// The same for an id of the caller's choice, if it is free.
+  /// As AllocatePage, for an id of the caller's choice, if that id is free.
   absl::Status AdoptPage(PageId id);
   void FreePage(PageId id);
 
@@ -60,8 +60,8 @@ class SpaceManager {
   /// shrinking, if any: the cleaner empties it.
   std::optional<SegmentId> ShrinkTowardsTarget();
   bool WantsShrink() const;
-  /// Cuts the space that the file was grown ahead of need. REQUIRES: no thread grows the file
-  /// meanwhile.
+  /// Cuts off the space by which the device was grown before the file needed it. REQUIRES: no
+  /// thread grows the file meanwhile.
   void TrimDevice();
 
   /// Whether free segments are below the soft watermark, or a writer waits for a segment.

@@ -84,8 +84,8 @@ struct Superblock {
   bool clean = false;
   bool crash_safe = false;         ///< changes since the checkpoint are in the map journal
   uint64_t journal_start = 0;      ///< where the replay of the journal begins
-  uint32_t doublewrite_pages = 0;  ///< of each doublewrite area, in use since the checkpoint
-  uint64_t log_reach = 0;          ///< LSN that the log above reached; 0: not known
+  uint32_t doublewrite_pages = 0;  ///< of each area that may hold a batch and its note
+  uint64_t log_reach = 0;          ///< LSN up to which the log was durable; 0: not known
   std::string layout;
   PageCosts costs;
   uint64_t clock = 0;

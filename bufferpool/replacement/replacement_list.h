@@ -18,9 +18,9 @@ struct ReplacementInfo {
                                                 std::span<const double> parameters);
 };
 
-/// All of them. `Parse` returns a choice such as `2q:kin=0.25:kout=0.5`, which can make any number
-/// of instances. REQUIRES for Make: config.reference_bytes is set and has one byte for every frame
-/// id below first_frame + the largest capacity passed to Resize.
+/// The list of replacement algorithms. `Parse` returns a choice such as `2q:kin=0.25:kout=0.5`,
+/// which can make any number of instances. REQUIRES for Make: config.reference_bytes is set and has
+/// one byte for every frame id below first_frame + the largest capacity passed to Resize.
 const Registry<ReplacementInfo>& ReplacementAlgorithms();
 using ReplacementChoice = Choice<ReplacementInfo>;
 

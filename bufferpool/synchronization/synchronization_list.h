@@ -35,7 +35,7 @@ struct SynchronizationInfo {
   std::string_view small_item;
 };
 
-/// All of them; `Parse` returns a choice such as `regions:64`.
+/// The list of synchronisation schemes. `Parse` returns a choice such as `regions:64`.
 const Registry<SynchronizationInfo>& SynchronizationSchemes();
 using SynchronizationChoice = Choice<SynchronizationInfo>;
 

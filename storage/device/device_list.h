@@ -1,4 +1,4 @@
-// The devices by their names on the command line: "file", "memory", "fixed:service_ms=9:mb_s=100".
+// The devices that a command line can name: "file", "memory", "fixed:service_ms=9:mb_s=100".
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -34,7 +34,7 @@ struct DeviceInfo {
   DeviceSpec (*make)(std::span<const double> parameters);
 };
 
-/// All of them. To add a device: one line in device_list.cc.
+/// The list of devices. To add one: one line in device_list.cc.
 const Registry<DeviceInfo>& Devices();
 
 /// Parses a name and its parameters: "fixed" has service_ms (0-100000), mb_s (0-1000000), disks

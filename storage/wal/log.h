@@ -131,7 +131,8 @@ class Log {
   /// is open.
   virtual uint64_t PaidGroupSpace() const = 0;
   /// Whether more than a quarter of the kept-back part is used: then little is left for flushes
-  /// that are not paid for. It stays true only if the device cannot grow. Wait-free.
+  /// that are not paid for. It stays true only if the device cannot grow. Always false for
+  /// GroupSpace::kOfRecords. Wait-free.
   virtual bool scarce() const = 0;
   /// Through it the log tells its keeper that it has grown or lacks room.
   virtual SpaceWatch& space_watch() = 0;

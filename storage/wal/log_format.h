@@ -14,7 +14,7 @@ namespace latchkey {
 
 // ---- The file header: two copies, written at creation, and one after the other at each growth.
 
-inline constexpr uint64_t kLogHeaderCopyBytes = 4096;  ///< distance of the copies
+inline constexpr uint64_t kLogHeaderCopyBytes = 4096;  ///< distance between the copies
 inline constexpr uint64_t kLogSegmentsBegin = 2 * kLogHeaderCopyBytes;
 inline constexpr uint32_t kLogFormatVersion = 1;
 inline constexpr size_t kLogFileHeaderBytes = 64;

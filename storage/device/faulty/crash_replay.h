@@ -55,8 +55,8 @@ struct CrashChoiceOptions {
 class CrashReplay {
  public:
   explicit CrashReplay(const CrashRecorder& recorder);
-  /// Of disks that held `initial` before `events`, which outlive this. A kResizeBegun followed by a
-  /// kWriteCompleted, instead of a kResizeEnded, is a resize that waits for a sync.
+  /// Replays `events`, which outlive this, on disks that held `initial` before. A kResizeBegun
+  /// followed by a kWriteCompleted, instead of a kResizeEnded, is a resize that waits for a sync.
   CrashReplay(std::vector<DiskImage> initial, std::span<const DiskEvent> events);
 
   uint64_t position() const { return position_; }
@@ -75,7 +75,7 @@ class CrashReplay {
   std::vector<CrashChoice> Choices(const CrashChoiceOptions& options) const;
   /// The disks after a crash here, determined by position, choice and `seed`.
   std::vector<DiskImage> Images(const CrashChoice& choice, uint64_t seed) const;
-  /// The same after one of Choices({}): `rng` draws the variant, then the choice.
+  /// The disks after one of Choices({}), drawn by `rng`: first the variant, then the choice.
   std::vector<DiskImage> SomeImages(Rng& rng) const;
 
  private:
