@@ -69,8 +69,7 @@ struct PageStoreStats {
   uint64_t cleaner_page_reads = 0;
   uint64_t cleaned_segments = 0;
   uint64_t plugged_segments = 0;    ///< emptied into holes
-  /// Checkpoints with their superblocks, doublewrite areas, map journal.
-  uint64_t meta_bytes_written = 0;
+  uint64_t meta_bytes_written = 0;  ///< checkpoints, superblocks, doublewrite areas, map journal
   uint64_t writes_again = 0;        ///< retries of failed page writes
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
