@@ -1,6 +1,6 @@
 // Exempts the simulation's own allocations from tests that let allocations fail, because the
-// simulation has no caller to which it could report the failure. Only the simulation and its tests
-// use this header; a scope costs one increment.
+// simulation has no caller to which it could report the failure. Only the simulation, its devices
+// and the tests of failing allocations use this header. An exempt scope costs one increment.
 #pragma once
 
 #include <cstdint>
