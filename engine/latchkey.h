@@ -147,7 +147,7 @@ struct Options {
   TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
   /// A checkpoint begins when the log since the last one exceeds this many bytes (at least 64 KiB).
   /// This bounds the log that recovery has to redo, and so the time of recovery. 0 = a quarter of
-  /// the cache, at least 256 MiB and at most 1 GiB; engine/log/README.md has the reasons.
+  /// the cache, at least 256 MiB and at most 1 GiB; engine/log/RECOVERY.md has the reasons.
   uint64_t checkpoint_log_bytes = 0;
   /// Isolation of transactions whose BeginOptions name none.
   Isolation isolation = Isolation::kSnapshot;
