@@ -1,13 +1,13 @@
-// Packed old versions of finished transactions that a snapshot still needs. When it is clear that
-// an entry stays for longer, it moves here from its record's arena ("settles"). An entry costs 32
-// bytes, its key and its old value, and about one word of an index.
+// Packed old versions of finished transactions that a snapshot still needs. If many commits wait
+// behind a long snapshot, their entries move here from the arenas of their records (they "settle").
+// An entry costs 32 bytes, its key and its old value, and about one word of an index.
 //
 // Only versions that some snapshot sees are kept. The old value of an entry is seen by the
-// snapshots that read in [timestamp of the next older entry of its key, own timestamp). If there is
-// none, the entry is dropped, even if older snapshots exist. An entry without an older one of its
-// key covers all times before it. Entries that only locked their key stay, because they are
-// conflicts for other writers. They change nothing, so the intervals of other entries are computed
-// without them.
+// snapshots that read in [timestamp of the next older entry of its key, own timestamp). If no
+// snapshot reads in this interval, the entry is dropped, even if older snapshots exist. An entry
+// without an older one of its key covers all times before it. Entries that only locked their key
+// stay, because they are conflicts for other writers. They change no record, so the intervals of
+// other entries are computed without them.
 //
 // The shards are chosen by hash. Each has a latch, a hash table of chains (newest entry first) and
 // memory by bump allocation. A sweep removes entries: it writes a shard anew without the unneeded
@@ -19,7 +19,6 @@
 //     so a reader that looks there first and here second misses none.
 //  2. An entry that leaves a ghost hands that duty to the next older one of its key when it is
 //     dropped. If there is none, Chores gets it.
-//     and if there is none to Chores.
 #pragma once
 
 #include <atomic>

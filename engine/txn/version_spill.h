@@ -6,10 +6,10 @@
 //   transaction runs  the state before the changes of one transaction: while it runs, and after its
 //                     commit until no snapshot is older.
 //
-// Without a read a filter says that a key is not there, or may be. Decisions under a page latch
-// rest on the filters alone and err on the safe side: a writer waits for a key that may be locked,
-// treats a key that may have changed as a conflict, and keeps a ghost that a reader may need for
-// now.
+// Each run has a filter in memory, which says without I/O that a key is not in the run, or may be.
+// Decisions under a page latch rest on the filters alone and err on the safe side: a writer waits
+// for a key that may be locked, a key that may have changed counts as a conflict, and a ghost that
+// a reader may need stays for now.
 //
 // Thread-safety: every actor may call every member at once, unless noted.
 #pragma once

@@ -1,6 +1,7 @@
-// The version store: write locks and old versions in memory, by (tree, key). With it pages hold
-// only the newest values, a page without recent changes costs no version work, readers never wait
-// for writers, and writers never wait for readers (engine/txn/README.md).
+// The version store: write locks and old versions in memory, by (tree, key); versions beyond its
+// bound are spilled (engine/txn/README.md). Pages hold only the newest values. Reading a page
+// without recent changes needs no lookup here. Readers never wait for writers, nor writers for
+// readers.
 //
 // How a tree uses it (S = shared latch or optimistic, X = exclusive latch on the key's leaf):
 //

@@ -13,8 +13,9 @@
 // table's life, since an actor may be about to read them, and are reused when the table returns to
 // their size.
 //
-// Thread-safety: every actor may call every member at once. A latch is held for a walk, never
-// across another latch or a wait.
+// Thread-safety: every actor may call every member at once. A bucket's latch is held for a walk and
+// never across a wait. Only Settle runs a callback under it, which may take the latch of a shard of
+// SettledVersions.
 #pragma once
 
 #include <absl/functional/function_ref.h>
