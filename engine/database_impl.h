@@ -1,9 +1,10 @@
 // A database: devices, layout, log, pool, cleaners, versions and catalogue, put together.
 //
 // Lock order: the checkpoint's mutex, then the catalogue's, then page latches, then the log's
-// latch. A transaction holds none of them while it waits for another transaction or for the log.
-// Only the pool may wait for the log under page latches, because flushing the log needs no page
-// latch.
+// latch. A transaction holds none of them while it waits for another transaction, for room in the
+// log, or for the sync of its commit. Under page latches two things may wait for the log's I/O: the
+// pool, which writes the log before a page, and an append when both halves of the log's buffer are
+// full. Flushing the log needs no page latch.
 //
 // Thread-safety: as for Database in latchkey.h.
 #pragma once
