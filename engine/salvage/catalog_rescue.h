@@ -1,4 +1,5 @@
-// The catalogue of a damaged database, found by the superblock or by its looks.
+// The catalogue of a damaged database: the tree whose root the superblock names, else page 0, else
+// the page without a parent whose records name the most roots of other trees.
 #pragma once
 
 #include <absl/status/statusor.h>

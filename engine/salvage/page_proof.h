@@ -1,6 +1,6 @@
-// How the pages of a damaged data file prove themselves: by their size, and by the database id that
-// seeds their checksums. Both are in the superblocks. If those are lost, all bytes that may hold
-// the id are tried on pages of the file.
+// What the pages of a damaged data file are proved with: their size, and the database id that seeds
+// their checksums. Both are in the superblocks. If no superblock can be read, every word that may be
+// the id is tried on sample pages of the file.
 //
 // Thread-safety: values and functions of their arguments.
 #pragma once

@@ -5,8 +5,9 @@
 //   - Without the log, changes that had not reached the data file are missing, and changes of
 //     transactions that had not committed may be present.
 //   - Pages do not name their tree. Leaves below a lost inner page go by their keys to the one tree
-//     that has a gap there. If several trees have one, or none, they go to trees named
-//     "lost+found/...".
+//     that has a gap there. If several trees have one, they go to the tree "lost+found/leaves". If
+//     none has one, they are counted and left out. Without a whole catalogue each remaining page
+//     without a parent becomes a tree "lost+found/page-N" of its own.
 //   - Such leaves may be older than the damage: keys deleted since may come back.
 #pragma once
 
@@ -46,7 +47,7 @@ struct SalvagedTree {
 
 /// The outcome for the log.
 enum class LogUse : uint8_t {
-  kNone,        ///< no log: the data file has everything
+  kNone,        ///< no log file, or the data file has everything
   kReplayed,    ///< redone as by recovery; uncommitted changes were taken back
   kUnreadable,  ///< see SalvageReport::log_error
 };
