@@ -1,6 +1,6 @@
 // What the pages of a damaged data file are proved with: their size, and the database id that seeds
-// their checksums. Both are in the superblocks. If no superblock can be read, every word that may be
-// the id is tried on sample pages of the file.
+// their checksums. Both are in the superblocks. If no superblock can be read, every word that may
+// be the id is tried on sample pages of the file.
 //
 // Thread-safety: values and functions of their arguments.
 #pragma once
