@@ -1,5 +1,5 @@
 // Latchkey in virtual time: a database on simulated disks under a SimulatedRuntime. Only this file
-// of tpcc-lite uses more than the engine's public header.
+// of tpcc-lite opens a database otherwise than by the engine's public header.
 //
 // Virtual time passes in the disks, as their model says, and for KvOptions::cpu_per_operation in
 // every operation of a session. The rest of the engine, page cleaners included, takes none. The
