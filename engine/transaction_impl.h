@@ -1,9 +1,10 @@
-// A transaction as the public calls use it: begun, used by one call at a time, and ended.
+// TransactionImpl: one transaction behind the public class Transaction. It is begun, used by one
+// call at a time, and ended.
 //
-// The work is done by the parts of the folder transaction/ (its README says how they divide it).
-// This class begins and ends them, and knows what may end before the transaction does: trees, which
-// may be dropped while it writes in them, and the database, which may be closed or forked while it
-// runs.
+// The parts in the folder transaction/ do the work (its README says how they divide it). This class
+// begins and ends them, and forwards calls to them. It also answers for what may be gone before the
+// transaction ends: a dropped tree, a closed database, and, in a child made by fork(), the
+// parent's database.
 //
 // Thread-safety: a TransactionImpl belongs to one actor at a time.
 #pragma once

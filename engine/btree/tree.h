@@ -1,6 +1,7 @@
 // The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, and
-// read-ahead for scans and batches. It orders keys and knows nothing of transactions:
-// engine/transaction/transaction_writer.cc puts versions and ghosts into the leaves that this class finds.
+// read-ahead for scans and batches. It orders keys and knows nothing of transactions. For those
+// TransactionWriter (engine/transaction) changes records, leaves ghosts and sets marks in the
+// leaves that this class finds.
 //
 // Optimistic lock coupling (Leis et al., DaMoN 2016): a descent fixes every page optimistically and
 // validates the parent after it has fixed the child. It latches nothing, so readers write nothing

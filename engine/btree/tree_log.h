@@ -1,13 +1,13 @@
-// What a structure change of a tree tells the write-ahead log, and likewise every other change that
-// allocates, rewrites and frees whole pages. A tree without a TreeLog logs nothing.
+// TreeLog: the interface to the write-ahead log for structure changes of trees, and for every other
+// change that allocates, rewrites and frees whole pages. A tree without a TreeLog logs nothing.
 //
 // A change runs as follows:
 //   LogSpace space;
-//   if (log) RETURN_IF_ERROR(log->Reserve(pages, &space));   before anything is latched
+//   if (log) RETURN_IF_ERROR(log->Reserve(pages, must_not_fail, &space));   nothing is latched yet
 //   latch all pages, change them
-//   if (log) log->LogImages(space, changed, freed);          all of them still latched
+//   if (log) log->LogImages(space, changed, freed);   all of them still latched
 //   give the freed pages to BufferPool::FreePage
-//   destroy `space`                                          only now the change is over
+//   destroy `space`                                   only now the change is over
 //
 // Thread-safety: every actor may call every member at once, each LogSpace from its own actor.
 #pragma once
@@ -25,8 +25,9 @@ namespace latchkey {
 
 class TreeLog;
 
-/// Log space promised to one change. The destruction gives the rest back. From the record until
-/// then the pages that the change frees count as in flight to the store (see CheckpointSnapshot).
+/// Log space promised to one change. Its destruction gives back the bytes that were not used. From
+/// the record that frees pages until then, the change is a free under way: the redo LSN of
+/// checkpoints stays at or below that record (CheckpointSnapshot).
 class LogSpace {
  public:
   LogSpace() = default;
@@ -41,7 +42,7 @@ class LogSpace {
 
   TreeLog* log_ = nullptr;
   uint64_t bytes_ = 0;
-  Lsn first_{0};  // of the change's first record; 0 = nothing was logged
+  Lsn first_{0};  // of the change's first record that frees pages; 0 = there is none
   LogSpace* newer_ = nullptr;
   LogSpace* older_ = nullptr;
 };

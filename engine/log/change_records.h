@@ -1,8 +1,8 @@
 // ChangeRecords: appends kChange and kCompensation, which describe the change of one record of a
 // leaf.
 //
-// Invariant: a record is appended while its page is latched exclusively, and gives the page its LSN.
-// So the order of the records of a page is the order of its changes.
+// Invariant: a record is appended while its page is latched exclusively, and gives the page its
+// LSN. So the order of the records of a page is the order of its changes.
 //
 // Thread-safety: every actor may call every member at once, each LogTxn and LogSpace from its own
 // actor. May wait for the device if both halves of the log's buffer are full.

@@ -3,8 +3,9 @@
 //
 // A checkpoint is fuzzy: other actors go on while it notes the state of one instant in the log,
 // writes the pages that changed before that instant, and has the layout keep the client root that
-// names it. Then it gives up the log before the instant. Close runs the same code. So does
-// recovery, in the background: the log that it has read is needed until then.
+// names the instant. Then it truncates the log (RECOVERY.md lists the steps). A close runs the same
+// code. After recovery the checkpointer's first round does, too: until then the log that recovery
+// has read is still needed.
 //
 // Lock order: the checkpoint's mutex comes before every other lock of the database. A thread that
 // waits for room in the log (Log::Reserve) may hold mutexes that a checkpoint needs: the wait is
@@ -31,8 +32,8 @@ namespace latchkey {
 
 class Checkpointer {
  public:
-  /// The log's usual size in checkpoint intervals: one since the last checkpoint, one written while
-  /// the next is under way, and one for the reservations of running transactions.
+  /// The log's usual size in checkpoint intervals: one until the next checkpoint begins, one that
+  /// is written while this checkpoint runs, and one for the reservations of running transactions.
   static constexpr uint64_t kUsualIntervals = 3;
 
   /// Returns the client root except the checkpointer's own fields: trees and ids.

@@ -1,6 +1,6 @@
-// The engine's side of the write-ahead log at run time: appending records, the transactions that
-// have logged, the freed pages that are not in the store yet, and the moment when a commit is
-// durable.
+// EngineLog: the engine's side of the write-ahead log at run time. It appends records, and knows
+// the transactions that have logged, the freed pages that are not in the store yet, and the moment
+// when a commit is durable.
 //
 // With Durability::kNone there is no EngineLog: callers that would log hold a null pointer.
 //
@@ -109,8 +109,8 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// As ReserveChange, for one page of a value: allocation, image, and the free of both.
   absl::Status ReserveValuePage(LogTxn& txn) { return accounts_.ReserveValuePage(txn); }
 
-  /// kChange. Sets the page's LSN. REQUIRES: `page` latched exclusively, not changed yet (views in
-  /// `change` may point into it); ReserveChange.
+  /// Logs a kChange. Sets the page's LSN. REQUIRES: `page` latched exclusively, not changed yet
+  /// (views in `change` may point into it); ReserveChange.
   Lsn LogChange(LogTxn& txn, const RecordChange& change, std::byte* page) {
     return changes_.LogChange(txn, change, page);
   }
@@ -138,10 +138,10 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// Takes NoteSuperseded back: the write was undone.
   void ForgetSuperseded(OverflowChain chain) { chains_.Forget(chain); }
 
-  /// Logs kCommit; no effect if the transaction has logged nothing. *lsn: for WaitOrPromiseDurable. Call it
-  /// where the order of commits is fixed, before another transaction sees the commit. Never waits.
-  /// False, with nothing changed: the log's buffer is full; call AwaitCommitBuffer without latches,
-  /// then try again.
+  /// Logs kCommit; no effect if the transaction has logged nothing. *lsn: for WaitOrPromiseDurable.
+  /// Call it where the order of commits is fixed, before another transaction sees the commit. Never
+  /// waits. False, with nothing changed: the log's buffer is full; call AwaitCommitBuffer without
+  /// latches, then try again.
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn) { return ends_.TryLogCommit(txn, lsn); }
   void AwaitCommitBuffer() { log_.AwaitBuffer(kEndRecordSize); }
   /// Gives back the rest of the transaction's reservations. Call it after the transaction's end.
@@ -165,8 +165,8 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// Unavailable once the log is poisoned or pages cannot be written any more: nothing is
   /// acknowledged until the database is opened again. Changes nothing.
   absl::Status CheckWritable() const { return health_.CheckWritable(); }
-  /// As CheckWritable. If pages cannot be written any more, fails the log too: it ends together with
-  /// the pages. Call it before a change or a commit that must not be lost.
+  /// As CheckWritable. If pages cannot be written any more, fails the log too, so that nothing is
+  /// logged that pages cannot follow. Call it before a change or a commit that must not be lost.
   absl::Status FailUnlessWritable() { return health_.FailUnlessWritable(); }
 
   // ---- Outside transactions

@@ -2,9 +2,10 @@
 // writes pages in place without a copy elsewhere, redo restores a torn page from its image.
 //
 // Invariant: either the log holds an image of each page from before its first change behind a
-// checkpoint's redo LSN, or the store has been told not to rely on that. In the instant at which a
-// checkpoint begins, images_from_ becomes the log's next LSN. A page with a smaller LSN then gets an
-// image in the same instant of the log as its next change's record.
+// checkpoint's redo LSN, or the store has been told not to rely on images. In the instant at which
+// a checkpoint begins, images_from_ becomes the log's next LSN. A page with a smaller LSN is then
+// due an image: its image and the record of its next change are appended in one instant of the log.
+// If the log has no room for the image, the store is told not to rely on images.
 //
 // Thread-safety: every actor may call every member at once. The log's latch guards the state: it
 // changes inside Log::Append and Log::Frozen only.

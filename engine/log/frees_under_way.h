@@ -1,6 +1,6 @@
-// FreesUnderWay: the changes whose record frees pages, from the record until the pages have been
-// given to the pool (until the change's LogSpace ends). They hold back the redo LSN of checkpoints,
-// because nobody else knows of these pages meanwhile.
+// FreesUnderWay: the changes whose record frees pages, from the record until the change's LogSpace
+// ends. By then the freeing actor has given the pages to the pool. Until then only this actor knows
+// that they are free. So the redo LSN of a checkpoint is at most the oldest of these records.
 //
 // Lock order: its latch is taken inside Log::Append and Log::Frozen; it takes no other.
 // Thread-safety: every actor may call every member at once, each LogSpace from its own actor.

@@ -1,7 +1,7 @@
-// LogAccounts: the log space that transactions and changes have reserved, and what they spend of it.
+// LogAccounts: the log space that transactions and structure changes have reserved, and its use.
 //
-// A transaction has three accounts: `budget` for records to come, `undo` for undoing what it has
-// logged, and `growth` for the splits that its rollback may cause. A LogSpace has one.
+// A transaction (LogTxn) has three accounts: `budget` for records to come, `undo` for undoing what
+// it has logged, and `growth` for the splits that its rollback may cause. A LogSpace has one.
 //
 // Invariants
 //  1. Every change is logged with the space for its compensation reserved: no rollback runs out.
@@ -35,7 +35,7 @@ class LogAccounts {
   /// `logs_images`: each change may need an image of its page.
   LogAccounts(Log& log, LogHealth& health, uint32_t page_size, bool logs_images);
 
-  /// Of the image before a change; 0 = no images are logged.
+  /// Log space of the image before a change; 0 = no images are logged.
   uint64_t image_space() const { return image_space_; }
 
   // ---- Reserving. ResourceExhausted: the log is full. Unavailable: it is poisoned.

@@ -29,13 +29,14 @@ class LogHealth {
   bool is_writable() const { return !failed() && !log_.poisoned(); }
   /// OK, or why nothing is acknowledged any more (Unavailable, or the page store's status).
   absl::Status CheckWritable() const;
-  /// As CheckWritable. If pages cannot be written any more, fails the log too: it ends together with
-  /// the pages.
+  /// As CheckWritable. If pages cannot be written any more, fails the log too, so that nothing is
+  /// logged that pages cannot follow.
   absl::Status FailUnlessWritable();
 
   void SetFailed() { failed_.store(true, std::memory_order_relaxed); }
-  /// Flushes the log up to `upto`. If the log has failed, so has this object. A log without room for
-  /// one more group has lost nothing; later flushes may succeed.
+  /// Flushes the log up to `upto`. If the log fails, this object notes the failure.
+  /// ResourceExhausted: the log has no room for one more group. Nothing is lost; later flushes may
+  /// succeed.
   absl::Status Flush(Lsn upto);
   /// For a change of `page` that is not logged any more: its LSN becomes one that is never durable,
   /// so the page is never written. Returns it.

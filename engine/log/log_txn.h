@@ -10,8 +10,8 @@
 
 namespace latchkey {
 
-/// From a transaction's first record to kCommit or kEnd; reusable afterwards. Must not move while it
-/// is active.
+/// Active from a transaction's first record to its kCommit or kEnd; reusable afterwards. Must not
+/// move while it is active.
 class LogTxn {
  public:
   LogTxn() = default;

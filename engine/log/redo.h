@@ -1,10 +1,10 @@
 // Redo: repeats history. Applies every record from the last checkpoint on to its page if the page's
 // LSN is smaller. Pages that the log frees later are left alone.
 //
-// A page that fails its proof waits for its next image in the log, which includes the changes
-// before it. Such an image exists for a torn write if the log has images of all pages before their
-// first change (EngineLogOptions::logs_images), and for a page that was split. A page without one
-// stays damaged, and redo fails in the end.
+// If a page fails its proof, redo skips its changes until the next image of the page in the log,
+// which includes them. A torn page has such an image if the log holds images of all pages before
+// their first change (EngineLogOptions::rely_on_images). So has a page that was split later. A page
+// without one stays damaged, and redo fails in the end.
 //
 // Redo finds the log damaged, or a write lost by the device, in three cases: a page id that no page
 // can have, a page changed behind the end of the log, and a page that lacks a change from before
