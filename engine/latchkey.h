@@ -156,14 +156,16 @@ struct Options {
   /// would wait for a transaction which that thread itself has used last.
   uint32_t lock_wait_ms = 5000;
   /// Share of cache_bytes for old versions, undo of running transactions and read sets, bytes. 0 =
-  /// a thirty-second part, at least 512 KiB. When it is full, old versions and the undo of large
-  /// transactions without savepoints go to a file without a name (snapshot_spill_bytes). Filters
-  /// for that file take memory in addition, usually less than half as much. When the undo of many
-  /// small transactions fills the share, their writes wait a little, then return Aborted.
+  /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to
+  /// the spill file, a file without a name. The undo of a transaction without savepoints goes there
+  /// when it exceeds a quarter. Filters for the spill file take memory in addition, usually less
+  /// than half as much. When the undo of many small transactions fills the share, their writes wait
+  /// a little, then return Aborted.
   uint64_t version_store_bytes = 0;
-  /// Largest size of that file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the file
-  /// is full or its device fails, the transaction with the oldest snapshot gets Aborted ("snapshot
-  /// too old"). A write whose undo finds no room then returns ResourceExhausted.
+  /// Largest size of the spill file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the
+  /// file is full or its device fails, the transaction with the oldest snapshot gets Aborted
+  /// ("snapshot too old"), first among the serializable ones that may write. A write whose undo
+  /// finds no room then returns ResourceExhausted.
   uint64_t snapshot_spill_bytes = 0;
   /// Keep everything in memory; the path is then only a name. For tests and experiments.
   bool in_memory_device = false;
@@ -349,7 +351,7 @@ struct Statistics {
   uint64_t versions = 0, version_bytes = 0, version_bytes_bound = 0;  ///< now
   uint64_t version_bytes_spilled = 0;                                 ///< now, on disk
   uint64_t oldest_snapshot_age = 0;  ///< now, in commits of writing transactions
-  // Layout (see PageStoreStats).
+  // Layout (see PageStoreStats in storage/page_store.h).
   uint64_t page_reads = 0, user_page_writes = 0, in_place_page_writes = 0, appended_page_writes = 0;
   uint64_t cleaner_page_writes = 0, cleaned_segments = 0, plugged_segments = 0;
   uint64_t live_bytes = 0, file_bytes = 0;

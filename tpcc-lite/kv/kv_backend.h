@@ -32,7 +32,8 @@ struct TableKey {
   std::string_view key;
 };
 
-/// Options for opening a backend. A backend ignores dimensions that it does not have.
+/// Options for opening a backend. A backend ignores the options for dimensions that it does not
+/// have (KvTraits).
 struct KvOptions {
   std::string path;
   std::vector<std::string> tables;

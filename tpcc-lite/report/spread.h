@@ -22,7 +22,7 @@ inline constexpr double kLeastMedianShare = 0.1;
 ///  - "repeat": how many; "repetitions": the `figures` (JSON pointers) of each, in order;
 ///  - "spread": per figure its `min`, `max` and `half_range` (half of max - min, as a share of the
 ///    median); null where nothing was measured. `half_range` is null as well where the median is
-///    below kLeastMedianShare of the largest repetition: a share of next to nothing says nothing.
+///    below kLeastMedianShare of the largest repetition: a share of so small a median means little.
 Json CombineRepetitions(std::span<const Json> repetitions, std::span<const std::string> figures);
 
 }  // namespace latchkey

@@ -17,7 +17,7 @@
 //
 // HISTORY has no primary key in the standard. Its key here begins with the *customer's* district,
 // so that conditions 10 and 12 are checked district by district in bounded memory. The next columns
-// are the age of the row, so that the rows of a district are appended in one place.
+// (run, sequence) grow with time, so that the rows of a district are appended in one place.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,6 @@
-// A log-linear latency histogram (as HdrHistogram): 64 buckets to every power of two. So the error
-// of a percentile is at most 1/64 at any magnitude, in constant memory and a few instructions.
+// A log-linear latency histogram (as HdrHistogram): 64 buckets to each power of two. So the error
+// of a percentile is at most 1/64 of its value. A histogram takes constant memory, and an entry a
+// few instructions.
 #pragma once
 
 #include <array>

@@ -1,11 +1,12 @@
 // The five transactions over one session (clauses 2.4.2 to 2.8.2).
 //
 // Written for snapshot isolation. All of them keep two orders:
-//  - A transaction announces the keys that it will read (Prefetch) before its first lock, so that a
-//    hot row is not locked across device reads.
-//  - Then it locks the hot rows first (WAREHOUSE before DISTRICT): the first GetForUpdate of a
-//    transaction takes the snapshot after it has the lock, so a queue at a hot row does not end in
-//    aborts. Stock is updated in key order, so that New-Orders do not deadlock on it.
+//  - Before its first lock a transaction announces the keys that it will read (Prefetch), except
+//    WAREHOUSE and DISTRICT rows, which are always cached. So a hot row is not locked across device
+//    reads.
+//  - Then it locks the hot rows that it changes, WAREHOUSE before DISTRICT. The first GetForUpdate
+//    of a transaction takes the snapshot after it has the lock, so a queue at a hot row does not
+//    end in aborts. Stock is updated in key order, so that New-Orders do not deadlock on it.
 //
 // Other rows that change are read by Get: the Put detects conflicts, and a separate lock would cost
 // another descent.
