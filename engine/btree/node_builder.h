@@ -1,4 +1,5 @@
-// Builds a page in memory of its own, so that its content can come from the page that it replaces.
+// NodeEditor::Builder: builds a page in separate memory, because the records may come from the page
+// that the result then overwrites.
 #pragma once
 
 #include <memory>

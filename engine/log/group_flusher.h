@@ -1,11 +1,12 @@
-// GroupFlusher: the actor of group commit without waiting. Acknowledged commits become durable
-// within the stated delay.
+// GroupFlusher: the actor that makes commits durable if their committers do not wait for that
+// (Durability::kGroup). Acknowledged commits become durable within the stated delay.
 //
 // Half of the delay gathers commits, the other half is for the device. The delay begins with a
 // request, not at the end of the previous flush.
 //
-// Invariant: a request that finds the flusher busy is served, because the flusher becomes idle
-// before it reads up to where it must flush.
+// Invariant: no request is lost. Before a flush the flusher becomes idle, and then reads up to
+// which LSN it must flush. So a request that comes meanwhile is part of this flush, or finds the
+// flusher idle and wakes it.
 //
 // Thread-safety: every actor may call every member at once; one actor calls Start.
 #pragma once

@@ -2,7 +2,7 @@
 // row. It leads from either value to the other, so one difference serves redo and undo.
 //
 //   values of one size     runs * {equal bytes before it (2), bytes that differ (2), their XOR}
-//   others                 equal bytes at the front (2) and at the back (2), the middle of `now`,
+//   values of two sizes    equal bytes at the front (2) and at the back (2), the middle of `now`,
 //                          the middle of `before`
 //
 // Thread-safety: pure functions and values.

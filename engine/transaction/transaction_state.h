@@ -1,4 +1,5 @@
-// What the parts of one transaction share: reading, writing, rollback and commit.
+// TransactionState: the data that the parts of one transaction share (reader, writer, rollback and
+// commit).
 //
 // Thread-safety: belongs to one transaction.
 #pragma once

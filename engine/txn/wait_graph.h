@@ -25,7 +25,7 @@ namespace latchkey {
 enum class WaitResult : uint8_t {
   kEnded,      ///< the owner has ended, by commit or rollback
   kDeadlock,   ///< refused: the owner waits, directly or not, for this transaction
-  kOwnThread,  ///< refused: the owner is of the calling actor, or waits for a transaction of it
+  kOwnThread,  ///< refused: the chain leads to another transaction of the calling actor
   kTooLong,    ///< the deadline has passed
 };
 
