@@ -1,4 +1,4 @@
-// CheckpointRecords: the state of one instant of the log, and its kCheckpoint records.
+// CheckpointRecords: notes the state of the log at one instant, and logs it as kCheckpoint records.
 //
 // Invariant: transactions, chains and frees under way are read in one instant of the log, and page
 // images become due from that instant on.

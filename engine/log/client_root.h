@@ -10,8 +10,8 @@
 //   since version 2:
 //       24    4  flags: 1 = the database has a log, 2 = closed cleanly
 //       28    4  zero
-//       32    8  redo: LSN of the checkpoint record; every change below it is in the pages
-//       40    8  first needed: oldest record that recovery reads
+//       32    8  redo: LSN at which redo begins; every change below it is in the pages
+//       40    8  first needed: LSN of the oldest record that recovery reads; at most `redo`
 //       48    8  scan from: start of the group of the first needed record
 //       56    8  end: one past the newest record that was known
 //

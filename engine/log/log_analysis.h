@@ -1,5 +1,6 @@
-// The result of recovery's one pass over the log: the losers (transactions without an end), the
-// pages and overflow chains without an owner, and the drops that were cut short.
+// LogAnalysis: the result of recovery's one pass over the log. It names the losers (transactions
+// without kCommit or kEnd), the pages and overflow chains without an owner, and the drops of trees
+// that a crash cut short.
 //
 // Thread-safety: none while records are added. Afterwards every actor may call const members at
 // once.

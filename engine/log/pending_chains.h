@@ -1,5 +1,5 @@
-// PendingChains: the overflow chains that wait to be freed. A write has superseded each of them, or
-// recovery found it unfreed.
+// PendingChains: the overflow chains that wait to be freed. Each was superseded by a write, or was
+// found by recovery as superseded and not freed.
 //
 // Invariant: a chain stays in the table until a record that frees it is in the log. So a checkpoint
 // notes every chain of committed transactions that no record has freed.

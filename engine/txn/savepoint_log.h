@@ -4,7 +4,7 @@
 // a savepoint is set, the first change of a key after it saves the key's state at the savepoint
 // here. A rollback to the savepoint takes the changes off, newest first.
 //
-//   changes   c0 c1 | c2 c3 c4 | c5      each: the entry, and what its record was before
+//   changes   c0 c1 | c2 c3 c4 | c5      each: the entry, and the state of its record before it
 //   points          ^1         ^2
 #pragma once
 
