@@ -12,6 +12,7 @@
 // Errors are absl::Status. Exceptions cross no border (for std::bad_alloc see "Out of memory"). The
 // codes that callers act on:
 //   NotFound            no such key, tree or database
+//   AlreadyExists       Insert: the tree holds the key; Open: see Options::error_if_exists
 //   Aborted             conflict with another transaction, deadlock, not serializable, snapshot too
 //                       old, lock_wait_ms over, version store full of the undo of other
 //                       transactions: the transaction is over; run it again
