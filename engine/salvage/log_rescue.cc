@@ -114,16 +114,17 @@ absl::StatusOr<RescuedLog> Rescue(Log& log, const ClientRoot& root, PageSurvey& 
 
 absl::StatusOr<std::optional<RescuedLog>> RedoOverSurvey(
     const std::optional<Superblock>& superblock, uint64_t database_id,
-    std::unique_ptr<BlockDevice> device, PageSurvey& survey) {
+    absl::StatusOr<std::unique_ptr<BlockDevice>> device, PageSurvey& survey) {
   if (!superblock) {
     return absl::DataLossError("no superblock is left that says where it begins");
   }
   LATCHKEY_ASSIGN_OR_RETURN(const ClientRoot root, DecodeClientRoot(superblock->client_root));
   const bool is_needed = root.has_log && !(root.clean && superblock->clean);
   if (!is_needed) return std::optional<RescuedLog>();
+  if (!device.ok()) return device.status();
   LATCHKEY_ASSIGN_OR_RETURN(
       const std::unique_ptr<Log> log,
-      OpenLog(ThreadRuntime(), std::move(device), {.database_id = database_id}));
+      OpenLog(ThreadRuntime(), *std::move(device), {.database_id = database_id}));
   LATCHKEY_ASSIGN_OR_RETURN(RescuedLog rescued, Rescue(*log, root, survey));
   return std::optional<RescuedLog>(std::move(rescued));
 }

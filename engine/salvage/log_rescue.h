@@ -39,10 +39,10 @@ struct RescuedLog {
 
 /// Reads the log on `device` from the LSN that `superblock` names, and puts the redone pages into
 /// `survey`. An error says why the log cannot be read or does not belong to the pages; then nothing
-/// was put. nullopt: the data file has everything, since there never was a log or the database was
-/// closed cleanly.
+/// was put. The error of `device` is one of them. nullopt: the data file has everything, since
+/// there never was a log or the database was closed cleanly.
 absl::StatusOr<std::optional<RescuedLog>> RedoOverSurvey(
     const std::optional<Superblock>& superblock, uint64_t database_id,
-    std::unique_ptr<BlockDevice> device, PageSurvey& survey);
+    absl::StatusOr<std::unique_ptr<BlockDevice>> device, PageSurvey& survey);
 
 }  // namespace latchkey

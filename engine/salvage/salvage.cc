@@ -243,34 +243,37 @@ absl::Status Salvager::Run(const std::optional<Superblock>& superblock,
   return absl::OkStatus();
 }
 
-/// Replays the log if there is a readable one. The report gets the outcome.
+absl::StatusOr<std::unique_ptr<BlockDevice>> OpenLogFile(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return MakeStatus(absl::StatusCode::kNotFound, "\"{}\" does not exist", file.string());
+  }
+  return FileDevice::Open(ThreadRuntime(), file.string(),
+                          {.creation = FileCreation::kMustExist, .read_only = true});
+}
+
+/// Replays the log if it is needed and can be read. The report gets the outcome.
 std::vector<UnfinishedRecord> ReplayLog(const std::filesystem::path& directory,
                                         const std::optional<Superblock>& superblock,
                                         PageSurvey& survey, SalvageReport* report) {
-  std::error_code error;
-  if (!std::filesystem::exists(directory / kLogFile, error)) return {};
-  absl::StatusOr<std::unique_ptr<FileDevice>> device =
-      FileDevice::Open(ThreadRuntime(), (directory / kLogFile).string(),
-                       {.creation = FileCreation::kMustExist, .read_only = true});
-  absl::StatusOr<std::optional<RescuedLog>> log = std::optional<RescuedLog>();
-  if (device.ok()) {
-    log = RedoOverSurvey(superblock, report->database_id, *std::move(device), survey);
-  } else {
-    log = device.status();
-  }
+  absl::StatusOr<std::unique_ptr<BlockDevice>> device = OpenLogFile(directory / kLogFile);
+  // Without superblock and log nothing tells whether there was a log.
+  if (!superblock && absl::IsNotFound(device.status())) return {};
+  const absl::StatusOr<std::optional<RescuedLog>> log =
+      RedoOverSurvey(superblock, report->database_id, std::move(device), survey);
   if (!log.ok()) {
     report->log = LogUse::kUnreadable;
     report->log_error = std::string(log.status().message());
     return {};
   }
   if (!*log) return {};
-  RescuedLog& rescued = **log;
+  const RescuedLog& rescued = **log;
   report->log = LogUse::kReplayed;
   report->log_records = rescued.records;
   report->log_changes = rescued.redone;
   report->log_changes_lost = rescued.skipped;
   report->unfinished_changes = rescued.unfinished.size();
-  return std::move(rescued.unfinished);
+  return rescued.unfinished;
 }
 
 absl::StatusOr<std::unique_ptr<Database>> CreateOutput(const std::string& out,

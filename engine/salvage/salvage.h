@@ -47,7 +47,7 @@ struct SalvagedTree {
 
 /// The outcome for the log.
 enum class LogUse : uint8_t {
-  kNone,        ///< no log file, or the data file has everything
+  kNone,        ///< the data file has everything; or neither log nor superblock is left
   kReplayed,    ///< redone as by recovery; uncommitted changes were taken back
   kUnreadable,  ///< see SalvageReport::log_error
 };

@@ -393,6 +393,18 @@ TEST_CASE("where the log is damaged salvage says that what was in it alone is mi
   CHECK(killed.Saved().at("old").size() >= 299);
 }
 
+// Salvage took a lost log for one that is not needed, and called its result whole.
+TEST_CASE("where the log is needed and gone salvage says that what was in it alone is missing") {
+  Killed killed("overwrite");
+  std::filesystem::remove(killed.path() + "/log.lk");
+  const auto report = killed.Save();
+  REQUIRE_OK(report.status());
+  CHECK(report->log == LogUse::kUnreadable);
+  CHECK(report->log_error.find("log.lk") != std::string::npos);
+  CHECK_FALSE(report->whole());
+  CHECK(killed.Saved().at("old").size() >= 299);
+}
+
 TEST_CASE("what is no database is refused and nothing is made") {
   TempDir dir;
   CHECK(absl::IsNotFound(Salvage(dir.File("none"), dir.File("out"), {}).status()));
