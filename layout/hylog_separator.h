@@ -3,9 +3,9 @@
 //
 // Where we deviate, and why (LAYOUT_REFERENCE):
 //  - w(h) is measured out of sample with decayed counters (A11, 6.7);
-//  - costs are measured busy times of page write, segment write and live-page read (section 4); if
-//    the cleaner may choose its method, the log's cost is the lower of cleaning and hole-plugging
-//    (A5);
+//  - costs are measured busy times of page write, segment write and live-page read ("Today's
+//    devices"); if the cleaner may choose its method, the log's cost is the lower of cleaning and
+//    hole-plugging (A5);
 //  - "all hot" and "none hot" are always candidates, at their own cost. A mix must promise a gain
 //    of 10 % over the better of them. A change of threshold must promise 5 % in two consecutive
 //    epochs (6.7);
