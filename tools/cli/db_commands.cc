@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "tools/cli/db_stream.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
+#include "tools/cli/file_failure.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
 
@@ -20,12 +22,12 @@ int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith
 
 absl::Status Print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return absl::OkStatus();
-  return absl::UnavailableError("cannot write to stdout");
+  return FileFailure("write to", "stdout", errno);
 }
 
 absl::Status FlushOutput() {
   if (std::fflush(stdout) == 0) return absl::OkStatus();
-  return absl::UnavailableError("cannot write to stdout");
+  return FileFailure("write to", "stdout", errno);
 }
 
 absl::StatusOr<std::string> ParseFlag(const char* what, const std::string& text, TextForm form) {

@@ -40,7 +40,8 @@ expect(0 "^memory, 2 users\nmemory, 2 users\n2 combinations, 3 runs of each; not
        ${small} --seed=1,2 --repeat=3 --dry-run)
 expect(2 "--seed=x" tpcc-lite run ${small} --seed=x --dry-run)
 expect(2 "only one of them" bench ${quick} --json=- --csv=-)
-expect(2 "cannot be written" bench ${quick} --json=no-such-folder/x.json)
+expect(2 "--json=no-such-folder/x.json: cannot write .*ENOENT.; check that" bench ${quick}
+       --json=no-such-folder/x.json)
 expect(2 "unknown workload" bench ${quick} --workload=z)
 expect(0 "NewOrder/min .tpcc-lite, not TPC-C." tpcc-lite run ${small} --check --repeat=2)
 expect(0 "spread of 2" tpcc-lite run ${small} --repeat=2)

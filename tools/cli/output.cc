@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/file_failure.h"
 #include "tpcc-lite/report/csv.h"
 #include "tpcc-lite/report/measured_run.h"
 #include "tpcc-lite/report/steadiness.h"
@@ -39,7 +41,7 @@ std::string NotRun(const Results& results) {
 absl::Status WriteStdout(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) == 0 && written) return absl::OkStatus();
-  return absl::UnavailableError("cannot write the results to stdout");
+  return FileFailure("write the results to", "stdout", errno);
 }
 
 /// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
@@ -51,23 +53,28 @@ bool CanBeRenamedTo(const std::string& where) {
 
 std::string PartialOf(const std::string& where) { return where + ".partial"; }
 
-bool WriteFile(const std::string& where, const std::string& text) {
+/// 0, or the errno.
+int WriteFile(const std::string& where, const std::string& text) {
+  errno = 0;
   std::ofstream out(where, std::ios::trunc);
   out << text;
   out.close();
-  return out.good();
+  if (out.good()) return 0;
+  return errno != 0 ? errno : EIO;
 }
 
 absl::Status WriteText(const std::string& where, const std::string& text) {
   if (where == "-") return WriteStdout(text);
   const bool rename = CanBeRenamedTo(where);
   std::error_code error;
-  if (WriteFile(rename ? PartialOf(where) : where, text)) {
-    if (rename) std::filesystem::rename(PartialOf(where), where, error);
-    if (!error) return absl::OkStatus();
+  int errnum = WriteFile(rename ? PartialOf(where) : where, text);
+  if (errnum == 0 && rename) {
+    std::filesystem::rename(PartialOf(where), where, error);
+    errnum = error.value();
   }
+  if (errnum == 0) return absl::OkStatus();
   if (rename) std::filesystem::remove(PartialOf(where), error);
-  return MakeStatus(absl::StatusCode::kUnavailable, "cannot write the results to {}", where);
+  return FileFailure("write the results to", where, errnum);
 }
 
 absl::Status CheckFile(std::string_view flag, const std::string& where) {
@@ -75,11 +82,12 @@ absl::Status CheckFile(std::string_view flag, const std::string& where) {
   // The file of an earlier run stays until this run has results.
   const std::string tried = CanBeRenamedTo(where) ? PartialOf(where) : where;
   const bool good = std::ofstream(tried, std::ios::app).good();
+  const int errnum = good ? EISDIR : errno;
   std::error_code error;
   if (tried != where) std::filesystem::remove(tried, error);
   if (good && !std::filesystem::is_directory(where, error)) return absl::OkStatus();
-  return InvalidArgument("--{}={}: cannot be written; give a file in a folder that exists", flag,
-                         where);
+  return InvalidArgument("--{}={}: {}", flag, where,
+                         std::string(FileFailure("write", tried, errnum).message()));
 }
 
 }  // namespace

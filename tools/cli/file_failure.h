@@ -1,0 +1,13 @@
+// Errors of the operating system on files, with what the user can do about them.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <string_view>
+
+namespace latchkey {
+
+/// `cannot ACTION "PATH": TEXT; REMEDY`, with the code of FileError. `path` may be "stdout".
+absl::Status FileFailure(std::string_view action, std::string_view path, int errnum);
+
+}  // namespace latchkey
