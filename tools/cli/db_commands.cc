@@ -30,6 +30,18 @@ absl::Status FlushOutput() {
   return FileFailure("write to", "stdout", errno);
 }
 
+/// `result` ("; nothing was deleted") follows the tree's name.
+absl::Status NoKey(const Database& db, const RecordCommandFlags& flags, const std::string& key,
+                   std::string_view result) {
+  const std::string tree = flags.tree.empty() ? db.ListTrees().front() : flags.tree;
+  return MakeStatus(absl::StatusCode::kNotFound,
+                    "no key \"{}\" in tree \"{}\"{}; scan lists the keys, --tree names another "
+                    "tree, {}",
+                    key, ToText(tree, TextForm::kEscaped), result,
+                    flags.hex ? "without --hex the key is read as text"
+                              : "with --hex the key is read as hexadecimal digits");
+}
+
 absl::StatusOr<std::string> ParseFlag(const char* what, const std::string& text, TextForm form) {
   absl::StatusOr<std::string> bytes = FromText(text, form);
   if (bytes.ok()) return bytes;
@@ -51,9 +63,7 @@ absl::Status Get(const GetFlags& flags) {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
     std::string value;
     const absl::Status got = db.Get(tree, key, &value);
-    if (absl::IsNotFound(got)) {
-      return MakeStatus(absl::StatusCode::kNotFound, "no key \"{}\"", flags.key);
-    }
+    if (absl::IsNotFound(got)) return NoKey(db, flags, flags.key, "");
     LATCHKEY_RETURN_IF_ERROR(got);
     LATCHKEY_RETURN_IF_ERROR(Print(flags.raw ? value : ToText(value, flags.form()) + '\n'));
     return FlushOutput();
@@ -61,13 +71,17 @@ absl::Status Get(const GetFlags& flags) {
 }
 
 absl::StatusOr<std::string> ValueOf(const PutFlags& flags) {
-  if (flags.has_value == !flags.value_file.empty()) {
-    return InvalidArgument("give either a value or --value-file");
+  if (flags.has_value && !flags.value_file.empty()) {
+    return InvalidArgument("a value and --value-file={} were both given: give only one of them",
+                           flags.value_file);
+  }
+  if (!flags.has_value && flags.value_file.empty()) {
+    return InvalidArgument("neither a value nor --value-file was given: give one of them");
   }
   if (flags.has_value) return ParseFlag("value", flags.value, flags.form());
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
                             OpenFileSource(flags.value_file));
-  return ReadAll(*source, Database::kMaxValueSize);
+  return ReadAll(*source, "--value-file=" + flags.value_file, Database::kMaxValueSize);
 }
 
 absl::Status Put(const PutFlags& flags) {
@@ -91,8 +105,7 @@ absl::Status Del(const DelFlags& flags) {
     for (size_t i = 0; i < keys.size(); ++i) {
       const absl::Status deleted = transaction.Delete(tree, keys[i]);
       if (absl::IsNotFound(deleted)) {
-        return MakeStatus(absl::StatusCode::kNotFound, "no key \"{}\"; nothing was deleted",
-                          flags.keys[i]);
+        return NoKey(db, flags, flags.keys[i], "; nothing was deleted");
       }
       LATCHKEY_RETURN_IF_ERROR(deleted);
     }
@@ -121,7 +134,11 @@ absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags, uint64_t limit
   flags.reverse ? cursor.SeekToLast() : cursor.SeekToFirst();
   std::string line;
   for (uint64_t n = 0; n < limit && cursor.Valid(); ++n) {
-    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (StopRequested().load(std::memory_order_relaxed)) {
+      return MakeStatus(absl::StatusCode::kCancelled,
+                        "interrupted after {} records: {} with the last key printed continues", n,
+                        flags.reverse ? "--to" : "--from");
+    }
     line = ToText(cursor.key(), flags.form());
     if (!flags.keys_only) line += '\t' + ToText(cursor.value(), flags.form());
     line.push_back('\n');
@@ -156,7 +173,12 @@ absl::StatusOr<TreeSize> CountTree(Database& db, const std::string& name) {
   Transaction transaction = db.Begin();
   Cursor cursor = transaction.NewCursor(tree);
   for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
-    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (StopRequested().load(std::memory_order_relaxed)) {
+      return MakeStatus(absl::StatusCode::kCancelled,
+                        "interrupted after {} records of tree \"{}\": run stat again, or without "
+                        "--count",
+                        size.records, ToText(name, TextForm::kEscaped));
+    }
     ++size.records;
     size.key_bytes += cursor.key().size();
     size.value_bytes += cursor.value().size();

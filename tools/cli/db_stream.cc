@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/file_failure.h"
 
 namespace latchkey {
 namespace {
@@ -16,14 +16,6 @@ struct CloseFile {
 };
 using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
 
-absl::Status FileError(const char* what, const std::string& path, int error) {
-  const absl::StatusCode code = error == ENOENT   ? absl::StatusCode::kNotFound
-                                : error == ENOSPC ? absl::StatusCode::kResourceExhausted
-                                                  : absl::StatusCode::kUnavailable;
-  return MakeStatus(code, "{}: cannot {}: {}", path == "-" ? "standard input or output" : path,
-                    what, std::strerror(error));
-}
-
 class FileSource final : public ByteSource {
  public:
   FileSource(std::string path, OwnedFile owned)
@@ -31,7 +23,9 @@ class FileSource final : public ByteSource {
 
   absl::StatusOr<size_t> Read(char* to, size_t size) override {
     const size_t got = std::fread(to, 1, size, file_);
-    if (got == 0 && std::ferror(file_) != 0) return FileError("read", path_, errno);
+    if (got == 0 && std::ferror(file_) != 0) {
+      return FileFailure("read", path_ == "-" ? "stdin" : path_, errno);
+    }
     return got;
   }
 
@@ -45,10 +39,10 @@ class StdoutSink final : public ByteSink {
  public:
   absl::Status Write(std::string_view bytes) override {
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return absl::OkStatus();
-    return FileError("write", "-", errno);
+    return FileFailure("write to", "stdout", errno);
   }
   absl::Status Finish() override {
-    return std::fflush(stdout) == 0 ? absl::OkStatus() : FileError("write", "-", errno);
+    return std::fflush(stdout) == 0 ? absl::OkStatus() : FileFailure("write to", "stdout", errno);
   }
 };
 
@@ -64,14 +58,14 @@ class ReplacingFileSink final : public ByteSink {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size()) {
       return absl::OkStatus();
     }
-    return FileError("write", partial_, errno);
+    return FileFailure("write", partial_, errno);
   }
   absl::Status Finish() override {
     if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) {
-      return FileError("write", partial_, errno);
+      return FileFailure("write", partial_, errno);
     }
     if (std::rename(partial_.c_str(), path_.c_str()) != 0) {
-      return FileError("put the finished file in its place", path_, errno);
+      return FileFailure("put the finished file in the place of", path_, errno);
     }
     file_.reset();
     return absl::OkStatus();
@@ -95,7 +89,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& pa
   OwnedFile file;
   if (path != "-") {
     file.reset(std::fopen(path.c_str(), "rb"));
-    if (file == nullptr) return FileError("open", path, errno);
+    if (file == nullptr) return FileFailure("open", path, errno);
   }
   return std::make_unique<FileSource>(path, std::move(file));
 }
@@ -104,18 +98,20 @@ absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path) 
   if (path == "-") return std::make_unique<StdoutSink>();
   const std::string partial = path + ".partial";
   OwnedFile file(std::fopen(partial.c_str(), "wb"));
-  if (file == nullptr) return FileError("create", partial, errno);
+  if (file == nullptr) return FileFailure("create", partial, errno);
   return std::make_unique<ReplacingFileSink>(path, std::move(file));
 }
 
-absl::StatusOr<std::string> ReadAll(ByteSource& source, size_t limit) {
+absl::StatusOr<std::string> ReadAll(ByteSource& source, std::string_view name, size_t limit) {
   std::string all;
   std::vector<char> buffer(size_t{1} << 16);
   for (;;) {
     LATCHKEY_ASSIGN_OR_RETURN(const size_t got, source.Read(buffer.data(), buffer.size()));
     if (got == 0) return all;
     all.append(buffer.data(), got);
-    if (all.size() > limit) return InvalidArgument("more than {} bytes were given", limit);
+    if (all.size() > limit) {
+      return InvalidArgument("{}: at least {} bytes; give 0 to {}", name, all.size(), limit);
+    }
   }
 }
 

@@ -88,13 +88,17 @@ void AppendHex(std::string_view bytes, std::string* text) {
 
 absl::StatusOr<std::string> FromHex(std::string_view text) {
   if (text.size() % 2 != 0) {
-    return InvalidArgument("{} hexadecimal digits are no whole number of bytes", text.size());
+    return InvalidArgument(
+        "{} hexadecimal digits are no whole number of bytes; give two digits for each byte, 0a for "
+        "the byte 10",
+        text.size());
   }
   std::string bytes(text.size() / 2, '\0');
   for (size_t i = 0; i < text.size(); ++i) {
     const int digit = HexDigit(text[i]);
     if (digit < 0) {
-      return InvalidArgument("character {} is no hexadecimal digit: 0 to 9, a to f", i + 1);
+      return InvalidArgument("character {} is \"{}\", no hexadecimal digit; give 0 to 9, a to f",
+                             i + 1, ToText(text.substr(i, 1), TextForm::kEscaped));
     }
     bytes[i / 2] = static_cast<char>(static_cast<unsigned char>(bytes[i / 2]) * 16 + digit);
   }

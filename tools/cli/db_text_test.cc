@@ -43,7 +43,7 @@ TEST_CASE("hexadecimal digits come in pairs of either case") {
   CHECK(ToText(std::string("\x00\xff", 2), TextForm::kHex) == "00ff");
   CHECK(FromHex("00fF").value() == std::string("\x00\xff", 2));
   CHECK(absl::IsInvalidArgument(FromHex("0").status()));
-  CHECK(std::string(FromHex("00g0").status().message()).find("character 3") == 0);
+  CHECK(std::string(FromHex("00g0").status().message()).find("character 3 is \"g\"") == 0);
 }
 
 }  // namespace latchkey

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "storage/base/status_macros.h"
+#include "storage/device/file_errors.h"
 #include "tools/cli/db_commands.h"
 #include "tools/cli/db_stream.h"
 #include "tools/cli/db_transfer.h"
@@ -47,8 +49,10 @@ absl::Status Dump(const DumpFlags& flags) {
   const auto run = [&]() -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const auto interrupted, FindInterruptedLoad(*db));
     if (interrupted) {
-      spdlog::warn("a load into this database was interrupted after {} of {} records",
-                   interrupted->records, interrupted->total);
+      spdlog::warn(
+          "a load into this database was interrupted after {} of {} records: the dump lacks the "
+          "others; load --resume continues that load, load --restart begins it again",
+          interrupted->records, interrupted->total);
     }
     LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, OpenFileSink(flags.file));
     LATCHKEY_ASSIGN_OR_RETURN(
@@ -81,35 +85,47 @@ class DumpFile {
   std::unique_ptr<std::FILE, Close> spool_;
 };
 
+/// stdin cannot be copied to `folder`. `bytes`: read so far.
+absl::Status NoCopy(const std::string& folder, uint64_t bytes, int errnum) {
+  return MakeStatus(ErrnoCode(errnum),
+                    "cannot copy the dump on stdin to the folder \"{}\", {} bytes read: {}; set "
+                    "TMPDIR to a folder with room for the whole dump",
+                    folder, bytes, ErrnoText(errnum));
+}
+
 absl::Status DumpFile::CopyStdin(Progress& progress) {
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  std::string name = (folder / "latchkey-load-XXXXXX").string();
-  const int file = error ? -1 : mkstemp(name.data());
-  if (file >= 0) spool_.reset(fdopen(file, "w+b"));
-  if (spool_ == nullptr) {
-    return MakeStatus(absl::StatusCode::kUnavailable,
-                      "{} cannot be created: set TMPDIR to a folder with room for the dump", name);
+  const std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) {
+    const char* named = std::getenv("TMPDIR");
+    return NoCopy(named != nullptr ? named : "/tmp", 0, error.value());
   }
+  std::string name = folder + "/latchkey-load-XXXXXX";
+  const int file = mkstemp(name.data());
+  if (file >= 0) spool_.reset(fdopen(file, "w+b"));
+  if (spool_ == nullptr) return NoCopy(folder, 0, errno);
   std::remove(name.c_str());
   path_ = fmt::format("/proc/self/fd/{}", file);
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenFileSource("-"));
   const TransferHooks hooks = HooksFor(progress, "reading", "bytes", 0);
   std::vector<char> buffer(size_t{1} << 20);
   for (;;) {
-    if (hooks.stop->load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (hooks.stop->load(std::memory_order_relaxed)) {
+      return MakeStatus(absl::StatusCode::kCancelled,
+                        "interrupted after {} bytes of the dump on stdin: nothing was loaded; run "
+                        "load again",
+                        bytes_);
+    }
     LATCHKEY_ASSIGN_OR_RETURN(const size_t got, source->Read(buffer.data(), buffer.size()));
     if (got == 0) break;
-    if (std::fwrite(buffer.data(), 1, got, spool_.get()) != got) {
-      return MakeStatus(absl::StatusCode::kResourceExhausted,
-                        "no room for a copy of the dump: set TMPDIR to a folder with room");
-    }
     bytes_ += got;
+    if (std::fwrite(buffer.data(), 1, got, spool_.get()) != got) {
+      return NoCopy(folder, bytes_, errno);
+    }
     hooks.progress(bytes_);
   }
   if (std::fflush(spool_.get()) == 0) return absl::OkStatus();
-  return MakeStatus(absl::StatusCode::kResourceExhausted,
-                    "no room for a copy of the dump: set TMPDIR to a folder with room");
+  return NoCopy(folder, bytes_, errno);
 }
 
 absl::StatusOr<std::unique_ptr<DumpFile>> DumpFile::Open(const std::string& path,
@@ -132,7 +148,9 @@ absl::StatusOr<std::unique_ptr<DumpFile>> DumpFile::Open(const std::string& path
 
 absl::StatusOr<LoadStart> StartOf(const LoadFlags& flags) {
   if (flags.resume && flags.restart) {
-    return InvalidArgument("--resume and --restart: give one of them");
+    return InvalidArgument(
+        "--resume and --restart were both given: give only one of them (--resume continues the "
+        "load that was interrupted, --restart begins again)");
   }
   if (flags.resume) return LoadStart::kResume;
   return flags.restart ? LoadStart::kRestart : LoadStart::kFresh;
