@@ -18,7 +18,7 @@ constexpr uint64_t kFewestCacheBytes = 1 << 20;  // no database opens with less
 
 absl::StatusOr<uint32_t> ParsePageSize(const std::string& text) {
   if (text == "auto") return 0;
-  return ParsePowerOfTwo("page-size", text, kMinPageSize, kMaxPageSize);
+  return ParsePowerOfTwo("page-size", text, kMinPageSize, kMaxPageSize, ", or auto");
 }
 
 /// A reading verb leaves a database as it is: it adds no log to a database without one.

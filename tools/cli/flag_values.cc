@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> SplitList(std::string_view flag, std::s
 }
 
 absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text, uint64_t min,
-                                    uint64_t max) {
+                                    uint64_t max, std::string_view also) {
   uint64_t exact = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exact);
   bool valid = error == std::errc() && end == text.data() + text.size();
@@ -59,7 +59,8 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text
     valid = true;
   }
   if (valid && exact >= min && exact <= max) return exact;
-  return InvalidArgument("--{}={}: give a whole number from {} to {}", flag, text, min, max);
+  return InvalidArgument("--{}={}: give a whole number from {} to {}{}", flag, text, min, max,
+                         also);
 }
 
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
@@ -71,18 +72,22 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text
 }
 
 absl::StatusOr<uint32_t> ParsePowerOfTwo(std::string_view flag, std::string_view text, uint32_t min,
-                                         uint32_t max) {
+                                         uint32_t max, std::string_view also) {
   const std::optional<uint64_t> bytes = BytesOf(text);
   if (bytes && std::has_single_bit(*bytes) && *bytes >= min && *bytes <= max) {
     return static_cast<uint32_t>(*bytes);
   }
-  return InvalidArgument("--{}={}: give a power of two from {} to {}", flag, text, min, max);
+  return InvalidArgument("--{}={}: give a power of two from {} to {}{}", flag, text, min, max,
+                         also);
 }
 
 absl::StatusOr<uint64_t> ParseMemory(std::string_view flag, std::string_view text, uint64_t min) {
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(flag, text, min, INT64_MAX));
-  LATCHKEY_RETURN_IF_ERROR(CheckMemory(flag, text, bytes));
-  return bytes;
+  const std::optional<uint64_t> bytes = BytesOf(text);
+  if (!bytes || *bytes < min) {
+    return ParseBytes(flag, text, min, PhysicalMemoryBytes().value_or(INT64_MAX));
+  }
+  LATCHKEY_RETURN_IF_ERROR(CheckMemory(flag, text, *bytes));
+  return *bytes;
 }
 
 absl::StatusOr<Nanos> ParseDuration(std::string_view flag, std::string_view text) {
@@ -105,9 +110,12 @@ absl::StatusOr<double> ParseNumber(std::string_view flag, std::string_view text,
 absl::StatusOr<uint64_t> ParseCacheSize(std::string_view flag, std::string_view text,
                                         uint64_t data_bytes) {
   if (!text.empty() && text.back() == '%') {
-    LATCHKEY_ASSIGN_OR_RETURN(const double percent,
-                              ParseNumber(flag, text.substr(0, text.size() - 1), 0.001, 100'000));
-    const auto bytes = static_cast<uint64_t>(percent / 100 * static_cast<double>(data_bytes));
+    const auto percent = ParseNumber(flag, text.substr(0, text.size() - 1), 0.001, 100'000);
+    if (!percent.ok()) {
+      return InvalidArgument("--{}={}: give 0.001% to 100000% of the data, or bytes (256MiB, 1GiB)",
+                             flag, text);
+    }
+    const auto bytes = static_cast<uint64_t>(*percent / 100 * static_cast<double>(data_bytes));
     LATCHKEY_RETURN_IF_ERROR(CheckMemory(flag, text, bytes));
     return bytes;
   }

@@ -16,17 +16,18 @@ namespace latchkey {
 /// The items of a comma-separated list. InvalidArgument: the list or an item is empty.
 absl::StatusOr<std::vector<std::string>> SplitList(std::string_view flag, std::string_view text);
 
-/// A whole number with an optional k, M or G (thousands): "10M" = 10'000'000.
+/// A whole number with an optional k, M or G (thousands): "10M" = 10'000'000. `also`: the values
+/// beside the numbers that the caller accepts, for the message (", or auto").
 absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text, uint64_t min,
-                                    uint64_t max);
+                                    uint64_t max, std::string_view also = "");
 
 /// "4096", "64KiB", "1.5GiB", "64k", "1GB": sizes of memory and pages. All units are binary.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max);
 
-/// As above; the size must be a power of two.
+/// As above; the size must be a power of two. `also` as in ParseCount.
 absl::StatusOr<uint32_t> ParsePowerOfTwo(std::string_view flag, std::string_view text, uint32_t min,
-                                         uint32_t max);
+                                         uint32_t max, std::string_view also = "");
 
 /// "30" and "30s" are seconds; also "500ms", "2m", "1h". At most 1,000 hours.
 absl::StatusOr<Nanos> ParseDuration(std::string_view flag, std::string_view text);

@@ -64,7 +64,7 @@ TEST_CASE("A cache larger than the machine's memory is refused with the memory t
   CHECK(Mentions(ParseCacheSize("cache-size", "1000000GiB", 4000).status(), named));
   CHECK(Mentions(ParseCacheSize("cache-size", "100%", *memory + 4096).status(), named));
   CHECK(*ParseMemory("cache-size", named, 0) == *memory);
-  CHECK(Mentions(ParseMemory("cache-size", "1KiB", 1 << 20).status(), "1048576"));
+  CHECK(Mentions(ParseMemory("cache-size", "1KiB", 1 << 20).status(), "1048576 to " + named));
 }
 
 TEST_CASE("Durations are seconds unless they say otherwise") {
@@ -84,6 +84,8 @@ TEST_CASE("A cache size is bytes or a share of the data") {
     CAPTURE(text);
     CHECK(Mentions(ParseCacheSize("cache-size", text, 4000).status(), "--cache-size"));
   }
+  CHECK(Mentions(ParseCacheSize("cache-size", "0%", 4000).status(),
+                 "--cache-size=0%: give 0.001% to 100000% of the data"));
 }
 
 TEST_CASE("Numbers outside their range are refused with the range") {

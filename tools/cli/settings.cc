@@ -39,7 +39,7 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   if (from.Get("segment-size") != "auto") {
     LATCHKEY_ASSIGN_OR_RETURN(
         to.segment_size, ParsePowerOfTwo("segment-size", from.Get("segment-size"), kMinSegmentSize,
-                                         kMaxSegmentSize));
+                                         kMaxSegmentSize, ", or auto"));
   }
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
                             ParseCount("cleaners", from.Get("cleaners"), 0, 64));
@@ -95,7 +95,7 @@ absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
                              from.Get("disks"), text);
     }
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t disks,
-                              ParseCount("disks", from.Get("disks"), 1, kMaxDisks));
+                              ParseCount("disks", from.Get("disks"), 1, kMaxDisks, ", or auto"));
     device.disks = static_cast<uint32_t>(disks);
   }
   LATCHKEY_ASSIGN_OR_RETURN(const double cpu_us,
@@ -115,7 +115,9 @@ absl::Status CheckTimePasses(const RunPlan& plan, bool bounded_by_count) {
   }
   return InvalidArgument(
       "--cpu-us=0: nothing here takes virtual time, so no --duration would ever end: give "
-      "--cpu-us, a smaller --cache-size or a number of transactions or operations");
+      "--cpu-us above 0 and up to {}, a --cache-size below the {} bytes of the data (if the device "
+      "takes time), or a number of transactions or operations",
+      kMaxCpuMicros, plan.data_bytes);
 }
 
 absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t data_bytes,
@@ -137,17 +139,23 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
   return settings;
 }
 
-absl::Status CheckReopens(const EngineSettings& settings) {
+absl::Status CheckReopens(const EngineSettings& settings, const std::string& device) {
   if (!settings.traits.techniques) {
     return InvalidArgument(
         "--workload=reopen: {} does not tell what its recovery does; latchkey does",
         settings.engine);
   }
   if (!settings.kv.in_files()) {
-    return InvalidArgument("--workload=reopen needs --device=file: its crash is a killed process");
+    return InvalidArgument(
+        "--workload=reopen with --device={}: its crash is a killed process, which keeps files "
+        "alone; give --device=file",
+        device);
   }
   if (settings.kv.durability == Durability::kNone) {
-    return InvalidArgument("--workload=reopen needs a log: give --durability=group or commit");
+    return InvalidArgument(
+        "--workload=reopen with --durability={}: recovery needs a log; give --durability=group or "
+        "commit",
+        settings.durability);
   }
   return absl::OkStatus();
 }
@@ -190,7 +198,8 @@ absl::StatusOr<TpccPlan> PlanTpcc(const Combination& from) {
   LATCHKEY_ASSIGN_OR_RETURN(config.transactions,
                             ParseCount("transactions", from.Get("transactions"), 0, UINT64_MAX));
   if (config.duration == 0 && config.transactions == 0) {
-    return InvalidArgument("--duration=0: give a time, or --transactions");
+    return InvalidArgument(
+        "--duration=0: give a time above 0 and up to 1000h, or --transactions from 1");
   }
   plan.data_bytes = EstimateTpccDataBytes(config.Sizes());
   LATCHKEY_ASSIGN_OR_RETURN(plan.settings, ParseSettings(from, plan.data_bytes, config.users));
@@ -229,7 +238,8 @@ absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
   LATCHKEY_ASSIGN_OR_RETURN(config.operations,
                             ParseCount("operations", from.Get("operations"), 0, UINT64_MAX));
   if (config.duration == 0 && config.operations == 0) {
-    return InvalidArgument("--duration=0: give a time, or --operations");
+    return InvalidArgument(
+        "--duration=0: give a time above 0 and up to 1000h, or --operations from 1");
   }
   LATCHKEY_RETURN_IF_ERROR(config.Validate());
   plan.data_bytes = config.DataBytes();
@@ -238,7 +248,9 @@ absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
   config.seed = plan.settings.kv.techniques.seed;
   config.scan_first = !plan.settings.traits.cache || plan.data_bytes < plan.settings.kv.cache_bytes;
   LATCHKEY_RETURN_IF_ERROR(CheckTimePasses(plan, config.operations > 0 || plan.from_empty));
-  if (config.workload->reopen) LATCHKEY_RETURN_IF_ERROR(CheckReopens(plan.settings));
+  if (config.workload->reopen) {
+    LATCHKEY_RETURN_IF_ERROR(CheckReopens(plan.settings, from.Get("device")));
+  }
   plan.settings.kv.tables = KvBenchTableNames();
   plan.load_name = fmt::format("{}-bench-{}x{}+{}", plan.settings.engine, config.records,
                                config.key_size, config.value_size) +

@@ -160,7 +160,7 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"page-size", "2048", "4096"},
       {"cache-size", "1KiB", "users"},
       {"cleaners", "65", "64"},
-      {"segment-size", "5000", "from 65536 to 16777216"},
+      {"segment-size", "5000", "from 65536 to 16777216, or auto"},
       {"cache-size", "1000000GiB", "memory"},
   }));
   CAPTURE(flag, value);
@@ -191,7 +191,7 @@ TEST_CASE("Simulated disks that cannot be are refused") {
     return Refusal(std::move(texts));
   };
   CHECK_THAT(refusal({{"device", "fixed:disks=2"}, {"disks", "3"}}), Catch::Contains("once"));
-  CHECK_THAT(refusal({{"disks", "0"}}), Catch::Contains("--disks=0"));
+  CHECK_THAT(refusal({{"disks", "0"}}), Catch::Contains("--disks=0") && Catch::Contains("or auto"));
   CHECK_THAT(refusal({{"cpu-us", "-1"}}), Catch::Contains("--cpu-us=-1"));
   CHECK_THAT(refusal({{"device", "fixed:rpm=7200"}}), Catch::Contains("rpm"));
   CHECK_THAT(refusal({{"engine", "memory"}}), Catch::Contains("memory cannot be simulated"));
