@@ -9,8 +9,8 @@ namespace {
 
 template <typename... Args>
 absl::Status Bad(uint64_t offset, fmt::format_string<Args...> format, Args&&... args) {
-  return MakeStatus(absl::StatusCode::kDataLoss, "the dump is malformed at byte {}: {}", offset,
-                    fmt::format(format, std::forward<Args>(args)...));
+  return MakeStatus(absl::StatusCode::kDataLoss, "the dump is malformed at byte {}: {}; {}", offset,
+                    fmt::format(format, std::forward<Args>(args)...), kTakeAgain);
 }
 
 uint64_t IntegerAt(std::string_view bytes, size_t at, size_t size) {
@@ -84,7 +84,7 @@ absl::Status BinaryReader::ReadBlock() {
     case BlockKind::kEnd:
       return OnEnd(offset);
   }
-  return Bad(offset, "a block of unknown kind {}", kind);
+  return Bad(offset, "a block of kind {}; the kinds are 1 (tree), 2 (records) and 3 (end)", kind);
 }
 
 absl::Status BinaryReader::OnTree(uint64_t offset) {
@@ -121,7 +121,9 @@ absl::Status BinaryReader::OnRecords(uint64_t offset) {
 }
 
 absl::Status BinaryReader::OnEnd(uint64_t offset) {
-  if (payload_.size() != kEndSize) return Bad(offset, "an end of {} bytes", payload_.size());
+  if (payload_.size() != kEndSize) {
+    return Bad(offset, "an end of {} bytes in place of {}", payload_.size(), kEndSize);
+  }
   if (IntegerAt(payload_, 0, 8) != summary_.trees ||
       IntegerAt(payload_, 8, 8) != summary_.records ||
       IntegerAt(payload_, 16, 8) != summary_.digest) {

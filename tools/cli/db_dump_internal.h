@@ -32,6 +32,9 @@ inline uint64_t BlockChecksum(uint64_t number, uint32_t kind, std::string_view p
   return Hash64(payload, MixHash(number * 4 + kind) ^ MixHash(payload.size()));
 }
 
+/// The end of every message on a malformed dump.
+inline constexpr std::string_view kTakeAgain = "take the dump again, or give an intact copy of it";
+
 /// Called with the bytes read so far.
 using Position = absl::FunctionRef<absl::Status(uint64_t)>;
 

@@ -149,6 +149,7 @@ TEST_CASE("a binary dump whose block claims to be huge is refused by what is the
   CHECK(MessageOf(dump).find("byte 40: it ends within a block") != std::string::npos);
   dump[24 + 3] = '\x7f';
   CHECK(MessageOf(dump).find("byte 24: a block of") != std::string::npos);
+  CHECK(MessageOf(dump).find("take the dump again") != std::string::npos);
 }
 
 TEST_CASE("a binary dump of a newer version is refused with the remedy") {
@@ -180,6 +181,7 @@ TEST_CASE("what is wrong in a text dump is said with its line") {
   CHECK(MessageOf(begin + "=a\t\x80\n").find("line 3: byte \\x80") != std::string::npos);
   CHECK(MessageOf(begin + "=" + std::string(1025, 'k') + "\tv\n").find("more than 1024 bytes") !=
         std::string::npos);
+  CHECK(MessageOf(begin + "wh\tt\n").find("line 3: byte \\x09 behind \"wh\"") != std::string::npos);
   CHECK(MessageOf(begin + "what\n").find("line 3: it begins with \"what\"") != std::string::npos);
   CHECK(MessageOf(begin + "=a\tb\ncheck 0\n").find("lines 1 to 3 do not add up") !=
         std::string::npos);

@@ -25,8 +25,9 @@ class TextReader {
   template <typename... Args>
   absl::Status Bad(fmt::format_string<Args...> format, Args&&... args) {
     LATCHKEY_RETURN_IF_ERROR(source_.status());
-    return MakeStatus(absl::StatusCode::kDataLoss, "the dump is malformed at line {}: {}", line_,
-                      fmt::format(format, std::forward<Args>(args)...));
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "the dump is malformed at line {}: {}; mend the line, {}", line_,
+                      fmt::format(format, std::forward<Args>(args)...), kTakeAgain);
   }
   /// Reads escaped bytes up to a tab or the end of the line, which it does not consume.
   absl::Status ReadBytes(const char* what, size_t limit, std::string* bytes);
@@ -90,7 +91,10 @@ absl::Status TextReader::ReadWord(std::string* word) {
     if (next == ' ' || next == '\n' || next == '\r' || next == BufferedSource::kEnd) {
       return absl::OkStatus();
     }
-    if (word->size() >= kMaxWord || next < 32 || next > 126) return Bad("no line of a dump");
+    if (next < 32 || next > 126) return Bad("byte \\x{:02x} behind \"{}\"", next, *word);
+    if (word->size() >= kMaxWord) {
+      return Bad("\"{}\" is no word of a dump, which has at most {} characters", *word, kMaxWord);
+    }
     word->push_back(static_cast<char>(source_.Get()));
   }
 }
@@ -101,7 +105,9 @@ absl::Status TextReader::ExpectSpace() {
 
 absl::Status TextReader::ExpectLineEnd() {
   if (source_.Peek() == '\r') source_.Get();
-  if (source_.Get() != '\n') return Bad("more than a line should hold, or no line end");
+  const int next = source_.Get();
+  if (next == BufferedSource::kEnd) return Bad("it ends without a line end");
+  if (next != '\n') return Bad("more than a line should hold: byte \\x{:02x} at its end", next);
   ++line_;
   return absl::OkStatus();
 }
@@ -200,7 +206,7 @@ absl::Status TextReader::ReadLine() {
 }
 
 absl::Status TextReader::CheckNothingFollows() {
-  if (source_.Peek() != BufferedSource::kEnd) return Bad("something behind the end");
+  if (source_.Peek() != BufferedSource::kEnd) return Bad("something behind the end line");
   return source_.status();
 }
 

@@ -52,7 +52,7 @@ class StringSink final : public ByteSink {
   std::string bytes_;
 };
 
-/// A file, or stdin for "-". NotFound or Unavailable: the message names the file and the reason.
+/// A file, or stdin for "-". Errors as FileFailure.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
 /// A file that replaces `path` as a whole at Finish (until then it is `path`.partial), or stdout
 /// for "-".

@@ -12,16 +12,23 @@ namespace {
 constexpr char kProgressKey[] = "progress";
 constexpr uint64_t kRecordsBetweenProgress = 4096;
 
-absl::Status CheckStop(const TransferHooks& hooks) {
+constexpr char kDumpStopped[] = "interrupted: the dump is not complete; run dump again";
+constexpr char kCheckStopped[] =
+    "interrupted while the dump was checked: nothing was loaded; run load again";
+constexpr char kLoadStopped[] =
+    "interrupted: a part of the dump is loaded; load --resume continues with the same dump";
+
+/// Cancelled with `stopped` once a stop is requested.
+absl::Status CheckStop(const TransferHooks& hooks, const char* stopped) {
   if (hooks.stop == nullptr || !hooks.stop->load(std::memory_order_relaxed)) {
     return absl::OkStatus();
   }
-  return absl::CancelledError("interrupted");
+  return absl::CancelledError(stopped);
 }
 
-absl::Status Report(const TransferHooks& hooks, uint64_t amount) {
+absl::Status Report(const TransferHooks& hooks, uint64_t amount, const char* stopped) {
   if (hooks.progress) hooks.progress(amount);
-  return CheckStop(hooks);
+  return CheckStop(hooks, stopped);
 }
 
 absl::Status DumpTree(Database& db, Transaction& transaction, const std::string& name,
@@ -32,7 +39,7 @@ absl::Status DumpTree(Database& db, Transaction& transaction, const std::string&
   for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
     LATCHKEY_RETURN_IF_ERROR(writer.Record(cursor.key(), cursor.value()));
     if (writer.summary().records % kRecordsBetweenProgress == 0) {
-      LATCHKEY_RETURN_IF_ERROR(Report(hooks, writer.summary().records));
+      LATCHKEY_RETURN_IF_ERROR(Report(hooks, writer.summary().records, kDumpStopped));
     }
   }
   return cursor.status();
@@ -43,7 +50,8 @@ class Ignore final : public DumpVisitor {
   absl::Status OnTree(std::string_view name) override {
     if (name != kLoadTree) return absl::OkStatus();
     return MakeStatus(absl::StatusCode::kDataLoss,
-                      "the dump holds a tree \"{}\", a name that loads keep for themselves",
+                      "the dump holds a tree \"{}\", a name that loads keep for themselves: rename "
+                      "it in a text dump, with - in place of the digests",
                       kLoadTree);
   }
   absl::Status OnRecord(std::string_view, std::string_view) override { return absl::OkStatus(); }
@@ -82,7 +90,7 @@ class Applier final : public DumpVisitor {
     applied_ += batch_.size() - 1;
     batch_.Clear();
     batch_bytes_ = 0;
-    return CheckStop(hooks_);
+    return CheckStop(hooks_, kLoadStopped);
   }
   uint64_t applied() const { return applied_; }
 
@@ -135,7 +143,8 @@ absl::StatusOr<DumpSummary> DumpDatabase(Database& db, const std::string& tree, 
 
 absl::StatusOr<DumpSummary> ValidateDump(ByteSource& source, const TransferHooks& hooks) {
   Ignore ignore;
-  return ReadDump(source, ignore, [&](uint64_t bytes) { return Report(hooks, bytes); });
+  return ReadDump(source, ignore,
+                  [&](uint64_t bytes) { return Report(hooks, bytes, kCheckStopped); });
 }
 
 absl::StatusOr<std::optional<LoadProgress>> FindInterruptedLoad(Database& db) {
@@ -168,9 +177,10 @@ absl::StatusOr<uint64_t> LoadDump(Database& db, ByteSource& source, const DumpSu
   LATCHKEY_ASSIGN_OR_RETURN(const LoadProgress begin, PlanStart(db, validated, options.start));
   LATCHKEY_ASSIGN_OR_RETURN(const Tree marker, db.OpenTree(kLoadTree));
   Applier applier(db, marker, begin, options, hooks);
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const DumpSummary applied,
-      ReadDump(source, applier, [&](uint64_t bytes) { return Report(hooks, bytes); }));
+  LATCHKEY_ASSIGN_OR_RETURN(const DumpSummary applied,
+                            ReadDump(source, applier, [&](uint64_t bytes) {
+                              return Report(hooks, bytes, kLoadStopped);
+                            }));
   if (applied != validated) {
     return MakeStatus(absl::StatusCode::kAborted,
                       "the dump changed while it was loaded: load it again with --restart");

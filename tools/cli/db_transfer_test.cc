@@ -51,6 +51,7 @@ void LoadPart(Database& db, const std::string& dump) {
   StopAfter stop(1);
   const auto loaded = Load(db, dump, options, stop.hooks);
   REQUIRE(absl::IsCancelled(loaded.status()));
+  CHECK(std::string(loaded.status().message()).find("--resume") != std::string::npos);
 }
 
 }  // namespace
