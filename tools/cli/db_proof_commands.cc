@@ -28,6 +28,15 @@ int Finish(const absl::Status& status) {
   return absl::IsDataLoss(status) ? kExitInconsistent : code;
 }
 
+/// Damage names salvage, unless the engine's message already does.
+absl::Status WithSalvage(const std::string& path, const absl::Status& status) {
+  const std::string message(status.message());
+  if (!absl::IsDataLoss(status) || message.find(" salvage") != std::string::npos) return status;
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "{}; restore a backup, or save the intact records with latchkey salvage {} OUT",
+                    message, path);
+}
+
 struct TreeProof {
   uint64_t records = 0, bytes = 0;
 };
@@ -48,7 +57,12 @@ absl::StatusOr<TreeProof> ReadTree(DatabaseImpl& db, const std::string& name, Pr
     ++proof.records;
     proof.bytes += cursor.key().size() + cursor.value().size();
     if (proof.records % kRecordsBetweenProgress != 0) continue;
-    if (StopRequested().load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (StopRequested().load(std::memory_order_relaxed)) {
+      return MakeStatus(absl::StatusCode::kCancelled,
+                        "interrupted after {} records of tree \"{}\": nothing is proven; run "
+                        "verify again",
+                        proof.records, ToText(name, TextForm::kEscaped));
+    }
     progress.Show(fmt::format("tree \"{}\": {} records read", name, proof.records));
   }
   if (cursor.status().ok()) return proof;
@@ -107,11 +121,29 @@ void PrintLog(const SalvageReport& report) {
     case LogUse::kUnreadable:
       text = fmt::format(
           "the log was not replayed ({}): changes that had not reached the data file are missing, "
-          "and changes of transactions that had not committed may be there",
+          "and changes of transactions that had not committed may be there; compare the new "
+          "database with a backup",
           report.log_error);
       break;
   }
   std::puts(text.c_str());
+}
+
+void PrintLoss(const SalvageReport& report) {
+  uint64_t pages = 0, values = 0, outdated = 0;
+  for (const SalvagedTree& tree : report.trees) {
+    pages += tree.lost_pages;
+    values += tree.lost_values;
+    outdated += tree.outdated_pages;
+  }
+  const std::string changes = report.log == LogUse::kUnreadable
+                                  ? "the changes that only the log holds"
+                                  : fmt::format("{} changes of the log", report.log_changes_lost);
+  const std::string text = fmt::format(
+      "some of it is lost: {} pages, {} large values, {}{}; {} pages are older copies; compare the "
+      "new database with a backup\n",
+      pages, values, changes, report.catalog_complete ? "" : ", names of trees", outdated);
+  std::fputs(text.c_str(), stdout);
 }
 
 void PrintReport(const SalvageReport& report) {
@@ -124,7 +156,10 @@ void PrintReport(const SalvageReport& report) {
           report.pages.damaged, report.pages.unreadable)
           .c_str(),
       stdout);
-  if (!report.superblock_found) std::puts("no superblock is readable");
+  if (!report.superblock_found) {
+    std::printf("no superblock is readable: %s taken from the other pages and the log\n",
+                report.proven ? "page size and database id are" : "the page size is");
+  }
   if (!report.catalog_found) {
     std::puts("the catalogue is lost: trees are named after their root pages");
   } else if (!report.catalog_complete) {
@@ -136,7 +171,8 @@ void PrintReport(const SalvageReport& report) {
                 static_cast<unsigned long long>(report.unused_leaves));
   }
   PrintLog(report);
-  std::puts(report.whole() ? "everything that the trees name was found" : "some of it is lost");
+  if (!report.whole()) return PrintLoss(report);
+  std::puts("everything that the trees name was found");
 }
 
 absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
@@ -167,7 +203,7 @@ absl::Status OpenAndVerify(const VerifyFlags& flags) {
 }  // namespace
 
 int VerifyCommand(const VerifyFlags& flags) {
-  return Finish(WithPath(flags.db.path, OpenAndVerify(flags)));
+  return Finish(WithSalvage(flags.db.path, WithPath(flags.db.path, OpenAndVerify(flags))));
 }
 
 int SalvageCommand(const SalvageFlags& flags) {

@@ -115,8 +115,8 @@ file(SIZE ${WORK_DIR}/saved/data.lk size)
 math(EXPR blocks "${size} / 4096 - 256")
 execute_process(COMMAND dd if=/dev/zero of=saved/data.lk bs=4096 seek=256 count=${blocks} conv=notrunc
                 WORKING_DIRECTORY ${WORK_DIR} ERROR_QUIET)
-expect(3 "saved: " verify saved)
-expect(3 "the catalogue is lost" salvage saved rescued)
+expect(3 "saved: .* salvage" verify saved)
+expect(3 "the catalogue is lost.*some of it is lost: [0-9]+ pages, .*names of trees" salvage saved rescued)
 
 # What was refused left nothing; the memory engine needs no folder.
 if(EXISTS ${WORK_DIR}/latchkey-db)
