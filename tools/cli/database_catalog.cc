@@ -5,6 +5,7 @@
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/file_copy.h"
+#include "tools/cli/file_failure.h"
 
 namespace latchkey {
 namespace {
@@ -13,8 +14,7 @@ namespace fs = std::filesystem;
 
 absl::Status FromError(std::string_view what, const std::string& path, std::error_code error) {
   if (!error) return absl::OkStatus();
-  return MakeStatus(absl::StatusCode::kUnavailable, "cannot {} {}: {}", what, path,
-                    error.message());
+  return FileFailure(what, path, error.value());
 }
 
 bool IsDirectory(const std::string& path) {
@@ -48,7 +48,8 @@ absl::Status DatabaseCatalog::Prepare(
   if (absl::Status loaded = load(partial); !loaded.ok()) {
     Remove(partial).IgnoreError();
     if (!absl::IsCancelled(loaded)) return loaded;
-    return absl::CancelledError("interrupted while loading: the unfinished load was removed");
+    return absl::CancelledError(
+        "interrupted while loading: the unfinished load was removed; run the command again");
   }
   std::error_code error;
   fs::rename(partial, LoadPath(name), error);

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/file_failure.h"
 
 namespace latchkey {
 namespace {
@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 
 // Bytes that one system call copies: a stop request waits at most for one of them.
 constexpr size_t kStepBytes = 16 << 20;
-
-absl::Status SystemError(std::string_view what, const std::string& path, int code) {
-  const absl::StatusCode kind = code == ENOSPC || code == EDQUOT
-                                    ? absl::StatusCode::kResourceExhausted
-                                    : absl::StatusCode::kUnavailable;
-  return MakeStatus(kind, "cannot {} {}: {}", what, path, std::strerror(code));
-}
 
 class File {
  public:
@@ -50,12 +43,13 @@ absl::Status CopyRange(const File& source, const File& target, off_t from, off_t
   off_t out = from;
   while (in < to) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("interrupted while copying a database");
+      return MakeStatus(absl::StatusCode::kCancelled,
+                        "interrupted while copying a database to {}: run the command again", path);
     }
     const size_t step = std::min<size_t>(kStepBytes, static_cast<size_t>(to - in));
     const ssize_t copied = copy_file_range(source.fd(), &in, target.fd(), &out, step, 0);
     if (copied < 0 && errno == EINTR) continue;
-    if (copied < 0) return SystemError("copy to", path, errno);
+    if (copied < 0) return FileFailure("copy to", path, errno);
     if (copied == 0) break;  // the source became shorter
   }
   return absl::OkStatus();
@@ -64,13 +58,13 @@ absl::Status CopyRange(const File& source, const File& target, off_t from, off_t
 absl::Status CopyData(const File& source, const File& target, off_t size, const std::string& path,
                       const std::atomic<bool>* stop) {
   if (ioctl(target.fd(), FICLONE, source.fd()) == 0) return absl::OkStatus();
-  if (ftruncate(target.fd(), size) != 0) return SystemError("size", path, errno);
+  if (ftruncate(target.fd(), size) != 0) return FileFailure("size", path, errno);
   for (off_t at = 0; at < size;) {
     const off_t data = lseek(source.fd(), at, SEEK_DATA);
     if (data < 0 && errno == ENXIO) break;  // only a hole remains
-    if (data < 0) return SystemError("read", path, errno);
+    if (data < 0) return FileFailure("read", path, errno);
     const off_t hole = lseek(source.fd(), data, SEEK_HOLE);
-    if (hole < 0) return SystemError("read", path, errno);
+    if (hole < 0) return FileFailure("read", path, errno);
     LATCHKEY_RETURN_IF_ERROR(CopyRange(source, target, data, hole, path, stop));
     at = hole;
   }
@@ -80,13 +74,13 @@ absl::Status CopyData(const File& source, const File& target, off_t size, const 
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::atomic<bool>* stop) {
   const File source(from, O_RDONLY);
-  if (source.fd() < 0) return SystemError("open", from, errno);
+  if (source.fd() < 0) return FileFailure("open", from, errno);
   struct stat info;
-  if (fstat(source.fd(), &info) != 0) return SystemError("inspect", from, errno);
+  if (fstat(source.fd(), &info) != 0) return FileFailure("inspect", from, errno);
   const File target(to, O_WRONLY | O_CREAT | O_EXCL);
-  if (target.fd() < 0) return SystemError("create", to, errno);
+  if (target.fd() < 0) return FileFailure("create", to, errno);
   LATCHKEY_RETURN_IF_ERROR(CopyData(source, target, info.st_size, to, stop));
-  if (fsync(target.fd()) != 0) return SystemError("sync", to, errno);
+  if (fsync(target.fd()) != 0) return FileFailure("sync", to, errno);
   // A hint: if it fails, the page cache keeps the pages.
   posix_fadvise(source.fd(), 0, 0, POSIX_FADV_DONTNEED);
   posix_fadvise(target.fd(), 0, 0, POSIX_FADV_DONTNEED);
@@ -113,7 +107,7 @@ absl::StatusOr<uint64_t> DiskUsage(const std::string& path) {
     struct stat info;
     if (stat(it->path().c_str(), &info) == 0) bytes += static_cast<uint64_t>(info.st_blocks) * 512;
   }
-  if (error) return SystemError("list", path, error.value());
+  if (error) return FileFailure("list", path, error.value());
   return bytes;
 }
 
@@ -122,7 +116,7 @@ absl::Status CopyDirectory(const std::string& from, const std::string& to,
   LATCHKEY_RETURN_IF_ERROR(CheckSpace(from, to));
   std::error_code error;
   if (!fs::create_directory(to, error)) {
-    return SystemError("create", to, error ? error.value() : EEXIST);
+    return FileFailure("create", to, error ? error.value() : EEXIST);
   }
   for (fs::recursive_directory_iterator it(from, error), end; !error && it != end;
        it.increment(error)) {
@@ -133,7 +127,7 @@ absl::Status CopyDirectory(const std::string& from, const std::string& to,
       LATCHKEY_RETURN_IF_ERROR(CopyFile(it->path().string(), target, stop));
     }
   }
-  return error ? SystemError("copy", from, error.value()) : absl::OkStatus();
+  return error ? FileFailure("copy", from, error.value()) : absl::OkStatus();
 }
 
 }  // namespace latchkey
