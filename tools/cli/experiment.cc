@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tools/cli/signals.h"
 #include "tools/cli/sweep.h"
@@ -44,7 +45,7 @@ Json CombineRuns(const std::vector<Json>& repetitions, std::span<const std::stri
     if (!repetition.at("error").is_null()) row["error"] = repetition.at("error");
     if (Violated(repetition)) row["consistency"] = repetition.at("consistency");
   }
-  if (good.empty() && row["error"].is_null()) row["error"] = "not run: interrupted";
+  if (good.empty() && row["error"].is_null()) row["error"] = "not run: interrupted; run it again";
   AddSteadiness(row, figures.front());
   return row;
 }
@@ -117,12 +118,22 @@ std::vector<std::string> WarningsOf(const EngineSettings& settings, const KvBack
     for (std::string& warning : backend->Warnings()) warnings.push_back(std::move(warning));
   }
   if (!settings.kv.in_files()) return warnings;
-  if (!SupportsDirectIo(database_path)) {
-    warnings.push_back("the file system of --db refuses O_DIRECT: the page cache hides the device");
+  const std::optional<bool> direct = SupportsDirectIo(database_path);
+  if (!direct) {
+    warnings.push_back(fmt::format(
+        "--db={}: no file can be created there to try O_DIRECT; give a folder that can be written",
+        database_path));
+  } else if (!*direct) {
+    warnings.push_back(
+        fmt::format("--db={}: its file system refuses O_DIRECT, so the page cache hides the "
+                    "device; give a folder on another file system",
+                    database_path));
   }
   if (FitsCache(settings, data_bytes)) {
     warnings.push_back(
-        "the database fits the cache: these figures measure memory more than the device");
+        fmt::format("the database ({} bytes) fits the cache ({} bytes): these figures measure "
+                    "memory more than the device; give a smaller --cache-size",
+                    data_bytes, settings.kv.cache_bytes));
   }
   return warnings;
 }

@@ -111,10 +111,10 @@ std::optional<uint64_t> PhysicalMemoryBytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
-bool SupportsDirectIo(const std::string& path) {
+std::optional<bool> SupportsDirectIo(const std::string& path) {
   std::string name = NearestExisting(path) + "/.latchkey-direct-io-XXXXXX";
   const int created = mkstemp(name.data());
-  if (created < 0) return false;
+  if (created < 0) return std::nullopt;
   close(created);
   const int direct = open(name.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
   if (direct >= 0) close(direct);
@@ -129,7 +129,7 @@ Json DescribeHost(const std::string& path) {
           {"memory_bytes", OrNull(PhysicalMemoryBytes())},
           {"kernel", TextOrNull(Kernel())},
           {"file_system", TextOrNull(FileSystemType(NearestExisting(path)))},
-          {"direct_io", SupportsDirectIo(path)}};
+          {"direct_io", OrNull(SupportsDirectIo(path))}};
 }
 
 std::vector<std::string> BuildWarnings() {

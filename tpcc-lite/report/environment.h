@@ -21,9 +21,9 @@ std::optional<uint64_t> PhysicalMemoryBytes();
 /// parent): file_system (type) and direct_io. null: the system does not report it.
 Json DescribeHost(const std::string& path);
 
-/// Whether a file in the directory `path` can be opened with O_DIRECT. Also false if no file can be
+/// Whether a file in the directory `path` can be opened with O_DIRECT. nullopt: no file can be
 /// created there.
-bool SupportsDirectIo(const std::string& path);
+std::optional<bool> SupportsDirectIo(const std::string& path);
 
 /// Reasons why figures of this build are not comparable: unoptimised, debug checks, sanitizers.
 std::vector<std::string> BuildWarnings();
