@@ -133,15 +133,17 @@ Json DescribeHost(const std::string& path) {
 }
 
 std::vector<std::string> BuildWarnings() {
+  constexpr char kNotComparable[] =
+      ": figures are not comparable; build with cmake --preset release";
   std::vector<std::string> warnings;
 #ifndef NDEBUG
-  warnings.push_back("debug build: figures are not comparable");
+  warnings.push_back(std::string("debug build") + kNotComparable);
 #elif !defined(__OPTIMIZE__)
-  warnings.push_back("unoptimised build: figures are not comparable");
+  warnings.push_back(std::string("unoptimised build") + kNotComparable);
 #endif
   if (std::string(LATCHKEY_SANITIZERS) != "") {
-    warnings.push_back("built with sanitizers (" LATCHKEY_SANITIZERS
-                       "): figures are not comparable");
+    warnings.push_back(std::string("built with sanitizers (" LATCHKEY_SANITIZERS ")") +
+                       kNotComparable);
   }
   return warnings;
 }

@@ -188,7 +188,8 @@ TEST_CASE("A row that drifts from its first half to its second is not steady") {
   const Json slower = SteadinessOf({100, 100, 60, 60});
   CHECK(slower["drift"].get<double>() == Approx(-0.4));
   CHECK(slower["steady"] == false);
-  CHECK(slower["unsteady"][0] == "second half 40 % slower than the first");
+  CHECK(slower["unsteady"][0] ==
+        "second half 40 % slower than the first, limit 10 %: give a longer --duration or --warmup");
   // The middle sample lies half in each half.
   CHECK(SteadinessOf({100, 100, 80, 60, 60})["drift"].get<double>() == Approx(160.0 / 240 - 1));
   // Too short for halves.
@@ -200,7 +201,7 @@ TEST_CASE("Repetitions far apart and a log whose cleaning has not begun are not 
   const std::vector<int> even = {5, 5, 5, 5};
   CHECK(
       SteadinessOf(even, {{"spread", {{"things_per_s", {{"half_range", 0.14}}}}}})["unsteady"][0] ==
-      "repetitions +-14 %");
+      "repetitions +-14 %, limit 10 %: give a higher --repeat or a longer --duration");
   CHECK(SteadinessOf(even, {{"layout_stats", {{"steady", false}}}})["steady"] == false);
   CHECK(SteadinessOf(even, {{"layout_stats", {{"steady", nullptr}}}})["steady"] == true);
   CHECK(SteadinessOf(even, {{"things_per_s", nullptr}})["steady"].is_null());
@@ -213,12 +214,14 @@ TEST_CASE("Rows that are not steady are named as the table names them") {
   const std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true},
                                        {"layout", "/layout", ColumnFormat::kText, true},
                                        {"rate", "/things_per_s", ColumnFormat::kNumber}};
-  CHECK(DescribeUnsteady(rows, columns) ==
-        std::vector<std::string>{"x, lfs: second half 89 % slower than the first"});
+  CHECK(
+      DescribeUnsteady(rows, columns) ==
+      std::vector<std::string>{"x, lfs: second half 89 % slower than the first, limit 10 %: give a "
+                               "longer --duration or --warmup"});
 }
 
 TEST_CASE("An empty result list is said to be empty") {
-  CHECK(ToTable({}, kColumns) == "(no results)\n");
+  CHECK(ToTable({}, kColumns) == "(no results: no run has ended)\n");
 }
 
 RunRecord RecordOf(const char* engine) {

@@ -21,15 +21,19 @@ std::vector<std::string> ReasonsOf(const Json& row, const std::string& name) {
   const Json drift = row.at("drift");
   if (drift.is_number() && std::abs(drift.get<double>()) > kMaxDrift) {
     const double change = drift.get<double>();
-    reasons.push_back(fmt::format("second half {:.0f} % {} than the first", std::abs(change) * 100,
-                                  change < 0 ? "slower" : "faster"));
+    reasons.push_back(
+        fmt::format("second half {:.0f} % {} than the first, limit {:.0f} %: give a longer "
+                    "--duration or --warmup",
+                    std::abs(change) * 100, change < 0 ? "slower" : "faster", kMaxDrift * 100));
   }
   const Json half_range = ValueAt(row, "/spread/" + name + "/half_range");
   if (half_range.is_number() && half_range.get<double>() > kMaxHalfRange) {
-    reasons.push_back(fmt::format("repetitions +-{:.0f} %", half_range.get<double>() * 100));
+    reasons.push_back(fmt::format(
+        "repetitions +-{:.0f} %, limit {:.0f} %: give a higher --repeat or a longer --duration",
+        half_range.get<double>() * 100, kMaxHalfRange * 100));
   }
   if (ValueAt(row, "/layout_stats/steady") == false) {
-    reasons.push_back("free segments not yet filled once");
+    reasons.push_back("free segments not yet filled once: give a longer --warmup");
   }
   return reasons;
 }

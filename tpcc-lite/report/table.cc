@@ -295,7 +295,7 @@ std::vector<std::string> RowNames(std::span<const Json> results, std::span<const
 }
 
 std::string ToTable(std::span<const Json> results, std::span<const Column> columns) {
-  if (results.empty()) return "(no results)\n";
+  if (results.empty()) return "(no results: no run has ended)\n";
   const Split split = SplitColumns(results, columns);
   std::string above;
   for (const auto& [without, settings] : split.common) {
