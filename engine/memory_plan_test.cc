@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
+#include "storage/base/racy_memory.h"
 
 namespace latchkey {
 namespace {
@@ -62,8 +64,12 @@ uint64_t ResidentBytes() {
 // Frames were planned as if the layout held no copies of pages, which it takes when it first
 // writes.
 TEST_CASE("A database that has written much holds no more memory than its cache_bytes") {
+  // One writer has no races to find, so one layout is enough for ThreadSanitizer.
+  const std::vector<std::string> layouts =
+      kThreadSanitizer ? std::vector<std::string>{"hylog"}
+                       : std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"};
   Options options;
-  options.techniques.layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  options.techniques.layout = GENERATE_COPY(from_range(layouts));
   options.durability = GENERATE(Durability::kNone, Durability::kCommit);
   CAPTURE(options.techniques.layout, static_cast<int>(options.durability));
   options.cache_bytes = 48 << 20;
