@@ -1,4 +1,5 @@
-// Crashes: random transactions over disks that lose their power at a random event, on every layout. What is found after recovery is a prefix of the commit order that contains every
+// Crashes: random transactions over disks that lose their power at a random event, on every
+// layout. What is found after recovery is a prefix of the commit order that contains every
 // acknowledged commit; then the same database goes on, and crashes again, in recovery too.
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -440,7 +441,7 @@ TEST_CASE("The log of another database is refused") {
   CHECK(absl::IsFailedPrecondition(refused));
 }
 
-TEST_CASE("A creation that was cut short is begun again; files without their data are not") {
+TEST_CASE("A creation that was cut short is begun again, files without their data are not") {
   const TempDir dir;
   const std::string path = dir.File("db");
   std::filesystem::create_directory(path);

@@ -130,6 +130,11 @@ class TestTest(ScriptTest):
         self.assertEqual(self.last_line(result), "10 passed, 0 failed")
         self.assertIn("no such machine", result.stdout)
 
+    def test_a_name_that_no_test_case_has_is_a_failure(self):
+        self.ctest(listing(9).replace('"true"', '"echo; echo No tests ran"', 1))
+        result = self.run_script("test", "release")
+        self.assertEqual(self.last_line(result), "8 passed, 1 failed", result.stdout)
+
     def test_a_test_that_dies_is_a_failure(self):
         self.ctest(listing(9).replace('"true"', '"kill -SEGV $$"', 1))
         result = self.run_script("test", "release")

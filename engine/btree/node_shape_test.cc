@@ -28,7 +28,7 @@ absl::Status Shape(const AlignedBuffer& page) {
   return CheckPageShape(PageId{7}, {page.data(), kPage});
 }
 
-TEST_CASE("A sound tree page has a sound shape, whatever its fences; other pages are not judged") {
+TEST_CASE("A sound tree page has a sound shape, whatever its fences, and others are not judged") {
   AlignedBuffer page = SomeLeaf();
   CHECK(Shape(page).ok());
   AlignedBuffer overflow(kPage);

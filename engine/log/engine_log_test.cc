@@ -313,7 +313,7 @@ TEST_CASE("A commit that finds the log's buffer full waits where nobody waits fo
   }
 }
 
-TEST_CASE("A full log fails the write and nothing else; the rollback has its space") {
+TEST_CASE("A full log fails the write and nothing else, and the rollback has its space") {
   Db db;
   db.PutAlone("a", "1");
   db.Begin();
@@ -332,7 +332,7 @@ TEST_CASE("A full log fails the write and nothing else; the rollback has its spa
   CHECK(db.Get("a") == "3");
 }
 
-TEST_CASE("A commit whose flush fails says that its outcome is unknown; then all is read-only") {
+TEST_CASE("A commit whose flush fails says that its outcome is unknown, then all is read-only") {
   Db db;
   db.PutAlone("a", "1");
   db.Begin();

@@ -282,7 +282,7 @@ TEST_CASE("Before it grows beyond its usual size a log asks for room, and keeps 
   CHECK(kept.rounds > 20);
 }
 
-TEST_CASE("A log whose keeper is slow or cannot help grows soon; below its usual size at once") {
+TEST_CASE("A log whose keeper is slow or cannot help grows soon, below its usual size at once") {
   for (const bool is_slow : {true, false}) {
     Kept kept(8u << 20);
     kept.Run(

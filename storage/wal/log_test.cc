@@ -46,7 +46,7 @@ TEST_CASE("Reading from the middle begins at the record asked for") {
   CHECK(MustReadAll(*log, Lsn{Raw(third) + 1}).empty());
 }
 
-TEST_CASE("What was not flushed is not there after a crash; reading a record flushes it") {
+TEST_CASE("What was not flushed is not there after a crash, and reading a record flushes it") {
   auto medium = std::make_shared<CrashMedium>();
   auto log = MustStart(medium);
   const Lsn kept = MustAppend(*log, "kept");
@@ -147,8 +147,7 @@ TEST_CASE("A ring of three segments takes many times its size when it is truncat
   CHECK(Raw(log->next()) > 20 * size);
 }
 
-TEST_CASE(
-    "A record may fill half the buffer and span many segments; larger ones are the caller's") {
+TEST_CASE("A record may fill half the buffer and span many segments, no larger one is accepted") {
   auto medium = std::make_shared<CrashMedium>();
   auto log = MustStart(medium);
   CHECK(log->max_record_bytes() < (32u << 10));
@@ -324,7 +323,7 @@ TEST_CASE("A device full of something else, of another database or a newer forma
   CHECK(absl::IsAlreadyExists(again));
 }
 
-TEST_CASE("One sound copy of the file header is enough; without any the log is damaged") {
+TEST_CASE("One sound copy of the file header is enough, without any the log is damaged") {
   auto medium = std::make_shared<CrashMedium>();
   MustStart(medium);
   medium->current[20] ^= std::byte{1};

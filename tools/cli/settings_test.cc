@@ -53,7 +53,7 @@ TEST_CASE("Impossible settings are refused by the name of their flag") {
   CHECK(Refusal({{flag, value}}).find(flag) != std::string::npos);
 }
 
-TEST_CASE("Durability is swept; loads are made without") {
+TEST_CASE("Durability is swept, loads are made without") {
   if (KvBackends().Find("latchkey") == nullptr) return;
   const auto commit = Plan({{"engine", "latchkey"}, {"durability", "commit"}});
   REQUIRE(commit.ok());

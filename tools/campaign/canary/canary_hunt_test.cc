@@ -52,7 +52,7 @@ TEST_CASE("A run that passes has caught nothing, whatever it counts") {
   CHECK_FALSE(result.work.has_value());
 }
 
-TEST_CASE("A broken invariant is a catch; an end from outside, a usage error or silence is none") {
+TEST_CASE("A broken invariant is a catch, an end from outside, a usage error or silence is none") {
   CHECK(Judge("x.cc:1: broken invariant: a\n", Signalled(SIGABRT)).end == HuntEnd::kCheck);
   CHECK_THAT(Judge("first\nlast\n", Signalled(SIGSEGV)).what, Catch::Contains("last"));
   CHECK_FALSE(Judge("", Signalled(SIGKILL)).caught());

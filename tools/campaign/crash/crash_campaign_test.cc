@@ -55,7 +55,7 @@ TEST_CASE("A failure is found again from what describes it") {
   CHECK(again.states == 1);
 }
 
-TEST_CASE("Same seeds, same history; and a budget of states is kept") {
+TEST_CASE("Same seeds, same history, and a budget of states is kept") {
   ToySubject toy(ToyBug::kNone, 20);
   const CrashReport first = RunCrashCampaign(toy, {.max_states = 300});
   const CrashReport second = RunCrashCampaign(toy, {.max_states = 300});
