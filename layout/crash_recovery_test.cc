@@ -44,7 +44,7 @@ TEST_CASE("What was flushed survives power failures, whatever the order of the t
   const std::string layout = GENERATE(from_range(Layouts().Names()));
   const double utilization = GENERATE(0.5, 0.98);
   const bool small_journal = GENERATE(false, true);
-  const uint64_t seed = GENERATE(range<uint64_t>(1, kShorter > 1 ? 2 : 9));
+  const uint64_t seed = GENERATE(range<uint64_t>(1, kShorter > 1 ? 2 : 5));
   CAPTURE(layout, utilization, small_journal, seed);
   SimulatedRuntime runtime({.seed = seed,
                             .quantum = 0,
