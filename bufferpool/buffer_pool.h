@@ -8,8 +8,8 @@
 // hit, or as the load that it caused. hits + misses = fixes.
 //
 // Frames are type-stable: they lie in one reserved range of memory that stays mapped while the pool
-// lives. So an optimistic reader whose page was evicted may read stale bytes, but never causes a
-// segmentation fault.
+// lives. After an eviction an optimistic reader of the page may read bytes of another page. It
+// never reads unmapped memory, and Validate() tells it that the bytes do not count.
 //
 // Invariants:
 //  1. A page is in at most one frame; its word in the page table names the frame (page_table.h).
@@ -51,8 +51,8 @@
 
 namespace latchkey {
 
-/// Decides whether a prefetch is worth its cost. After a batch whose pages were all resident, the
-/// actor tries only every kSkip-th batch, until one has a page that is missing.
+/// Tells an actor whether to prefetch its next batch of pages. If all pages of a batch were
+/// resident, the actor skips the next kSkip - 1 batches. If one page was missing, it skips none.
 class PrefetchGauge {
  public:
   bool ShouldAsk() { return skip_ == 0 || --skip_ == 0; }
@@ -169,8 +169,8 @@ class BufferPool {
   }
   absl::Status FixShared(PoolActor& actor, PageId page, SharedGuard* guard);
   absl::Status FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard);
-  /// Turns an optimistic guard, whose fix is already counted, into a latched one if the page has
-  /// not changed since. False: it has changed; restart.
+  /// Latches the page of an optimistic guard if the page has not changed since the guard was made.
+  /// The fix is not counted again. False: the page has changed, and the caller restarts.
   bool TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive);
   bool TryUpgrade(const OptimisticGuard& guard, SharedGuard* shared);
   /// Fixes the page of `guard` again, exclusively, if the page has not changed since `guard` was
@@ -238,8 +238,8 @@ class BufferPool {
   /// Hands every page to the store that holds an unwritten change with an LSN below `lsn`; on
   /// return the store has accepted all of them. Waits for pages that are latched exclusively now,
   /// because their change may already have its LSN. Fuzzy: other actors go on.
-  /// With `unlogged_too`, also hands over every page with an LSN below `lsn` whose unwritten
-  /// changes were not logged.
+  /// With `unlogged_too` it also hands over pages whose unwritten changes were not logged, if their
+  /// page LSN is below `lsn`.
   absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false);
   /// Copies `page` to `out` if it is resident, clean and can be latched without waiting.
   bool CopyIfClean(PageId page, std::byte* out);
@@ -319,8 +319,8 @@ class BufferPool {
   size_t SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t* clean,
                      absl::Status* written);
   void ReinstateVictim(PoolActor& actor, FrameId frame);
-  /// Empties one frame whose page needs no flush of the log, without asking the policy. False:
-  /// there is none.
+  /// Evicts one page that needs no flush of the log before. Searches the frames in order, without
+  /// the fix policy. False: there is no such page.
   bool FreeDurableFrame(PoolActor& actor);
   absl::Status WriteVictims(PoolActor& actor, std::span<const FrameId> dirty);
   absl::Status WriteClaimed(PoolActor& actor, std::span<const FrameId> dirty);

@@ -420,7 +420,8 @@ TEST_CASE("A checkpoint writes what changed before it, and nothing else") {
   CHECK(StoredLsn(f.store, old) == 100);
   CHECK(StoredLsn(f.store, both) == 700);
   CHECK(StoredLsn(f.store, fresh) == 0);
-  // A page whose change was not logged needs no redo, even if its LSN is old.
+  // An unlogged change needs no redo. So its page is not written, although the page LSN is below
+  // 500.
   f.Add(old, 1);
   const uint64_t writes = f.store.stats().user_page_writes;
   REQUIRE(f.pool->WriteDirtyBefore(Lsn{500}).ok());

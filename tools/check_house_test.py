@@ -92,7 +92,7 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"layout/x.cc": "<" * 7 + " HEAD\n"}, "unfinished")
 
     def test_a_switched_off_test_is_found(self):
-        self.assert_one({"layout/x_test.cc": "TEST_CASE(\"reads\", \"[.]\") {}\n"}, "switched off")
+        self.assert_one({"layout/x_test.cc": "TEST_CASE(\"reads\", \"[" + ".]\") {}\n"}, "switched off")
 
     def test_a_path_of_one_machine_is_found(self):
         self.assert_one({"layout/x.cc": "// see /ho" + "me/me/x\n"}, "one machine")
