@@ -188,8 +188,8 @@ TEST_CASE("CopyIfClean gives clean resident pages only") {
   CHECK(RacyLoad<uint64_t>(copy.data() + kValueAt) == 7);
 }
 
-// A step of Runtime::BackOff that gives the processor away. Actors that never wait take it after each
-// round: on one core under SCHED_FIFO nothing else gives the others their turn.
+// The step of Runtime::BackOff that yields the processor. An actor that never waits takes this step
+// after each round. On one core under SCHED_FIFO the other actors would not run otherwise.
 constexpr uint32_t kYields = 6;
 
 TEST_CASE("The pool grows and shrinks while running and keeps every page", "[concurrency]") {

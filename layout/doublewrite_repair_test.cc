@@ -1,7 +1,7 @@
-// A doublewrite area outlives the life of the store that wrote it. A crash took back the allocation of
-// a page, but not its copy in an area. The id was given out again and its writes were counted from
-// the beginning, so after the next crash the old copy passed for a later write: it went over a page
-// that had been flushed.
+// A doublewrite area keeps its pages over a crash. A crash took back the allocation of a page, but
+// not the copy of the page in an area. The store gave the id out again and counted its writes from
+// the beginning. After the next crash the repair took the old copy for a later write, and wrote it
+// over a page that had been flushed.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>

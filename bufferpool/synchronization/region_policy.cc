@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLargestBatchDivisor = 8;
 
 // In a region of one or two frames the pages of one path from the root to a leaf evict each other.
-// Each descent then starts again, for ever if there are many.
+// With many actors no descent then reaches its leaf.
 constexpr size_t kLeastFramesOfRegion = 4;
 
 constexpr uint64_t kNoPage = 0;

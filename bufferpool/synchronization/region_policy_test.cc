@@ -67,8 +67,8 @@ TEST_CASE("Regions of a hundred frames miss about as often as one region does") 
   }
 }
 
-// With 64 regions of one frame each, the pages of a path from the root to a leaf evicted each other,
-// and 14 actors went down their tree again and again.
+// With 64 regions of one frame each, the pages of a path from the root to a leaf evicted each
+// other. The descents of 14 actors restarted for ever.
 TEST_CASE("Three pages in turn miss three times, however many regions were asked for") {
   for (uint64_t page = 0; page < 200; ++page) {
     CAPTURE(page);

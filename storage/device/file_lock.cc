@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kWriter = -1;
 
-// The files open in this process, with the number of readers or kWriter. The entries that a child of
-// fork() has copied are its parent's.
+// The files open in this process, each with its number of readers, or kWriter. After a fork the
+// child has a copy of its parent's entries, which do not count for the child.
 class OpenFiles {
  public:
   using Key = std::tuple<dev_t, ino_t, pid_t>;
