@@ -256,8 +256,8 @@ class BufferPool {
   uint32_t frames() const { return frames_.load(std::memory_order_relaxed); }
 
   /// Changes the number of frames while all actors go on. InvalidArgument outside
-  /// [kMinFrames, max_frames]; ResourceExhausted when frames to give up stay latched; otherwise the
-  /// error of writing the pages in them.
+  /// [kMinFrames, max_frames]; ResourceExhausted when one of the frames to give up stays latched
+  /// for some seconds; otherwise the error of writing the pages in them.
   absl::Status Resize(uint32_t frames);
 
   BufferPoolStats stats() const;
@@ -355,8 +355,13 @@ class BufferPool {
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
   PageState ReleaseExclusive(PageId page, FrameId frame, bool modified);
+  bool IsEmpty(FrameId frame) const {
+    return meta_[Raw(frame)].page.load(std::memory_order_relaxed) == Raw(kInvalidPageId);
+  }
+  void GrowTo(uint32_t frames);
   absl::Status ShrinkTo(uint32_t frames);
-  /// Returns whether the frame holds no page any more; an error comes from writing its page.
+  /// Returns whether the caller now owns the frame, which held a page and is empty; an error comes
+  /// from writing its page. REQUIRES: the miss gate is closed.
   absl::StatusOr<bool> TryEmptyFrame(FrameId frame, PageWriter& writer);
 
   Runtime& runtime_;
@@ -376,10 +381,11 @@ class BufferPool {
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;
 
-  // Misses hold the gate shared, a resize holds it exclusively. Bit 31: closed; bits 0-30: number
-  // of misses inside.
+  // Misses hold the gate shared, a resize holds it exclusively. Bit 31: closed to further misses;
+  // bits 0-30: number of misses inside.
   class MissGate;
   class ClosedGate;
+  class Shrink;
   static constexpr uint32_t kGateClosed = 1u << 31;
   std::atomic<uint32_t> miss_gate_{0};
   Mutex resize_mutex_;

@@ -7,53 +7,14 @@
 #include <vector>
 
 #include "bufferpool/page_cleaner.h"
-#include "bufferpool/synchronization/synchronization_list.h"
+#include "bufferpool/testing/pool_fixture.h"
 #include "storage/base/rng.h"
-#include "storage/testing/map_page_store.h"
 
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kPageSize = 4096;
-constexpr size_t kValueAt = 64;  // offset of the number that the tests keep in a page
-
-struct Fixture {
-  explicit Fixture(uint32_t frames, std::string replacement = "clock",
-                   std::string synchronization = "global", uint32_t max_frames = 4096)
-      : store(ThreadRuntime(), kPageSize) {
-    auto policy =
-        MakeFixPolicy(ThreadRuntime(), ReplacementAlgorithms().Named(replacement),
-                      SynchronizationSchemes().Named(synchronization), frames, max_frames, 42);
-    REQUIRE(policy.ok());
-    auto made = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), frames, max_frames);
-    REQUIRE(made.ok());
-    pool = *std::move(made);
-  }
-
-  PageId NewPage(uint64_t value) {
-    ExclusiveGuard guard;
-    REQUIRE(pool->NewPage(pool->Here(), &guard).ok());
-    RacyStore<uint64_t>(guard.Mutable() + kValueAt, value);
-    return guard.page();
-  }
-  uint64_t ReadShared(PageId page) {
-    SharedGuard guard;
-    REQUIRE(pool->FixShared(pool->Here(), page, &guard).ok());
-    return RacyLoad<uint64_t>(guard.data() + kValueAt);
-  }
-  void Add(PageId page, uint64_t n) {
-    ExclusiveGuard guard;
-    REQUIRE(pool->FixExclusive(pool->Here(), page, &guard).ok());
-    std::byte* bytes = guard.Mutable();
-    RacyStore<uint64_t>(bytes + kValueAt, RacyLoad<uint64_t>(bytes + kValueAt) + n);
-  }
-
-  MapPageStore store;
-  std::unique_ptr<BufferPool> pool;
-};
-
 TEST_CASE("Pages keep their content when far more of them than frames are fixed in turn") {
-  Fixture f(32);
+  PoolFixture f(32);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < 500; ++i) pages.push_back(f.NewPage(i));
   for (uint64_t i = 0; i < 500; ++i) CHECK(f.ReadShared(pages[i]) == i);
@@ -62,7 +23,7 @@ TEST_CASE("Pages keep their content when far more of them than frames are fixed 
 }
 
 TEST_CASE("Every fix is one hit or one miss") {
-  Fixture f(32);
+  PoolFixture f(32);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < 100; ++i) pages.push_back(f.NewPage(i));
   const BufferPoolStats before = f.pool->stats();
@@ -74,11 +35,11 @@ TEST_CASE("Every fix is one hit or one miss") {
 }
 
 TEST_CASE("An optimistic guard validates until its page is modified, and not after") {
-  Fixture f(32);
+  PoolFixture f(32);
   const PageId page = f.NewPage(7);
   OptimisticGuard guard;
   REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
-  CHECK(guard.Load<uint64_t>(kValueAt) == 7);
+  CHECK(guard.Load<uint64_t>(PoolFixture::kValueAt) == 7);
   CHECK(guard.Validate());
   f.ReadShared(page);
   CHECK(guard.Validate());
@@ -93,7 +54,7 @@ TEST_CASE("An optimistic guard validates until its page is modified, and not aft
 }
 
 TEST_CASE("An optimistic guard does not survive the eviction of its page, also not its return") {
-  Fixture f(32);
+  PoolFixture f(32);
   const PageId page = f.NewPage(7);
   OptimisticGuard guard;
   REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
@@ -104,7 +65,7 @@ TEST_CASE("An optimistic guard does not survive the eviction of its page, also n
 }
 
 TEST_CASE("Upgrading an optimistic guard fails when the page has changed meanwhile") {
-  Fixture f(32);
+  PoolFixture f(32);
   const PageId page = f.NewPage(7);
   OptimisticGuard guard;
   REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
@@ -120,7 +81,7 @@ TEST_CASE("Upgrading an optimistic guard fails when the page has changed meanwhi
 }
 
 TEST_CASE("A freed page's id and frame are used again, and its old content is not") {
-  Fixture f(32);
+  PoolFixture f(32);
   const PageId page = f.NewPage(7);
   ExclusiveGuard guard;
   REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &guard).ok());
@@ -128,11 +89,11 @@ TEST_CASE("A freed page's id and frame are used again, and its old content is no
   ExclusiveGuard again;
   REQUIRE(f.pool->NewPage(f.pool->Here(), &again).ok());
   CHECK(again.page() == page);
-  CHECK(RacyLoad<uint64_t>(again.data() + kValueAt) == 0);
+  CHECK(RacyLoad<uint64_t>(again.data() + PoolFixture::kValueAt) == 0);
 }
 
 TEST_CASE("Fixing a page that was never written is NotFound and leaves nothing latched") {
-  Fixture f(32);
+  PoolFixture f(32);
   SharedGuard guard;
   for (int i = 0; i < 100; ++i) {
     CHECK(absl::IsNotFound(f.pool->FixShared(f.pool->Here(), PageId{12345}, &guard)));
@@ -141,7 +102,7 @@ TEST_CASE("Fixing a page that was never written is NotFound and leaves nothing l
 }
 
 TEST_CASE("When every frame is latched a fix fails with ResourceExhausted, and works again later") {
-  Fixture f(BufferPool::kMinFrames);
+  PoolFixture f(BufferPool::kMinFrames);
   std::vector<ExclusiveGuard> held(BufferPool::kMinFrames);
   const PageId other = f.NewPage(1);
   for (ExclusiveGuard& guard : held) {
@@ -154,7 +115,7 @@ TEST_CASE("When every frame is latched a fix fails with ResourceExhausted, and w
 }
 
 TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix names the cause") {
-  Fixture f(BufferPool::kMinFrames);
+  PoolFixture f(BufferPool::kMinFrames);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < BufferPool::kMinFrames; ++i) pages.push_back(f.NewPage(i));
   f.store.fail_writes = true;
@@ -167,7 +128,7 @@ TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix
 }
 
 TEST_CASE("Prefetched pages are resident, and fixing them is a hit") {
-  Fixture f(64);
+  PoolFixture f(64);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < 300; ++i) pages.push_back(f.NewPage(i));
   const std::vector<PageId> wanted(pages.begin(), pages.begin() + 40);
@@ -178,53 +139,14 @@ TEST_CASE("Prefetched pages are resident, and fixing them is a hit") {
 }
 
 TEST_CASE("CopyIfClean gives clean resident pages only") {
-  Fixture f(32);
+  PoolFixture f(32);
   const PageId page = f.NewPage(7);
-  std::vector<std::byte> copy(kPageSize);
+  std::vector<std::byte> copy(PoolFixture::kPageSize);
   CHECK_FALSE(f.pool->CopyIfClean(page, copy.data()));
   REQUIRE(f.pool->WriteAllDirty().ok());
   CHECK(f.pool->stats().dirty_frames == 0);
   REQUIRE(f.pool->CopyIfClean(page, copy.data()));
-  CHECK(RacyLoad<uint64_t>(copy.data() + kValueAt) == 7);
-}
-
-// The step of Runtime::BackOff that yields the processor. An actor that never waits takes this step
-// after each round. On one core under SCHED_FIFO the other actors would not run otherwise.
-constexpr uint32_t kYields = 6;
-
-TEST_CASE("The pool grows and shrinks while running and keeps every page", "[concurrency]") {
-  const std::string synchronization = GENERATE("global", "regions:4");
-  Fixture f(64, "clock", synchronization);
-  std::vector<PageId> pages;
-  for (uint64_t i = 0; i < 400; ++i) pages.push_back(f.NewPage(i));
-  std::atomic<bool> stop{false};
-  std::atomic<bool> wrong{false};
-  std::vector<std::unique_ptr<Actor>> actors;
-  for (uint64_t seed = 0; seed < 2; ++seed) {
-    actors.push_back(ThreadRuntime().Spawn("reader", [&, seed] {
-      Rng rng(seed);
-      while (!stop) {
-        const uint64_t i = rng.Below(pages.size());
-        SharedGuard guard;
-        if (!f.pool->FixShared(f.pool->Here(), pages[i], &guard).ok() ||
-            RacyLoad<uint64_t>(guard.data() + kValueAt) != i) {
-          wrong = true;
-        }
-        ThreadRuntime().BackOff(kYields);
-      }
-    }));
-  }
-  for (const uint32_t frames : {512u, 48u, 200u, 32u, 64u}) {
-    const absl::Status resized = f.pool->Resize(frames);
-    INFO(resized.message());
-    CHECK(resized.ok());
-    CHECK(f.pool->stats().frames == frames);
-    ThreadRuntime().SleepFor(10 * kNanosPerMilli);
-  }
-  stop = true;
-  actors.clear();
-  CHECK_FALSE(wrong);
-  CHECK(absl::IsInvalidArgument(f.pool->Resize(1)));
+  CHECK(RacyLoad<uint64_t>(copy.data() + PoolFixture::kValueAt) == 7);
 }
 
 TEST_CASE("Concurrent writers lose no update, under every policy, with page cleaners at work",
@@ -232,7 +154,7 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
   const std::string replacement = GENERATE("clock", "lru", "2q", "random", "gclock");
   const std::string synchronization = GENERATE("global", "regions:4");
   CAPTURE(replacement, synchronization);
-  Fixture f(64, replacement, synchronization);
+  PoolFixture f(64, replacement, synchronization);
   auto cleaners =
       PageCleaners::Start(*f.pool, CleaningControllers().Named("self-tuning").Make(), 2, {});
   REQUIRE(cleaners.ok());
@@ -255,7 +177,8 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
           } while (!f.pool->TryUpgrade(seen, &guard));
         }
         std::byte* bytes = guard.Mutable();
-        RacyStore<uint64_t>(bytes + kValueAt, RacyLoad<uint64_t>(bytes + kValueAt) + 1);
+        RacyStore<uint64_t>(bytes + PoolFixture::kValueAt,
+                            RacyLoad<uint64_t>(bytes + PoolFixture::kValueAt) + 1);
       }
     }));
   }
@@ -266,25 +189,6 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
 }
 
 // ---- With a write-ahead log
-
-class FakeLog final : public WriteAheadLog {
- public:
-  Lsn durable() const override { return Lsn{durable_}; }
-  absl::Status EnsureDurable(Lsn lsn) override {
-    if (broken) return absl::UnavailableError("the test's log is broken");
-    ++waits;
-    durable_ = std::max({durable_, Raw(lsn) + 1, end});
-    return absl::OkStatus();
-  }
-  bool scarce() const override { return is_scarce; }
-  bool broken = false;
-  bool is_scarce = false;
-  uint64_t end = 0;  ///< a flush makes the log durable at least up to here
-  int waits = 0;
-
- private:
-  uint64_t durable_ = 1;
-};
 
 struct KeptIds final : FreedPages {
   explicit KeptIds(BufferPool& target) : pool(target) {}
@@ -301,21 +205,14 @@ struct KeptIds final : FreedPages {
   std::vector<PageId> ids;
 };
 
-// Changes a page as a record at `lsn` does.
-void Change(BufferPool& pool, PageId page, uint64_t lsn) {
-  ExclusiveGuard guard;
-  REQUIRE(pool.FixExclusive(pool.Here(), page, &guard).ok());
-  RacyStore<uint64_t>(guard.Mutable() + offsetof(PageHeader, lsn), lsn);
-}
-
 uint64_t StoredLsn(MapPageStore& store, PageId page) {
-  std::vector<std::byte> bytes(kPageSize);
+  std::vector<std::byte> bytes(PoolFixture::kPageSize);
   if (!store.ReadPage(page, bytes.data()).ok()) return 0;
   return RacyLoad<uint64_t>(bytes.data() + offsetof(PageHeader, lsn));
 }
 
 TEST_CASE("A page reaches the store only when the log is durable up to its LSN") {
-  Fixture f(16);
+  PoolFixture f(16);
   FakeLog log;
   f.pool->SetWriteAheadLog(&log);
   const PageId page = f.NewPage(1);
@@ -338,7 +235,7 @@ TEST_CASE("A page reaches the store only when the log is durable up to its LSN")
 }
 
 TEST_CASE("Eviction takes pages that may be written, and waits for the log only without any") {
-  Fixture f(16);
+  PoolFixture f(16);
   FakeLog log;
   f.pool->SetWriteAheadLog(&log);
   std::vector<PageId> pages;
@@ -356,7 +253,7 @@ TEST_CASE("While the log is scarce one flush serves as many evictions as there a
   for (const char* replacement : {"random", "lru", "clock", "gclock", "2q"}) {
     CAPTURE(replacement);
     constexpr uint32_t kFrames = 64, kChanges = 2000;
-    Fixture f(kFrames, replacement);
+    PoolFixture f(kFrames, replacement);
     FakeLog log;
     log.is_scarce = true;
     f.pool->SetWriteAheadLog(&log);
@@ -371,42 +268,8 @@ TEST_CASE("While the log is scarce one flush serves as many evictions as there a
   }
 }
 
-// Found by the model campaign: the cache was resized while an active transaction had changed pages,
-// and no other actor made the log durable for them.
-TEST_CASE("A cache shrinks though the log is behind the pages of the frames that it gives up") {
-  Fixture f(64);
-  FakeLog log;
-  f.pool->SetWriteAheadLog(&log);
-  std::vector<PageId> pages;
-  for (uint64_t i = 0; i < 48; ++i) {
-    pages.push_back(f.NewPage(i));
-    Change(*f.pool, pages.back(), 1000 + i);
-  }
-  const absl::Status shrunk = f.pool->Resize(16);
-  INFO(shrunk.ToString());
-  REQUIRE(shrunk.ok());
-  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
-  REQUIRE(f.pool->Resize(64).ok());
-  for (const PageId page : pages) Change(*f.pool, page, 6000);
-  log.broken = true;
-  CHECK(absl::IsUnavailable(f.pool->Resize(16)));
-}
-
-TEST_CASE("A cache that cannot shrink because a page cannot be written says why") {
-  Fixture f(64);
-  std::vector<PageId> pages;
-  for (uint64_t i = 0; i < 64; ++i) pages.push_back(f.NewPage(i));
-  f.store.fail_writes = true;
-  const absl::Status shrunk = f.pool->Resize(16);
-  CHECK(absl::IsUnavailable(shrunk));
-  CHECK(f.pool->stats().frames == 64);
-  f.store.fail_writes = false;
-  REQUIRE(f.pool->Resize(16).ok());
-  for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
-}
-
 TEST_CASE("A checkpoint writes what changed before it, and nothing else") {
-  Fixture f(32);
+  PoolFixture f(32);
   FakeLog log;
   f.pool->SetWriteAheadLog(&log);
   const PageId old = f.NewPage(1), both = f.NewPage(2), fresh = f.NewPage(3);
@@ -429,7 +292,7 @@ TEST_CASE("A checkpoint writes what changed before it, and nothing else") {
 }
 
 TEST_CASE("Ids of freed pages wait until they are returned, or until the store is full") {
-  Fixture f(16);
+  PoolFixture f(16);
   KeptIds kept(*f.pool);
   f.pool->SetFreedPages(&kept);
   const PageId first = f.NewPage(1), second = f.NewPage(2);
@@ -450,7 +313,7 @@ TEST_CASE("Ids of freed pages wait until they are returned, or until the store i
 }
 
 TEST_CASE("Redo gets pages that the store does not know, zeroed") {
-  Fixture f(16);
+  PoolFixture f(16);
   FakeLog log;
   f.pool->SetWriteAheadLog(&log);
   const PageId known = f.NewPage(7);
@@ -458,13 +321,13 @@ TEST_CASE("Redo gets pages that the store does not know, zeroed") {
     ExclusiveGuard guard;
     REQUIRE(f.pool->FixForRedo(f.pool->Here(), PageId{900}, false, &guard).ok());
     CHECK(guard.page() == PageId{900});
-    CHECK(RacyLoad<uint64_t>(guard.data() + kValueAt) == 0);
+    CHECK(RacyLoad<uint64_t>(guard.data() + PoolFixture::kValueAt) == 0);
     CHECK(RacyLoad<uint64_t>(guard.data() + offsetof(PageHeader, lsn)) == 0);
   }
   CHECK(f.store.IsAllocated(PageId{900}));
   ExclusiveGuard guard;
   REQUIRE(f.pool->FixForRedo(f.pool->Here(), known, false, &guard).ok());
-  CHECK(RacyLoad<uint64_t>(guard.data() + kValueAt) == 7);
+  CHECK(RacyLoad<uint64_t>(guard.data() + PoolFixture::kValueAt) == 7);
   CHECK(absl::IsDataLoss(f.pool->FixForRedo(f.pool->Here(), PageId{kMaxPageIds}, false, &guard)));
 }
 

@@ -7,7 +7,8 @@
 // publish reference bytes it is inline and takes no lock; for all others it is a virtual call into
 // the scheme.
 //
-// Thread-safety: all actors may call every function at once, except construction and Resize.
+// Thread-safety: all actors may call every function at once, except construction, TakeFreeFramesAbove
+// and Resize.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "bufferpool/replacement_algorithm.h"
 #include "storage/base/ids.h"
@@ -75,9 +77,14 @@ class FixPolicy {
   /// Number of free frames over all regions; approximate while other actors run.
   virtual size_t free_frames() const = 0;
 
+  /// Appends all free frames above `last` to `taken`: the caller then owns them. Only OnHit may run
+  /// at the same time. May throw std::bad_alloc; then nothing has changed.
+  /// REQUIRES: `taken` has room for them.
+  virtual void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) = 0;
   /// Changes the pool's frames to 1..`frames`. Growing adds the new frames as free. Shrinking takes
   /// the frames above out of the free frames; the pool has emptied them before. Only OnHit may run
   /// at the same time. A caller that owns a frame above `frames` must not return it any more.
+  /// May throw std::bad_alloc; then nothing has changed.
   /// REQUIRES: 1 <= frames <= the maximum given at construction.
   virtual void Resize(size_t frames) = 0;
 

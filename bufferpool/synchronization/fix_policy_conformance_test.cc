@@ -129,6 +129,23 @@ TEST_CASE("Every fix policy hands out every frame once before it evicts") {
   }
 }
 
+TEST_CASE("Every fix policy gives up the free frames above a bound, and only those") {
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto policy = Make(c, 40, 100);
+    std::vector<FrameId> taken;
+    policy->TakeFreeFramesAbove(FrameId{24}, &taken);
+    std::sort(taken.begin(), taken.end());
+    REQUIRE(taken.size() == 16);
+    for (uint32_t i = 0; i < 16; ++i) CHECK(taken[i] == FrameId{25 + i});
+    CHECK(policy->free_frames() == 24);
+    policy->ReturnFreeFrame(taken.back());
+    taken.pop_back();
+    policy->TakeFreeFramesAbove(FrameId{24}, &taken);
+    CHECK(taken.size() == 16);
+  }
+}
+
 TEST_CASE("Every fix policy loses no frame and names no frame twice under random operations") {
   for (const Combination& c : AllCombinations()) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {

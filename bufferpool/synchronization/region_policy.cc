@@ -213,6 +213,20 @@ FixPolicyStats RegionPolicy::stats() const {
 
 // ---- Resize -------------------------------------------------------------------------------------
 
+void RegionPolicy::TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) {
+  std::vector<FrameId> kept;
+  kept.reserve(frames_);
+  for (auto& region : regions_) {
+    for (FrameId f = region->free_frames.Pop(); f != kNoFrame; f = region->free_frames.Pop()) {
+      (Raw(f) > Raw(last) ? *taken : kept).push_back(f);
+    }
+  }
+  while (!kept.empty()) {  // the frame that was returned last stays the next to be taken
+    ReturnFreeFrame(kept.back());
+    kept.pop_back();
+  }
+}
+
 void RegionPolicy::Resize(size_t frames) {
   LATCHKEY_CHECK(1 <= frames && frames <= max_frames_);
   std::vector<FrameId> free;

@@ -47,6 +47,7 @@ class RegionPolicy final : public FixPolicy {
   size_t PeekColdest(std::span<FrameId> out) override;
   /// Costs one atomic load per region.
   size_t free_frames() const override;
+  void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) override;
   /// With one region the algorithm keeps its state. With several, the frames are divided anew, and
   /// every region starts from the old order of eviction, without ghosts. A region has at least four
   /// frames; with fewer frames than that, fewer regions are in use.
