@@ -1,7 +1,9 @@
 #include "engine/btree/tree.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -12,6 +14,9 @@ namespace {
 
 // Deeper than any sound tree of 2^32 pages: only a damaged tree is that deep.
 constexpr uint32_t kMaxHeight = 40;
+
+// Attempts at a descent that latch nothing. Later ones hold each page while they fix its child.
+constexpr uint32_t kUnlatchedAttempts = 16;
 
 absl::Status TooDeep(PageId root) {
   return MakeStatus(absl::StatusCode::kDataLoss,
@@ -92,15 +97,25 @@ absl::StatusOr<PageId> BTree::Create(BufferPool& pool, TreeLog* log) {
 
 // ---- Descent
 
+bool BTree::Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const {
+  return attempt < kUnlatchedAttempts || pool_.TryUpgrade(node, held);
+}
+
+// With kHolds each page is latched while its child is fixed (see Hold).
+template <bool kHolds>
 absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                             DescentHint* hint) const {
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
+    if constexpr (!kHolds) {
+      if (backoff.attempts() == kUnlatchedAttempts) return Descend<true>(actor, key, leaf, hint);
+    }
     OptimisticGuard node;
     LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
     NodeView view = ViewOf(node);
     uint32_t height = 0;
     bool restart = false;
+    [[maybe_unused]] std::conditional_t<kHolds, SharedGuard, std::monostate> held;
     *hint = {};
     while (!view.is_leaf()) {
       const uint32_t slot = view.ChildSlotFor(key);
@@ -108,6 +123,9 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
       OptimisticGuard next;
       if ((restart = !node.Validate())) break;
       if (Raw(child) >= kMaxPageIds || ++height > kMaxHeight) return TooDeep(root_);
+      if constexpr (kHolds) {
+        if ((restart = !pool_.TryUpgrade(node, &held))) break;
+      }
       const absl::Status fixed = pool_.FixOptimistic(actor, child, &next);
       NodeView::Prefetch(next.data());
       if ((restart = !node.Validate())) break;  // the child may have been another's by then
@@ -128,7 +146,7 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
 
 absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const {
   DescentHint unused;
-  return Descend(actor, key, leaf, &unused);
+  return Descend<false>(actor, key, leaf, &unused);
 }
 
 // The separators around the leaf prove that it covers the key, as long as their parent has not
@@ -150,15 +168,17 @@ absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGua
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     OptimisticGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(Descend(actor, key, &guard, hint));
+    LATCHKEY_RETURN_IF_ERROR(Descend<false>(actor, key, &guard, hint));
     if (pool_.TryUpgrade(guard, leaf)) return absl::OkStatus();
   }
 }
 
 absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarget& target,
                                                uint32_t read_ahead, std::byte* page,
-                                               OwnedFences* fences, OptimisticGuard* leaf) const {
+                                               OwnedFences* fences, OptimisticGuard* leaf,
+                                               uint32_t attempt) const {
   ResetFences(fences);
+  SharedGuard held;
   OptimisticGuard node;
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
   NodeView view = ViewOf(node);
@@ -176,6 +196,7 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
     }
     if (!node.Validate()) return Step::kRestart;
     if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
+    if (!Hold(node, attempt, &held)) return Step::kRestart;
     if (!ahead.empty()) {
       std::erase_if(ahead, [](PageId id) { return Raw(id) >= kMaxPageIds; });
       pool_.Prefetch(actor, ahead);
@@ -197,14 +218,15 @@ absl::Status BTree::CopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_
                              std::byte* page, OwnedFences* fences, OptimisticGuard* leaf) const {
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
-    LATCHKEY_ASSIGN_OR_RETURN(const Step step,
-                              TryCopyLeaf(actor, target, read_ahead, page, fences, leaf));
+    LATCHKEY_ASSIGN_OR_RETURN(const Step step, TryCopyLeaf(actor, target, read_ahead, page, fences,
+                                                           leaf, backoff.attempts()));
     if (step == Step::kDone) return absl::OkStatus();
   }
 }
 
 absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_view key,
-                                               uint32_t level, Path* path) const {
+                                               uint32_t level, uint32_t attempt, Path* path) const {
+  SharedGuard held;
   path->has_parent = false;
   ResetFences(&path->fences);
   ResetFences(&path->parent_fences);
@@ -225,6 +247,7 @@ absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_vie
     path->has_parent = true;
     if (!path->parent.Validate()) return Step::kRestart;
     if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
+    if (!Hold(path->parent, attempt, &held)) return Step::kRestart;
     const absl::Status fixed = pool_.FixOptimistic(actor, child, &path->node);
     if (!path->parent.Validate()) return Step::kRestart;
     if (!fixed.ok()) return fixed;
@@ -246,8 +269,9 @@ absl::Status BTree::SplitAt(PoolActor& actor, const NodeEditor::Incoming& incomi
     {
       LogSpace space;
       LATCHKEY_RETURN_IF_ERROR(ReserveLog(3, must_not_fail, &space));
-      LATCHKEY_ASSIGN_OR_RETURN(const Step step,
-                                TrySplitAt(actor, incoming, level, space, &parent_full));
+      LATCHKEY_ASSIGN_OR_RETURN(
+          const Step step,
+          TrySplitAt(actor, incoming, level, backoff.attempts(), space, &parent_full));
       if (step == Step::kDone) return absl::OkStatus();
     }
     if (parent_full) {
@@ -259,9 +283,11 @@ absl::Status BTree::SplitAt(PoolActor& actor, const NodeEditor::Incoming& incomi
 
 absl::StatusOr<BTree::Step> BTree::TrySplitAt(PoolActor& actor,
                                               const NodeEditor::Incoming& incoming, uint32_t level,
-                                              LogSpace& space, bool* parent_full) {
+                                              uint32_t attempt, LogSpace& space,
+                                              bool* parent_full) {
   Path path;
-  LATCHKEY_ASSIGN_OR_RETURN(const Step found, TryFindPath(actor, incoming.key, level, &path));
+  LATCHKEY_ASSIGN_OR_RETURN(const Step found,
+                            TryFindPath(actor, incoming.key, level, attempt, &path));
   if (found == Step::kRestart) return Step::kRestart;
   ExclusiveGuard parent, node;
   if (path.has_parent && !pool_.TryUpgrade(path.parent, &parent)) return Step::kRestart;
@@ -344,7 +370,7 @@ void BTree::TryMerge(PoolActor& actor, std::string_view key) {
 BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level,
                               bool* merged) {
   Path path;
-  const absl::StatusOr<Step> found = TryFindPath(actor, key, level, &path);
+  const absl::StatusOr<Step> found = TryFindPath(actor, key, level, /*attempt=*/0, &path);
   if (!found.ok()) return Step::kDone;
   if (*found == Step::kRestart) return Step::kRestart;
   if (!path.has_parent || path.parent_count == 0) return Step::kDone;

@@ -153,21 +153,28 @@ class BTree {
     return {guard.Mutable(), page_size_, pool_.Here().scratch.get()};
   }
 
+  /// After some failed attempts: latches `node` shared, so that the replacement algorithm cannot
+  /// evict it for its own child. A descent then makes progress whatever the algorithm prefers.
+  /// False if `node` has changed: the descent restarts.
+  bool Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const;
+  template <bool kHolds>
   absl::Status Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                        DescentHint* hint) const;
   /// Latches the leaf of `hint` if the leaf is proved to cover `key`.
   bool TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
                     ExclusiveGuard* leaf) const;
-  /// One attempt at a descent to the page at `level` that covers `key`, with its parent and fences.
+  /// One descent to the page at `level` that covers `key`, with its parent and fences. `attempt`
+  /// counts the failed ones before it (see Hold).
   absl::StatusOr<Step> TryFindPath(PoolActor& actor, std::string_view key, uint32_t level,
-                                   Path* path) const;
+                                   uint32_t attempt, Path* path) const;
   absl::StatusOr<Step> TryCopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
-                                   std::byte* page, OwnedFences* fences,
-                                   OptimisticGuard* leaf) const;
+                                   std::byte* page, OwnedFences* fences, OptimisticGuard* leaf,
+                                   uint32_t attempt) const;
   absl::Status SplitAt(PoolActor& actor, const NodeEditor::Incoming& incoming, uint32_t level,
                        bool must_not_fail);
   absl::StatusOr<Step> TrySplitAt(PoolActor& actor, const NodeEditor::Incoming& incoming,
-                                  uint32_t level, LogSpace& space, bool* parent_full);
+                                  uint32_t level, uint32_t attempt, LogSpace& space,
+                                  bool* parent_full);
   absl::Status SplitRoot(PoolActor& actor, ExclusiveGuard& root,
                          const NodeEditor::Incoming& incoming, LogSpace& space);
   absl::Status ReserveLog(size_t pages, bool must_not_fail, LogSpace* space) const {
