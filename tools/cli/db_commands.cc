@@ -54,7 +54,7 @@ absl::Status WithDatabase(const DatabaseFlags& flags, bool create, Body&& body) 
   Progress progress;
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
                             OpenDatabase(flags, create, progress));
-  return CloseAfter(*db, WithPath(flags.path, body(*db)));
+  return CloseAfter(*db, AboutDatabase(flags.path, body(*db)));
 }
 
 absl::Status Get(const GetFlags& flags) {

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flag
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags, progress));
   options.create_if_missing = create;
   absl::StatusOr<std::unique_ptr<Database>> db = Database::Open(flags.path, options);
-  if (!db.ok()) return WithPath(flags.path, db.status());
+  if (!db.ok()) return AboutDatabase(flags.path, db.status());
   return db;
 }
 
@@ -69,6 +69,15 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
   const std::string message(status.message());
   if (message.find(path) != std::string::npos) return status;
   return MakeStatus(status.code(), "{}: {}", path, message);
+}
+
+absl::Status AboutDatabase(const std::string& path, const absl::Status& status) {
+  const absl::Status named = WithPath(path, status);
+  const std::string message(named.message());
+  if (!absl::IsDataLoss(named) || message.find(" salvage") != std::string::npos) return named;
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "{}; restore a backup, or save the intact records with latchkey salvage {} OUT",
+                    message, path);
 }
 
 }  // namespace latchkey

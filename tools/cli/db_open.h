@@ -38,5 +38,7 @@ absl::Status CloseAfter(Database& db, absl::Status status);
 
 /// "/path/db: message", with the same code.
 absl::Status WithPath(const std::string& path, const absl::Status& status);
+/// WithPath; if `status` is damage, the message also names the remedy, salvage.
+absl::Status AboutDatabase(const std::string& path, const absl::Status& status);
 
 }  // namespace latchkey

@@ -28,15 +28,6 @@ int Finish(const absl::Status& status) {
   return absl::IsDataLoss(status) ? kExitInconsistent : code;
 }
 
-/// Damage names salvage, unless the engine's message already does.
-absl::Status WithSalvage(const std::string& path, const absl::Status& status) {
-  const std::string message(status.message());
-  if (!absl::IsDataLoss(status) || message.find(" salvage") != std::string::npos) return status;
-  return MakeStatus(absl::StatusCode::kDataLoss,
-                    "{}; restore a backup, or save the intact records with latchkey salvage {} OUT",
-                    message, path);
-}
-
 struct TreeProof {
   uint64_t records = 0, bytes = 0;
 };
@@ -203,7 +194,7 @@ absl::Status OpenAndVerify(const VerifyFlags& flags) {
 }  // namespace
 
 int VerifyCommand(const VerifyFlags& flags) {
-  return Finish(WithSalvage(flags.db.path, WithPath(flags.db.path, OpenAndVerify(flags))));
+  return Finish(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
 }
 
 int SalvageCommand(const SalvageFlags& flags) {

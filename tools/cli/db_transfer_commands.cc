@@ -63,7 +63,7 @@ absl::Status Dump(const DumpFlags& flags) {
                  summary.records, summary.bytes, summary.digest);
     return absl::OkStatus();
   };
-  return CloseAfter(*db, WithPath(flags.db.path, run()));
+  return CloseAfter(*db, AboutDatabase(flags.db.path, run()));
 }
 
 /// A dump that can be read twice: a file, or stdin copied to an unnamed file.
@@ -178,7 +178,7 @@ absl::Status Load(const LoadFlags& flags) {
     spdlog::info("loaded {} records of {} into {} trees", applied, valid->records, valid->trees);
     return absl::OkStatus();
   };
-  return CloseAfter(*db, WithPath(flags.db.path, run()));
+  return CloseAfter(*db, AboutDatabase(flags.db.path, run()));
 }
 
 }  // namespace
