@@ -130,7 +130,9 @@ absl::Status CheckDurabilities(const std::string& engine, const std::vector<std:
 absl::Status CheckEngines(std::span<const Dimension> dimensions, const FlagTexts& given) {
   for (const std::string& engine : ValuesOf(dimensions, "engine")) {
     if (KvBackends().Find(engine) == nullptr) {
-      return InvalidArgument("--engine={}: not in this build; known: {}", engine, KnownEngines());
+      const std::string remedy = HowToBuildWith(engine);
+      return InvalidArgument("--engine={}: not in this build; {}known: {}", engine,
+                             remedy.empty() ? "" : remedy + "; ", KnownEngines());
     }
     if (given.count("device") > 0) {
       LATCHKEY_RETURN_IF_ERROR(CheckDevices(engine, ValuesOf(dimensions, "device")));
@@ -165,7 +167,8 @@ std::vector<FlagSpec> EngineFlags() {
        "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes its "
        "user, each on a processor of its own; 0: work takes no time, only the disks do"},
       {"cache-size", "1GiB", "all memory of the engine: bytes, or % of the data"},
-      {"page-size", "4096", "bytes, a power of two from 4096 to 65536 (rocksdb: block size)"},
+      {"page-size", "4096",
+       "bytes, a power of two from 4096 to 65536 (rocksdb: block size, wiredtiger: largest block)"},
       {"durability", "none",
        "none: durable when closed; group: logged, durable 10 ms after a commit; commit: logged, "
        "durable before a commit returns"},

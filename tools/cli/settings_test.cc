@@ -34,6 +34,20 @@ TEST_CASE("An unknown engine is answered with the engines of this build") {
   CHECK(refusal.find("memory") != std::string::npos);
 }
 
+TEST_CASE("An engine that this build lacks is answered with the package and the option to get it") {
+  CHECK(HowToBuildWith("oracle").empty());
+  for (const auto& [engine, package] :
+       {std::pair("rocksdb", "librocksdb-dev"), std::pair("lmdb", "liblmdb-dev"),
+        std::pair("wiredtiger", "libwiredtiger-dev")}) {
+    CAPTURE(engine);
+    CHECK_THAT(HowToBuildWith(engine),
+               Catch::Contains(package) && Catch::Contains("-DLATCHKEY_WITH_"));
+    if (KvBackends().Find(engine) != nullptr) continue;
+    CHECK_THAT(Refusal({{"engine", engine}}),
+               Catch::Contains("not in this build") && Catch::Contains(package));
+  }
+}
+
 TEST_CASE("Impossible settings are refused by the name of their flag") {
   const auto [flag, value] = GENERATE(table<std::string, std::string>({
       {"warehouses", "0"},
@@ -118,6 +132,8 @@ TEST_CASE("Every row says what protects it from torn writes, the rivals' too") {
     CHECK(protection("rocksdb", "commit") == "append-only");
   if (KvBackends().Find("lmdb") != nullptr) CHECK(protection("lmdb", "commit") == "copy-on-write");
   if (KvBackends().Find("lmdb") != nullptr) CHECK(protection("lmdb", "none") == "none");
+  if (KvBackends().Find("wiredtiger") != nullptr)
+    CHECK(protection("wiredtiger", "group") == "copy-on-write");
 }
 
 TEST_CASE("Torn-write protection is swept like any technique, and images need a log") {

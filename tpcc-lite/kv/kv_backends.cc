@@ -1,5 +1,7 @@
 #include "tpcc-lite/kv/kv_backends.h"
 
+#include <fmt/format.h>
+
 #include "storage/base/check.h"
 
 namespace latchkey {
@@ -48,9 +50,38 @@ constexpr KvBackendInfo kBackends[] = {
       .durability_limits = "has no log in which commits could wait for a later sync",
       .torn_write_protection = "copy-on-write"}},
 #endif
+#ifdef LATCHKEY_WITH_WIREDTIGER
+    {{"wiredtiger", "a B+tree that replaces its blocks at checkpoints", {}},
+     OpenWiredTigerBackend,
+     {.commit_durability = true,
+      .group_durability = true,
+      .torn_write_protection = "copy-on-write"}},
+#endif
+};
+
+// The engines that CMake may leave out of a build, with the package and the option of each.
+constexpr struct {
+  std::string_view name, package, option;
+} kOptional[] = {
+    {"rocksdb", "librocksdb-dev", "LATCHKEY_WITH_ROCKSDB"},
+    {"rocksdb-pessimistic", "librocksdb-dev", "LATCHKEY_WITH_ROCKSDB"},
+    {"rocksdb-prefixes", "librocksdb-dev", "LATCHKEY_WITH_ROCKSDB"},
+    {"lmdb", "liblmdb-dev", "LATCHKEY_WITH_LMDB"},
+    {"wiredtiger", "libwiredtiger-dev", "LATCHKEY_WITH_WIREDTIGER"},
 };
 
 }  // namespace
+
+std::string HowToBuildWith(std::string_view name) {
+  for (const auto& engine : kOptional) {
+    if (engine.name != name) continue;
+    return fmt::format(
+        "install the package {} (apt-get install {}), then run cmake --preset release -D{}=ON and "
+        "build again",
+        engine.package, engine.package, engine.option);
+  }
+  return "";
+}
 
 const Registry<KvBackendInfo>& KvBackends() {
   static constexpr Registry<KvBackendInfo> registry("engine", kBackends);
@@ -70,6 +101,9 @@ std::vector<std::string> RivalVersions() {
 #endif
 #ifdef LATCHKEY_WITH_LMDB
   versions.push_back(LmdbVersion());
+#endif
+#ifdef LATCHKEY_WITH_WIREDTIGER
+  versions.push_back(WiredTigerVersion());
 #endif
   return versions;
 }

@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbBackend(const KvOptions& o
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbPessimisticBackend(const KvOptions& options);
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenRocksDbPrefixesBackend(const KvOptions& options);
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenLmdbBackend(const KvOptions& options);
+absl::StatusOr<std::unique_ptr<KvBackend>> OpenWiredTigerBackend(const KvOptions& options);
 
 /// The dimensions of an experiment that a backend has. A sweep over another dimension runs once and
 /// shows null.
@@ -45,6 +46,7 @@ struct KvTraits {
 std::vector<std::string> RivalVersions();
 std::string RocksDbVersion();
 std::string LmdbVersion();
+std::string WiredTigerVersion();
 
 /// One backend of the list.
 struct KvBackendInfo {
@@ -55,6 +57,9 @@ struct KvBackendInfo {
 
 /// The backends that this build contains. To add one: its file, its line in kv_backends.cc.
 const Registry<KvBackendInfo>& KvBackends();
+
+/// How to get a build with the engine; empty if no build has an engine of this name.
+std::string HowToBuildWith(std::string_view name);
 
 /// REQUIRES: `name` is one of KvBackends().
 const KvTraits& KvTraitsOf(std::string_view name);

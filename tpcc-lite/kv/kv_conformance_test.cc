@@ -1,5 +1,8 @@
 // Tests the promises of KvBackend for every backend of the build. A new backend is tested as soon
 // as it is in the list. every_backend.h names the few allowed differences.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -444,6 +447,44 @@ TEST_CASE(
       session->reset();
       CHECK((*backend)->Close().ok());
     }
+  }
+}
+
+/// Commits in both ways, then ends the process without closing anything.
+[[noreturn]] void CommitAndDie(const BackendUnderTest& under_test, const KvOptions& options) {
+  const auto backend = under_test.open(options);
+  if (!backend.ok()) _exit(1);
+  const auto session = (*backend)->NewSession();
+  const bool committed =
+      session.ok() && (*session)->PutAuto(kFirst, "alone", "1").ok() && (*session)->Begin().ok() &&
+      (*session)->Put(kFirst, "in a transaction", "2").ok() && (*session)->Commit().ok();
+  _exit(committed ? 0 : 1);
+}
+
+TEST_CASE("With durability commit, a commit that has returned survives the death of its process") {
+  for (const BackendUnderTest& under_test : EveryBackend()) {
+    if (!under_test.persistent) continue;
+    CAPTURE(under_test.name);
+    const TempDir directory;
+    KvOptions options;
+    options.path = directory.File("db");
+    options.tables = {"first"};
+    options.cache_bytes = 32ull << 20;
+    options.durability = Durability::kCommit;
+    const pid_t child = fork();
+    if (child == 0) CommitAndDie(under_test, options);
+    int ended = 0;
+    REQUIRE(waitpid(child, &ended, 0) == child);
+    REQUIRE((WIFEXITED(ended) && WEXITSTATUS(ended) == 0));
+    const auto backend = under_test.open(options);
+    INFO(backend.status().ToString());
+    REQUIRE(backend.ok());
+    auto session = (*backend)->NewSession();
+    REQUIRE(session.ok());
+    CHECK(ReadAlone(**session, "alone") == "1");
+    CHECK(ReadAlone(**session, "in a transaction") == "2");
+    session->reset();
+    CHECK((*backend)->Close().ok());
   }
 }
 

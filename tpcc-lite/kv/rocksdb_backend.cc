@@ -4,7 +4,7 @@
 //
 // Durability: `none` = no log. `commit` = the log is synced before a commit returns (RocksDB groups
 // waiting commits). `group` = commits return from the log's buffer, which an actor writes and syncs
-// every kGroupCommitDelay. This is Latchkey's promise for `group`: an acknowledged commit is
+// every 10 ms (PeriodicSync). This is Latchkey's promise for `group`: an acknowledged commit is
 // durable after that delay; until then it is lost even if only the process dies. RocksDB's usual
 // setting (each commit written to the page cache, never synced) costs a system call per commit and
 // promises nothing about power failures; it is not measured here.
@@ -38,12 +38,12 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "storage/base/status_macros.h"
 #include "storage/runtime/runtime.h"
 #include "tpcc-lite/kv/kv_backends.h"
+#include "tpcc-lite/kv/periodic_sync.h"
 #include "tpcc-lite/kv/rocksdb_support.h"
 
 namespace latchkey {
@@ -77,8 +77,6 @@ enum class Concurrency { kOptimistic, kPessimistic };
 enum class Tables { kFamilies, kPrefixes };
 
 constexpr size_t kMaxPrefixedTables = 256;  // one byte of prefix
-
-constexpr Nanos kGroupCommitDelay = 10 * kNanosPerMilli;
 
 rdb::WriteOptions WriteOptionsFor(Durability durability) {
   rdb::WriteOptions options;
@@ -119,6 +117,9 @@ class RocksDbSession final : public KvSession {
   std::unique_ptr<rdb::Iterator> NewIterator(rdb::ColumnFamilyHandle* family,
                                              const rdb::ReadOptions& options);
   rdb::ColumnFamilyHandle* FamilyOf(TableIndex table) const;
+  /// Whether the transaction has written: its iterator and its MultiGet merge that in.
+  bool Wrote() const { return transaction_->GetNumPuts() + transaction_->GetNumDeletes() > 0; }
+  void ReadAnnounced();
   /// Index of the announced key; announced_ if the key was not announced.
   size_t FindAnnounced(TableIndex table, const rdb::Slice& stored);
   /// Marks the announced value of the key as out of date for this transaction.
@@ -177,9 +178,6 @@ class RocksDbBackend final : public KvBackend {
   absl::Status OpenWith(const rdb::Options& options);
   rdb::Transaction* BeginTransaction(rdb::Transaction* reused);
   rdb::WriteOptions WriteOptions() const { return WriteOptionsFor(options_.durability); }
-  /// Durability::kGroup: writes and syncs the log every kGroupCommitDelay.
-  void StartGroupCommit();
-  absl::Status StopGroupCommit();
   void CollectWarnings(bool direct_io);
   uint64_t SumProperty(const std::string& property) const;
   /// Waits for compactions, so that a copy of the load does not begin with them.
@@ -197,9 +195,7 @@ class RocksDbBackend final : public KvBackend {
   std::vector<rdb::ColumnFamilyHandle*> families_;  // [i] is table i; kPrefixes: [0] is all
   rdb::ColumnFamilyHandle* default_family_ = nullptr;
   std::vector<std::string> warnings_;
-  std::atomic<bool> stop_group_commit_{false};
-  rdb::Status group_commit_status_;  // of the actor; read once it has been joined
-  std::unique_ptr<Actor> group_commit_;
+  PeriodicSync group_commit_;  // Durability::kGroup: writes and syncs the log
 };
 
 std::vector<std::string> RocksDbBackend::FamilyNames() const {
@@ -292,25 +288,10 @@ absl::Status RocksDbBackend::Open() {
   }
   LATCHKEY_RETURN_IF_ERROR(opened);
   CollectWarnings(direct_io);
-  if (options_.durability == Durability::kGroup) StartGroupCommit();
+  if (options_.durability == Durability::kGroup) {
+    group_commit_.Start("rocksdb-log", [this] { return ToStatus(db_->FlushWAL(/*sync=*/true)); });
+  }
   return absl::OkStatus();
-}
-
-void RocksDbBackend::StartGroupCommit() {
-  group_commit_ = ThreadRuntime().Spawn("rocksdb-log", [this] {
-    while (!stop_group_commit_.load(std::memory_order_acquire) && group_commit_status_.ok()) {
-      ThreadRuntime().SleepFor(kGroupCommitDelay);
-      group_commit_status_ = db_->FlushWAL(/*sync=*/true);
-    }
-  });
-}
-
-absl::Status RocksDbBackend::StopGroupCommit() {
-  if (group_commit_ == nullptr) return absl::OkStatus();
-  stop_group_commit_.store(true, std::memory_order_release);
-  group_commit_->Join();
-  group_commit_.reset();
-  return ToStatus(group_commit_status_);
 }
 
 void RocksDbBackend::CollectWarnings(bool direct_io) {
@@ -354,7 +335,7 @@ void RocksDbBackend::AwaitCompactions() {
 
 absl::Status RocksDbBackend::Close() {
   if (db_ == nullptr) return absl::OkStatus();
-  const absl::Status synced = StopGroupCommit();
+  const absl::Status synced = group_commit_.Stop();
   // Without a log, the write buffers hold the only copy of their data.
   rdb::Status status = db_->Flush(rdb::FlushOptions(), families_);
   for (rdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
@@ -483,8 +464,7 @@ absl::Status RocksDbSession::Delete(TableIndex table, std::string_view key) {
 std::unique_ptr<rdb::Iterator> RocksDbSession::NewIterator(rdb::ColumnFamilyHandle* family,
                                                            const rdb::ReadOptions& options) {
   // Without own writes there is nothing to merge, and the plain iterator is cheaper.
-  const bool wrote = transaction_->GetNumPuts() + transaction_->GetNumDeletes() > 0;
-  if (wrote) return std::unique_ptr<rdb::Iterator>(transaction_->GetIterator(options, family));
+  if (Wrote()) return std::unique_ptr<rdb::Iterator>(transaction_->GetIterator(options, family));
   return std::unique_ptr<rdb::Iterator>(backend_.db_->NewIterator(options, family));
 }
 
@@ -524,9 +504,7 @@ void RocksDbSession::ForgetAnnounced() {
 }
 
 void RocksDbSession::Prefetch(std::span<const TableKey> keys) {
-  const bool wrote = transaction_->GetNumPuts() + transaction_->GetNumDeletes() > 0;
-  // MultiGet of the database does not see the transaction's own writes.
-  if (wrote || keys.empty() || backend_.concurrency_ != Concurrency::kOptimistic) return;
+  if (keys.empty() || backend_.concurrency_ != Concurrency::kOptimistic) return;
   ForgetAnnounced();
   EnsureSnapshot();
   announced_ = keys.size();
@@ -548,10 +526,25 @@ void RocksDbSession::Prefetch(std::span<const TableKey> keys) {
     announced_slices_[i] = ToSlice(announced_keys_[i]);
     announced_families_[i] = FamilyOf(keys[i].table);
   }
+  ReadAnnounced();
+}
+
+void RocksDbSession::ReadAnnounced() {
   rdb::ReadOptions options = read_options_;
   options.async_io = true;
-  backend_.db_->MultiGet(options, announced_, announced_families_.data(), announced_slices_.data(),
-                         announced_values_.data(), announced_statuses_.data());
+  if (!Wrote()) {
+    backend_.db_->MultiGet(options, announced_, announced_families_.data(),
+                           announced_slices_.data(), announced_values_.data(),
+                           announced_statuses_.data());
+    return;
+  }
+  // Only the transaction's MultiGet sees its own writes. It reads from one column family.
+  for (size_t begin = 0, end = 0; begin < announced_; begin = end) {
+    while (end < announced_ && announced_families_[end] == announced_families_[begin]) ++end;
+    transaction_->MultiGet(options, announced_families_[begin], end - begin,
+                           &announced_slices_[begin], &announced_values_[begin],
+                           &announced_statuses_[begin]);
+  }
 }
 
 size_t RocksDbSession::FindAnnounced(TableIndex table, const rdb::Slice& stored) {
