@@ -7,6 +7,7 @@ stand-ins, so that no test builds, downloads or installs anything.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -361,8 +362,9 @@ class MeasureReadmeTest(ScriptTest):
         return self.run_script("measure-readme", "--quick", f"--only={self.SECTIONS}", f"--out={self.readme}",
                                f"--program={self.bin / 'latchkey'}", *more)
 
-    def check(self):
-        return self.run_script("measure-readme", f"--check={self.readme}", f"--program={self.bin / 'latchkey'}")
+    def check(self, *more):
+        return self.run_script("measure-readme", f"--check={self.readme}", "--quick",
+                               f"--program={self.bin / 'latchkey'}", *more)
 
     def broken(self, old, new):
         self.assertEqual(self.measure().returncode, 0)
@@ -378,12 +380,40 @@ class MeasureReadmeTest(ScriptTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         self.assertRegex(text, r"^before\n<!-- results: [^>]*-->\n\nMeasured on 2 cores of a CPU, .*at commit abc1234, ")
-        self.assertIn("70 000/s +-5.0 % | 6 000/s +-5.0 % * | 11.7 |", text)
+        self.assertIn("| none | latchkey | 1 GiB | none | 70 000/s +-5.0 % | 1.00 |\n"
+                      "| none | rocksdb | 1 GiB | none | 6 000/s +-5.0 % * | 11.7 |\n"
+                      "| none | wiredtiger | 1 GiB | none | 6 000/s +-5.0 % * | 11.7 |\n", text)
+        self.assertIn("section 7 of 7, layouts", result.stderr)
         self.assertTrue(text.endswith("<!-- results: end -->\nafter\n"))
         self.assertEqual(self.check().returncode, 0)
 
     def test_a_wrong_ratio_is_found(self):
         self.assertIn("11.7, the quotient", self.broken("| 11.7 |", "| 12.7 |"))
+
+    def test_a_row_without_one_of_latchkey_to_compare_with_is_found(self):
+        self.assertIn("no row of Latchkey", self.broken("| none | latchkey |", "| none | lmdb |"))
+
+    def test_a_block_with_other_sections_than_the_script_is_found(self):
+        self.assertEqual(self.measure().returncode, 0)
+        result = self.run_script("measure-readme", f"--check={self.readme}")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("the section 'TPC-C-lite in memory' with `latchkey tpcc-lite run", result.stdout)
+        self.assertIn("tools/measure-readme has no section", result.stdout)
+
+    def test_an_engine_that_the_build_lacks_is_left_out_and_the_block_says_so(self):
+        fake = self.tree.parent / "fake.py"
+        self.stand_in("latchkey", 'case $* in *wiredtiger*) echo "--engine=wiredtiger: not in this build" >&2; exit 2 ;; '
+                      f'esac; exec python3 "{fake}" "$@"')
+        result = self.measure()
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        text = self.readme.read_text(encoding="utf-8")
+        self.assertIn("Not in this build, so not measured here: wiredtiger.", text)
+        self.assertNotIn(",wiredtiger", text)
+        self.assertIn("| none | rocksdb |", text)
+
+    def test_the_whole_measurement_is_planned_for_twenty_minutes(self):
+        plan = self.run_script("measure-readme", "--plan").stdout
+        self.assertLessEqual(int(re.search(r"sections, about (\d+) minutes", plan).group(1)), 20, plan)
 
     def test_a_second_commit_is_found(self):
         self.assertIn("several commits", self.broken("**TPC-C-lite in memory**", "**in memory at commit 1234567**"))
