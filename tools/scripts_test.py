@@ -271,6 +271,23 @@ class InstallPackagesTest(ScriptTest):
         self.assertEqual(self.run_script("install-packages").returncode, 0)
         self.assertRegex(self.calls(), r"apt-get install .* libaio-dev\n")
 
+    def test_an_optional_package_that_cannot_be_installed_is_no_error(self):
+        self.stand_in("dpkg-query", "case $* in *wiredtiger*) exit 1 ;; esac; printf installed")
+        self.stand_in("id", "echo 0")
+        self.stand_in("apt-get", "exit 100")
+        result = self.run_script("install-packages", "--tests")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("could not install the optional libwiredtiger-dev", result.stderr)
+        self.assertNotIn("wiredtiger", self.run_script("install-packages").stderr)
+
+    def test_an_optional_package_needs_no_root(self):
+        self.stand_in("dpkg-query", "case $* in *wiredtiger*) exit 1 ;; esac; printf installed")
+        self.stand_in("id", "echo 1000")
+        result = self.run_script("install-packages", "--tests")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("the optional libwiredtiger-dev", result.stdout)
+        self.assertNotIn("apt-get", self.calls())
+
     def test_others_go_through_sudo(self):
         self.stand_in("id", "echo 1000")
         self.stand_in("sudo", 'exec "$@"')
