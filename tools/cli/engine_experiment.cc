@@ -62,10 +62,28 @@ absl::Status EngineExperiment::OpenAndMeasure(size_t index, const std::string& w
   running_->warnings =
       WarningsOf(plan(index).settings, backend.get(), flags_.database_path, plan(index).data_bytes);
   progress_.Show(what + ": warming up");
-  const absl::Status measured = Measure(index, what, *backend, runtime);
+  const absl::Status measured = MeasureBesideSnapshots(index, what, *backend, runtime);
   progress_.Clear();
   const absl::Status closed = backend->Close();
   return measured.ok() ? closed : measured;
+}
+
+absl::Status EngineExperiment::MeasureBesideSnapshots(size_t index, const std::string& what,
+                                                      KvBackend& backend, Runtime& runtime) {
+  const EngineSettings& settings = plan(index).settings;
+  const HeldSnapshots held = settings.snapshot.value_or(HeldSnapshots::kNone);
+  if (held == HeldSnapshots::kNone) return Measure(index, what, backend, runtime);
+  SnapshotBeside beside(backend, settings.kv.tables.size(), held, runtime);
+  beside.Begin();
+  const absl::Status measured = Measure(index, what, backend, runtime);
+  absl::StatusOr<HeldSnapshotResult> ended = beside.End();
+  LATCHKEY_RETURN_IF_ERROR(measured);
+  LATCHKEY_ASSIGN_OR_RETURN(running_->snapshots, std::move(ended));
+  if (!running_->snapshots->ended_early.empty()) {
+    running_->warnings.push_back("a snapshot beside the run ended early: " +
+                                 running_->snapshots->ended_early);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status EngineExperiment::RunInItsTime(size_t index, const std::string& what) {

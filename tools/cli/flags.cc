@@ -15,6 +15,7 @@
 #include "tools/cli/settings.h"
 #include "tpcc-lite/bench/kv_workload.h"
 #include "tpcc-lite/kv/kv_backends.h"
+#include "tpcc-lite/kv/snapshot_beside.h"
 
 namespace latchkey {
 namespace {
@@ -65,6 +66,8 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   if (flag == "zipf" && !IsSkewed(so_far.Get("workload"))) return std::nullopt;
   // Only the default gets here: a device that the user gave is one that every engine has.
   if (flag == "device" && value == "file" && !traits.file_device) return "memory";
+  const bool simulated = so_far.Has("device") && so_far.Get("device").starts_with("fixed");
+  if (flag == "snapshot" && (simulated || !traits.held_snapshots)) return std::nullopt;
   if (IsOfSimulation(flag) && !so_far.Get("device").starts_with("fixed")) return std::nullopt;
   return value;
 }
@@ -74,6 +77,10 @@ std::string_view RemedyFor(const std::string& flag) {
   if (IsOfSimulation(flag)) return "only simulated disks have it: give --device=fixed";
   if (flag == "torn-write-protection") {
     return "it is part of --engine=latchkey with --durability=group or commit";
+  }
+  if (flag == "snapshot") {
+    return "it is held in real time, by an engine whose writers go on beside it: give "
+           "--engine=latchkey with --device=file or memory";
   }
   if (flag == "zipf") return "only skewed workloads have it, e.g. --workload=read-zipf";
   return "none of these engines has it; latchkey does";
@@ -176,6 +183,9 @@ std::vector<FlagSpec> EngineFlags() {
        "of pages that are written in place, with a log: doublewrite: to an area first; images: in "
        "the log, before their first change since a checkpoint; none: the device tears no page"},
       {"seed", "42", "of the data, the inputs and every random choice"},
+      {"snapshot", "none",
+       "held beside the run by a transaction of its own: none; idle: it waits; scan: it reads all "
+       "tables again and again; both: one of each"},
   };
 }
 

@@ -120,6 +120,17 @@ absl::Status CheckTimePasses(const RunPlan& plan, bool bounded_by_count) {
       kMaxCpuMicros, plan.data_bytes);
 }
 
+absl::Status ParseSnapshot(const Combination& from, EngineSettings& settings) {
+  if (!from.Has("snapshot")) return absl::OkStatus();
+  const std::string& text = from.Get("snapshot");
+  const auto choice = HeldSnapshotChoices().Parse(text);
+  if (!choice.ok()) {
+    return InvalidArgument("--snapshot={}: give none, idle, scan or both", text);
+  }
+  settings.snapshot = choice->entry().value;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t data_bytes,
                                              uint32_t users) {
   EngineSettings settings;
@@ -132,6 +143,7 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
     LATCHKEY_RETURN_IF_ERROR(ReadTechniques(from, settings.kv.techniques));
     LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
   }
+  LATCHKEY_RETURN_IF_ERROR(ParseSnapshot(from, settings));
   LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
   LATCHKEY_RETURN_IF_ERROR(ParseCache(from, data_bytes, users, settings.kv));
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.techniques.seed,
@@ -140,6 +152,10 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
 }
 
 absl::Status CheckReopens(const EngineSettings& settings, const std::string& device) {
+  if (settings.snapshot.value_or(HeldSnapshots::kNone) != HeldSnapshots::kNone) {
+    return InvalidArgument("--snapshot={} with --workload=reopen: its run is killed; give none",
+                           NameOf(*settings.snapshot));
+  }
   if (!settings.traits.techniques) {
     return InvalidArgument(
         "--workload=reopen: {} does not tell what its recovery does; latchkey does",

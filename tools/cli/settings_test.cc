@@ -120,6 +120,28 @@ TEST_CASE("A flag that no combination has is refused, and one that some have is 
              Catch::Contains("--zipf=0.5 would be ignored"));
 }
 
+TEST_CASE("A snapshot beside the run is swept, and refused where none can be held") {
+  CHECK_THAT(Refusal({{"engine", "memory"}, {"snapshot", "idle"}}),
+             Catch::Contains("--snapshot=idle would be ignored") && Catch::Contains("latchkey"));
+  if (KvBackends().Find("latchkey") == nullptr) return;
+  CHECK_THAT(Refusal({{"engine", "latchkey"}, {"snapshot", "long"}}),
+             Catch::Contains("--snapshot=long") && Catch::Contains("none, idle, scan or both"));
+  CHECK_THAT(Refusal({{"engine", "latchkey"}, {"device", "fixed"}, {"snapshot", "scan"}}),
+             Catch::Contains("would be ignored") && Catch::Contains("--device=file or memory"));
+  const auto sweep =
+      ExpandFlags(TpccFlags(), {{"engine", "latchkey"}, {"snapshot", "none,idle,scan,both"}});
+  REQUIRE(sweep.ok());
+  REQUIRE(sweep->size() == 4);
+  CHECK(DescribeSettings(PlanTpcc(sweep->at(3))->settings)["snapshot"] == "both");
+  CHECK(DescribeSettings(Plan({{"engine", "memory"}})->settings)["snapshot"] == nullptr);
+  const auto reopen = ExpandFlags(BenchFlags(), {{"engine", "latchkey"},
+                                                 {"workload", "reopen"},
+                                                 {"durability", "group"},
+                                                 {"snapshot", "idle"}});
+  CHECK_THAT(std::string(PlanBench(reopen->at(0)).status().message()),
+             Catch::Contains("--snapshot=idle with --workload=reopen"));
+}
+
 TEST_CASE("Every row says what protects it from torn writes, the rivals' too") {
   const auto protection = [](const char* engine, const char* durability) {
     return DescribeSettings(

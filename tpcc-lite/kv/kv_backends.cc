@@ -21,6 +21,7 @@ constexpr KvBackendInfo kBackends[] = {
       .file_device = false,
       .cache = false,
       .page_size = false,
+      .held_snapshots = false,
       .durability_limits = "keeps nothing after its process has ended"}},
 #endif
 #ifdef LATCHKEY_WITH_ENGINE

@@ -102,6 +102,13 @@ std::string TornWriteProtectionOfRow(const EngineSettings& settings) {
                                                 : settings.traits.torn_write_protection);
 }
 
+Json HeldSnapshotsToJson(const std::optional<HeldSnapshotResult>& held) {
+  if (!held) return NullFields({"scans", "rows_per_scan", "ended_early"});
+  return {{"scans", held->scans},
+          {"rows_per_scan", held->scans > 0 ? Json(held->rows_per_scan) : Json()},
+          {"ended_early", held->ended_early.empty() ? Json() : Json(held->ended_early)}};
+}
+
 Json SpaceToJson(const KvStatistics& end) {
   if (end.latchkey) {
     return {{"live_bytes", end.latchkey->live_bytes}, {"file_bytes", end.latchkey->file_bytes}};
@@ -153,6 +160,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"cache_bytes", settings.traits.cache ? Json(kv.cache_bytes) : Json(nullptr)},
       {"page_size", settings.traits.page_size ? Json(kv.page_size) : Json(nullptr)},
       {"durability", settings.durability},
+      {"snapshot", settings.snapshot ? Json(std::string(NameOf(*settings.snapshot))) : Json()},
   };
 }
 
@@ -170,6 +178,7 @@ void AddStatistics(const MeasuredRun& run, Json& row) {
 
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row) {
   row["engine_name"] = run.backend_name.empty() ? Json(nullptr) : Json(run.backend_name);
+  row["held_snapshots"] = HeldSnapshotsToJson(run.snapshots);
   row["interrupted"] = interrupted;
   row["error"] = run.error.empty() ? Json(nullptr) : Json(run.error);
   row["warnings"] = run.warnings;
@@ -193,6 +202,7 @@ std::vector<Column> SettingsColumns() {
       {"cache", "/cache_bytes", kBytes, true},
       {"durability", "/durability", kText, true},
       {"torn-write protection", "/torn_write_protection", kText, true},
+      {"snapshot beside", "/snapshot", kText, true},
   };
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tpcc-lite/kv/kv_backends.h"
+#include "tpcc-lite/kv/snapshot_beside.h"
 #include "tpcc-lite/report/json.h"
 #include "tpcc-lite/report/table.h"
 #include "tpcc-lite/workload/tpcc_result.h"
@@ -21,6 +22,7 @@ struct EngineSettings {
   KvTraits traits;
   KvOptions kv;
   std::string durability = "none";
+  std::optional<HeldSnapshots> snapshot;  ///< held beside the run; nullopt: the engine holds none
 };
 
 /// All data of one finished run except the workload's own figures.
@@ -30,7 +32,8 @@ struct MeasuredRun {
   std::vector<std::string> warnings;
   std::optional<KvStatistics> begin;  ///< when the measured part began
   std::optional<KvStatistics> end;
-  std::string error;  ///< the reason of a failure; empty: none
+  std::optional<HeldSnapshotResult> snapshots;  ///< nullopt: none was held
+  std::string error;                            ///< the reason of a failure; empty: none
 };
 
 /// The fields for engine, techniques, device and sizes. null: the engine does not have the
@@ -41,7 +44,7 @@ Json DescribeSettings(const EngineSettings& settings);
 /// and space.
 void AddStatistics(const MeasuredRun& run, Json& row);
 
-/// Adds engine_name and the outcome of the run: interrupted, error, warnings.
+/// Adds engine_name and the outcome of the run: held_snapshots, interrupted, error, warnings.
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row);
 
 /// p50, p95, p99, p99_9 and max; each null if nothing was measured.
