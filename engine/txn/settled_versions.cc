@@ -1,8 +1,9 @@
 #include "engine/txn/settled_versions.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <iterator>
-#include <map>
 #include <new>
 #include <utility>
 
@@ -13,6 +14,8 @@ constexpr size_t kLeastBlock = 480, kMostBlock = 32 << 10;
 // A shard is worth a sweep at kSweepGrowth times the bytes that the last one left, plus
 // kGrowthToSweep.
 constexpr size_t kSweepGrowth = 4, kGrowthToSweep = 4096;
+// After freezing, a shard begins with this part of the buckets that it had.
+constexpr size_t kBucketsKept = 4;
 
 uint32_t LowHalf(uint64_t hash) { return static_cast<uint32_t>(hash); }
 
@@ -28,19 +31,42 @@ bool IsBefore(const SettlingVersion& a, const SettlingVersion& b) {
   return order != 0 ? order < 0 : a.ts > b.ts;
 }
 
-std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions) {
-  // Per tree the length of the prefix that all its keys share.
-  std::map<TreeId, std::pair<std::string_view, size_t>> alike;
-  for (const SettlingVersion& version : versions) {
-    const auto [tree, is_new] = alike.try_emplace(version.tree, version.key, version.key.size());
-    auto& [first, length] = tree->second;
-    length = std::min(length, version.key.size());
-    length = static_cast<size_t>(std::mismatch(first.begin(),
-                                               first.begin() + static_cast<std::ptrdiff_t>(length),
-                                               version.key.begin())
-                                     .first -
-                                 first.begin());
+namespace {
+
+/// The keys of one tree, and the length of the prefix that all of them share.
+struct TreeKeys {
+  TreeId tree;
+  std::string_view first;
+  size_t alike;
+
+  void Add(std::string_view key) {
+    alike = std::min(alike, key.size());
+    const auto end = first.begin() + static_cast<std::ptrdiff_t>(alike);
+    alike =
+        static_cast<size_t>(std::mismatch(first.begin(), end, key.begin()).first - first.begin());
   }
+};
+
+/// Index of the tree's element, a new one if there is none. `guess`: looked at first.
+size_t IndexOf(const SettlingVersion& version, size_t guess, std::vector<TreeKeys>* trees) {
+  if (guess < trees->size() && (*trees)[guess].tree == version.tree) return guess;
+  const auto found = std::find_if(trees->begin(), trees->end(),
+                                  [&](const TreeKeys& keys) { return keys.tree == version.tree; });
+  const auto index = static_cast<size_t>(found - trees->begin());
+  if (found == trees->end()) trees->push_back({version.tree, version.key, version.key.size()});
+  return index;
+}
+
+/// The first eight bytes as a number in their order; missing bytes count as 0.
+uint64_t FirstBytes(std::string_view bytes) {
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), std::min(bytes.size(), sizeof(word)));
+  return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
+}
+
+}  // namespace
+
+std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions) {
   // The bytes that decide most comparisons lie beside the index, so that no pointer is followed.
   struct Place {
     TreeId tree;
@@ -49,13 +75,15 @@ std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions
   };
   std::vector<Place> places;
   places.reserve(versions.size());
+  std::vector<TreeKeys> trees;
+  size_t at = 0;
   for (const SettlingVersion& version : versions) {
-    uint64_t bytes = 0;
-    const std::string_view rest = version.key.substr(alike[version.tree].second);
-    for (size_t i = 0; i < sizeof(bytes); ++i) {
-      bytes = bytes << 8 | (i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0u);
-    }
-    places.push_back({version.tree, static_cast<uint32_t>(places.size()), bytes});
+    at = IndexOf(version, at, &trees);
+    trees[at].Add(version.key);
+    places.push_back({version.tree, static_cast<uint32_t>(places.size()), at});
+  }
+  for (Place& place : places) {
+    place.next_bytes = FirstBytes(versions[place.index].key.substr(trees[place.next_bytes].alike));
   }
   std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
     if (a.tree != b.tree) return a.tree < b.tree;
@@ -94,17 +122,30 @@ SettledVersions::Table::~Table() {
 }
 
 char* SettledVersions::Table::Allocate(size_t size) {
-  size = (size + 7) & ~size_t{7};
   if (static_cast<size_t>(end - at) < size) {
     // A quarter of the present bytes: wastes little, with few entries and with many.
     const size_t usual = std::clamp(block_bytes / 4, kLeastBlock, kMostBlock);
     const size_t room = std::max(usual, size);
-    blocks = new (::operator new(sizeof(Block) + room)) Block{blocks, room};
+    auto* added = new (::operator new(sizeof(Block) + room)) Block{blocks};
+    if (blocks != nullptr) blocks->used = static_cast<size_t>(at - blocks->bytes());
+    blocks = added;
     block_bytes += sizeof(Block) + room;
-    at = reinterpret_cast<char*>(blocks + 1);
+    at = blocks->bytes();
     end = at + room;
   }
   return std::exchange(at, at + size);
+}
+
+template <typename Visit>
+void SettledVersions::Table::ForEach(Visit visit) const {
+  for (Block* block = blocks; block != nullptr; block = block->next) {
+    const char* const last = block == blocks ? at : block->bytes() + block->used;
+    for (char* next = block->bytes(); next < last;) {
+      const Entry& entry = *reinterpret_cast<const Entry*>(next);
+      visit(entry);
+      next += Entry::SizeOf(entry.key_size, entry.old_size);
+    }
+  }
 }
 
 SettledVersions::Entry* SettledVersions::Table::Newest(uint64_t hash, TreeId tree,
@@ -149,7 +190,7 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
   }
   Grow();
   const size_t old_size = version.lock_only ? 0 : version.old.size();
-  auto* entry = new (Allocate(sizeof(Entry) + version.key.size() + old_size)) Entry;
+  auto* entry = new (Allocate(Entry::SizeOf(version.key.size(), old_size))) Entry;
   entry->ts = version.ts;
   entry->hash = LowHalf(version.hash);
   entry->tree = version.tree;
@@ -186,9 +227,10 @@ size_t SettledVersions::BytesOf(const Shard& shard) {
 }
 
 void SettledVersions::NoteChange(Shard& shard, size_t count_before, size_t bytes_before) {
-  const size_t bytes = BytesOf(shard);
-  count_.fetch_add(CountOf(shard) - count_before, std::memory_order_release);
-  bytes_.fetch_add(bytes - bytes_before, std::memory_order_relaxed);
+  // Every actor that settles writes these two, so they are left alone if nothing changes.
+  const size_t bytes = BytesOf(shard), count = CountOf(shard);
+  if (count != count_before) count_.fetch_add(count - count_before, std::memory_order_release);
+  if (bytes != bytes_before) bytes_.fetch_add(bytes - bytes_before, std::memory_order_relaxed);
   shard.oldest.store(shard.table == nullptr ? UINT64_MAX : shard.table->oldest,
                      std::memory_order_relaxed);
   shard.has_grown.store(bytes > kSweepGrowth * shard.swept_bytes + kGrowthToSweep,
@@ -199,8 +241,12 @@ bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& l
                           Chores* chores) {
   Shard& shard = shards_[ShardOf(version.hash)];
   SpinLatchGuard guard(shard.latch, runtime_);
-  if (shard.table == nullptr) shard.table = std::make_unique<Table>();
   const size_t count_before = CountOf(shard), bytes_before = BytesOf(shard);
+  if (shard.table == nullptr) {
+    auto table = std::make_unique<Table>();
+    if (shard.frozen != nullptr) table->buckets.resize(shard.frozen->buckets.size() / kBucketsKept);
+    shard.table = std::move(table);
+  }
   const bool kept = shard.table->Add(version, live, chores);
   CommitTs newest = newest_.load(std::memory_order_relaxed);
   while (kept && newest < version.ts &&
@@ -229,6 +275,25 @@ std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tre
   if (unseen->old_size != 0 || unseen->state == RecordState::kValue) old->assign(unseen->old());
   *ts = unseen->ts;
   return unseen->state;
+}
+
+template <typename Visit>
+void SettledVersions::VisitBucket(uint64_t hash, Visit visit) const {
+  Shard& shard = shards_[ShardOf(hash)];
+  if (!shard.latch.TryLock()) return;
+  const Table* table = shard.table.get();
+  if (table != nullptr && !table->buckets.empty()) {
+    visit(&table->buckets[table->BucketOf(LowHalf(hash))]);
+  }
+  shard.latch.Unlock();
+}
+
+void SettledVersions::PrefetchBucket(uint64_t hash) const {
+  VisitBucket(hash, [](Entry* const* bucket) { __builtin_prefetch(bucket, /*rw=*/1); });
+}
+
+void SettledVersions::PrefetchChain(uint64_t hash) const {
+  VisitBucket(hash, [](Entry* const* bucket) { __builtin_prefetch(*bucket); });
 }
 
 CommitTs SettledVersions::NewestOf(uint64_t hash, TreeId tree, std::string_view key) {
@@ -301,13 +366,17 @@ void SettledVersions::Freeze() {
 }
 
 std::vector<SettlingVersion> SettledVersions::Frozen() const {
+  size_t count = 0;
+  for (uint32_t index = 0; index < kShards; ++index) {
+    const Table* frozen = shards_[index].frozen.get();
+    if (frozen != nullptr) count += frozen->count;
+  }
   std::vector<SettlingVersion> versions;
+  versions.reserve(count);
   for (uint32_t index = 0; index < kShards; ++index) {
     const Table* frozen = shards_[index].frozen.get();
     if (frozen == nullptr) continue;
-    for (const Entry* entry : frozen->buckets) {
-      for (; entry != nullptr; entry = entry->older) versions.push_back(Describe(*entry));
-    }
+    frozen->ForEach([&](const Entry& entry) { versions.push_back(Describe(entry)); });
   }
   return Sorted(versions);
 }

@@ -90,6 +90,10 @@ class SettledVersions {
   /// entry found.
   std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                         CommitTs read_ts, std::string* old, CommitTs* ts);
+  /// Prefetches what Add reads first, the bucket of `hash`. No effect while the shard is in use.
+  void PrefetchBucket(uint64_t hash) const;
+  /// Prefetches what Add reads next, the newest entry in the bucket.
+  void PrefetchChain(uint64_t hash) const;
   /// The timestamp of the newest entry of the key; 0 = there is none.
   CommitTs NewestOf(uint64_t hash, TreeId tree, std::string_view key);
 
@@ -97,7 +101,7 @@ class SettledVersions {
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
   /// Memory, bytes.
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  /// At or above the timestamp of every entry.
+  /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
 
   /// Whether a Sweep of the shard would drop an entry, or is likely to, if no snapshot reads below
@@ -133,6 +137,10 @@ class SettledVersions {
     const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
     std::string_view key() const { return {bytes(), key_size}; }
     std::string_view old() const { return {bytes() + key_size, old_size}; }
+    // Entries of a block follow each other at this distance.
+    static size_t SizeOf(size_t key_bytes, size_t old_bytes) {
+      return (sizeof(Entry) + key_bytes + old_bytes + 7) & ~size_t{7};
+    }
     bool Is(uint32_t low_hash, TreeId in, std::string_view of) const {
       return hash == low_hash && tree == in && key() == of;
     }
@@ -141,7 +149,9 @@ class SettledVersions {
 
   struct Block {
     Block* next = nullptr;
-    size_t size = 0;  // bytes behind the header
+    size_t used = 0;  // bytes of entries behind the header; of the first block: see Table::at
+
+    char* bytes() { return reinterpret_cast<char*>(this + 1); }
   };
 
   // The contents of a shard. A sweep builds a new one. Not thread-safe.
@@ -157,6 +167,9 @@ class SettledVersions {
     size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Entry*); }
     void Grow();
     char* Allocate(size_t size);
+    // All entries, in the order of memory.
+    template <typename Visit>
+    void ForEach(Visit visit) const;
 
     std::vector<Entry*> buckets;  // their number is a power of two, or 0
     size_t count = 0;
@@ -183,6 +196,8 @@ class SettledVersions {
   static size_t CountOf(const Shard& shard);
   static size_t BytesOf(const Shard& shard);
   void NoteChange(Shard& shard, size_t count_before, size_t bytes_before);
+  template <typename Visit>
+  void VisitBucket(uint64_t hash, Visit visit) const;
 
   Runtime& runtime_;
   const std::unique_ptr<Shard[]> shards_;

@@ -50,6 +50,8 @@ class SpillFile {
 
   /// False: a write has failed, and no more can be written.
   bool usable() const { return !failed_.load(std::memory_order_relaxed); }
+  /// Whether more than half of the most bytes is in use.
+  bool is_half_full() const { return bytes() > most_bytes_ / 2; }
   /// Bytes of the extents in use.
   uint64_t bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
 

@@ -12,6 +12,12 @@ namespace latchkey {
 namespace {
 
 constexpr size_t kRunsPerMerge = 8;
+// Runs of one level that may lie unmerged while readers have asked fewer than kRunsAsked runs since
+// the last merge, and the file is at most half full.
+constexpr size_t kMostUnmerged = 64;
+constexpr uint64_t kRunsAsked = 4096;
+// Merges of settled runs in one call: the caller is a committer.
+constexpr int kMergesAtOnce = 2;
 constexpr uint64_t kMostFilterBits = 10;
 
 /// A version that owns its bytes.
@@ -88,14 +94,34 @@ absl::Status AddNewestFirst(std::span<const OwnedVersion> group, RunBuilder* bui
   return absl::OkStatus();
 }
 
-/// Number of newest runs of one level, if there are enough to merge.
-template <typename Run, typename LevelOf>
-size_t CountToMerge(const std::vector<Run>& runs, LevelOf level_of) {
-  size_t same = 0;
-  while (same < runs.size() && level_of(runs[runs.size() - 1 - same]) == level_of(runs.back())) {
-    ++same;
+/// Moves the versions of a key that a snapshot sees to the front, and returns their number. `group`:
+/// oldest first. `left` gets the chores of the others.
+size_t KeepNeeded(std::span<OwnedVersion> group, const LiveSnapshots& live, Chores* left) {
+  size_t kept = 0;
+  for (size_t i = 0; i < group.size(); ++i) {
+    SettlingVersion& version = group[i].version;
+    size_t before = kept;  // as in SettledVersions
+    while (before != 0 && !version.lock_only && group[before - 1].version.lock_only) --before;
+    const CommitTs from = before == 0 ? 0 : group[before - 1].version.ts;
+    if (live.AnyIn(from, version.ts)) {
+      if (kept != i) std::swap(group[kept], group[i]);
+      ++kept;
+      continue;
+    }
+    left->Add(group[i].view(), /*purge=*/kept == 0);
+    if (kept != 0 && version.leaves_ghost) group[kept - 1].version.leaves_ghost = true;
   }
-  return same >= kRunsPerMerge ? same : 0;
+  return kept;
+}
+
+uint32_t LevelOfRun(const std::shared_ptr<VersionRun>& run) { return run->level(); }
+
+/// Number of runs before `last` that are of the level of the one before it.
+template <typename Run, typename LevelOf>
+size_t CountAlike(const std::vector<Run>& runs, size_t last, LevelOf level_of) {
+  size_t alike = 0;
+  while (alike < last && level_of(runs[last - 1 - alike]) == level_of(runs[last - 1])) ++alike;
+  return alike;
 }
 
 }  // namespace
@@ -133,7 +159,10 @@ void VersionSpill::Change(absl::FunctionRef<void(Runs&)> change) {
   for (const auto& run : next->settled) versions += run->count(), bytes += run->bytes();
   for (const auto& undo : next->undo) versions += undo->run->count(), bytes += undo->run->bytes();
   const bool any = !next->settled.empty() || !next->undo.empty();
+  CommitTs newest = next->undo.empty() ? 0 : UINT64_MAX;
+  for (const auto& run : next->settled) newest = std::max(newest, run->newest());
   if (any) has_runs_.store(true, std::memory_order_release);
+  newest_.store(newest, std::memory_order_release);
   {
     SpinLatchGuard guard(latch_, runtime_);
     before = std::exchange(runs_, std::move(next));
@@ -165,6 +194,7 @@ absl::Status VersionSpill::Find(CommitTs read_ts, const WriteRecord* own, uint64
   const std::shared_ptr<const Runs> runs = Current();
   for (auto run = runs->settled.rbegin(); run != runs->settled.rend(); ++run) {
     if ((*run)->newest() <= read_ts) break;
+    runs_asked_.fetch_add(1, std::memory_order_relaxed);
     LATCHKEY_RETURN_IF_ERROR((*run)->Find(hash, tree, key, read_ts, 0, blocks, oldest, old));
   }
   // The state before all of a transaction's changes wins over the states between them, so it comes
@@ -214,43 +244,50 @@ absl::Status VersionSpill::AddSettled(const std::vector<SettlingVersion>& versio
   return absl::OkStatus();
 }
 
+size_t VersionSpill::RunsPerMerge() const {
+  const bool are_read = runs_asked_.load(std::memory_order_relaxed) >= kRunsAsked;
+  return are_read || file_->is_half_full() ? kRunsPerMerge : kMostUnmerged;
+}
+
 absl::Status VersionSpill::Merge(const LiveSnapshots& live, Chores* chores) {
   MutexLock lock(settled_mutex_);
-  for (;;) {
+  const size_t enough = RunsPerMerge();
+  for (int merges = 0; merges < kMergesAtOnce; ++merges) {
     const std::shared_ptr<const Runs> now = Current();
-    const size_t merged = CountToMerge(now->settled, [](const auto& run) { return run->level(); });
-    if (merged == 0) return absl::OkStatus();
-    const std::vector<std::shared_ptr<VersionRun>> inputs(
-        now->settled.end() - static_cast<std::ptrdiff_t>(merged), now->settled.end());
-    uint64_t versions = 0;
-    for (const auto& run : inputs) versions += run->count();
-    RunBuilder builder(file_, versions, FilterBits(versions), inputs.front()->level() + 1);
-    Chores left;
-    LATCHKEY_RETURN_IF_ERROR(VisitKeys(inputs, [&](std::span<OwnedVersion> group) {
-      size_t kept = 0;  // versions of the group kept so far, at its front
-      for (size_t i = 0; i < group.size(); ++i) {
-        SettlingVersion& version = group[i].version;
-        size_t before = kept;  // as in SettledVersions
-        while (before != 0 && !version.lock_only && group[before - 1].version.lock_only) --before;
-        const CommitTs from = before == 0 ? 0 : group[before - 1].version.ts;
-        if (live.AnyIn(from, version.ts)) {
-          if (kept != i) std::swap(group[kept], group[i]);
-          ++kept;
-          continue;
-        }
-        left.Add(group[i].view(), /*purge=*/kept == 0);
-        if (kept != 0 && version.leaves_ghost) group[kept - 1].version.leaves_ghost = true;
-      }
-      return AddNewestFirst(group.first(kept), &builder);
-    }));
-    LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, builder.Finish());
-    chores->Append(std::move(left));
-    Change([&](Runs& runs) {
-      runs.settled.erase(runs.settled.end() - static_cast<std::ptrdiff_t>(merged),
-                         runs.settled.end());
-      if (run != nullptr) runs.settled.push_back(run);
-    });
+    size_t last = now->settled.size(), alike = 0;
+    while (last > 0 && (alike = CountAlike(now->settled, last, LevelOfRun)) < enough) last -= alike;
+    if (last == 0) break;
+    // The oldest of the level, so that the levels still fall from the oldest run to the newest.
+    const size_t first = last - alike;
+    LATCHKEY_RETURN_IF_ERROR(MergeSettled(first, first + kRunsPerMerge, live, chores));
+    runs_asked_.store(0, std::memory_order_relaxed);
   }
+  return absl::OkStatus();
+}
+
+// Merges the runs [first, last) into one of the next level.
+absl::Status VersionSpill::MergeSettled(size_t first, size_t last, const LiveSnapshots& live,
+                                        Chores* chores) {
+  const std::shared_ptr<const Runs> now = Current();
+  const auto at = [](auto& runs, size_t i) {
+    return runs.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  const std::vector<std::shared_ptr<VersionRun>> inputs(at(now->settled, first),
+                                                        at(now->settled, last));
+  uint64_t versions = 0;
+  for (const auto& run : inputs) versions += run->count();
+  RunBuilder builder(file_, versions, FilterBits(versions), inputs.front()->level() + 1);
+  Chores left;
+  LATCHKEY_RETURN_IF_ERROR(VisitKeys(inputs, [&](std::span<OwnedVersion> group) {
+    return AddNewestFirst(group.first(KeepNeeded(group, live, &left)), &builder);
+  }));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, builder.Finish());
+  chores->Append(std::move(left));
+  Change([&](Runs& runs) {
+    runs.settled.erase(at(runs.settled, first), at(runs.settled, last));
+    if (run != nullptr) runs.settled.insert(at(runs.settled, first), run);
+  });
+  return absl::OkStatus();
 }
 
 bool VersionSpill::HasUnneeded(CommitTs oldest) const {
@@ -338,8 +375,9 @@ absl::Status VersionSpill::MergeUndo(const WriteRecord& record) {
     for (const auto& undo : Current()->undo) {
       if (undo->record == &record && undo->Outcome() == WriteRecord::kRunning) own.push_back(undo);
     }
-    const size_t merged = CountToMerge(own, [](const auto& undo) { return undo->run->level(); });
-    if (merged == 0) return absl::OkStatus();
+    const size_t merged =
+        CountAlike(own, own.size(), [](const auto& undo) { return undo->run->level(); });
+    if (merged < kRunsPerMerge) return absl::OkStatus();
     own.erase(own.begin(), own.end() - static_cast<std::ptrdiff_t>(merged));
     std::vector<std::shared_ptr<VersionRun>> inputs;
     uint64_t versions = 0;

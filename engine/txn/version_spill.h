@@ -41,6 +41,9 @@ class VersionSpill {
   ~VersionSpill();
 
   bool empty() const { return !has_runs_.load(std::memory_order_acquire); }
+  /// At or above the timestamp of every version; UINT64_MAX if there is undo. A snapshot from there
+  /// on needs none of them.
+  CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
   /// False: the device has failed, and no more is written to it.
   bool usable() const { return file_->usable(); }
   uint64_t versions() const { return versions_.load(std::memory_order_relaxed); }
@@ -71,7 +74,8 @@ class VersionSpill {
 
   /// Writes a run of `versions`. REQUIRES: sorted. ResourceExhausted: the device is full.
   absl::Status AddSettled(const std::vector<SettlingVersion>& versions);
-  /// Merges runs if there are many of one level.
+  /// Merges runs if there are many of one level. While readers ask few runs, a merge would help
+  /// nobody, so it waits until there are more.
   absl::Status Merge(const LiveSnapshots& live, Chores* chores);
   /// Whether DropUnneeded would drop a run.
   bool HasUnneeded(CommitTs oldest) const;
@@ -112,6 +116,8 @@ class VersionSpill {
   std::shared_ptr<const Runs> Current() const;
   void Change(absl::FunctionRef<void(Runs&)> change);
   uint32_t FilterBits(uint64_t versions) const;
+  size_t RunsPerMerge() const;
+  absl::Status MergeSettled(size_t first, size_t last, const LiveSnapshots& live, Chores* chores);
   absl::StatusOr<std::shared_ptr<VersionRun>> Write(const std::vector<SettlingVersion>& versions);
   absl::Status MergeUndo(const WriteRecord& record);
   static void AddChores(const std::shared_ptr<VersionRun>& run, Chores* chores);
@@ -120,6 +126,8 @@ class VersionSpill {
   Runtime& runtime_;
   const std::shared_ptr<SpillFile> file_;
   std::atomic<bool> has_runs_{false};
+  std::atomic<CommitTs> newest_{0};
+  mutable std::atomic<uint64_t> runs_asked_{0};  // by readers, since the last merge
   std::atomic<uint64_t> versions_{0}, filter_bytes_{1 << 20};
   std::atomic<size_t> bytes_{0};
   Mutex settled_mutex_;  // held while settled runs change; before the next

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/txn/testing/toy_tree.h"
+#include "engine/txn/version_table.h"
 #include "storage/base/rng.h"
 #include "storage/device/memory_device.h"
 
@@ -297,6 +298,58 @@ TEST_CASE("snapshots of every age see their own state while versions spill and m
     REQUIRE(s.tree.Commit(reader->txn).ok());
   }
   s.CheckClean();
+}
+
+/// Spills one version at a time, each in a run of its own.
+struct Runs {
+  std::unique_ptr<VersionSpill> spill;
+  LiveSnapshots live{.read_ts = {0}, .as_of = 1000};
+  Chores chores;
+  CommitTs ts = 0;
+
+  Runs() {
+    auto device = MemoryDevice::Create(ThreadRuntime(), {.name = "spill"});
+    REQUIRE(device.ok());
+    spill = std::make_unique<VersionSpill>(ThreadRuntime(), *std::move(device), 256 << 20);
+  }
+  static std::string KeyOf(CommitTs ts) { return fmt::format("key {:03}", ts); }
+  void AddAndMerge() {
+    const std::string key = KeyOf(++ts);
+    REQUIRE(spill->AddSettled({{.tree = TreeId{1}, .ts = ts, .key = key, .old = key}}).ok());
+    REQUIRE(spill->Merge(live, &chores).ok());
+  }
+  /// The value of every key for the snapshot 0.
+  void ReadAll() {
+    for (CommitTs of = 1; of <= ts; ++of) {
+      const std::string key = KeyOf(of);
+      const uint64_t hash = VersionTable::HashOf(TreeId{1}, key);
+      SpilledBlocks blocks;
+      VersionRun::Oldest oldest;
+      std::string old;
+      REQUIRE(spill->Find(0, nullptr, hash, TreeId{1}, key, &blocks, &oldest, &old).ok());
+      REQUIRE(old == key);
+    }
+  }
+  uint64_t extents() const { return spill->disk_bytes() / SpillFile::kExtentBytes; }
+};
+
+TEST_CASE("spilled runs that nobody reads wait until there are many") {
+  Runs runs;
+  while (runs.ts < 63) runs.AddAndMerge();
+  CHECK(runs.extents() == 63);
+  runs.AddAndMerge();
+  CHECK(runs.extents() == 64 - 8 + 1);
+  runs.ReadAll();
+}
+
+TEST_CASE("spilled runs that readers ask are merged, eight at a time") {
+  Runs runs;
+  while (runs.ts < 20) runs.AddAndMerge();
+  CHECK(runs.extents() == 20);
+  for (int i = 0; i < 20; ++i) runs.ReadAll();
+  runs.AddAndMerge();
+  CHECK(runs.extents() == 21 - 2 * (8 - 1));  // a call merges twice at most
+  runs.ReadAll();
 }
 
 }  // namespace

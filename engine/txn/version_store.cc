@@ -87,7 +87,8 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
   const uint64_t hash = VersionTable::HashOf(tree, key);
   VersionTable::Unseen walk;
   std::optional<RecordState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
-  if (!walk.met_seen && (!settled_.empty() || HasSpilled())) {
+  const CommitTs read_ts = txn.snapshot_.read_ts;
+  if (!walk.met_seen && (HasSettledAfter(read_ts) || HasSpilledAfter(read_ts))) {
     if (!LookupSettled(txn, walk.outcome, hash, tree, key, old, &state)) return Visible::kTooOld;
   }
   // Checked after the walk: a version dropped because the snapshot had expired was unlinked later
@@ -142,10 +143,10 @@ WriteCheck VersionStore::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string
 WriteCheck VersionStore::JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
                                       std::string_view key) {
   const CommitTs read_ts = txn.snapshot_.read_ts;
-  if (newest == 0 && !settled_.empty() && settled_.newest() > read_ts) {
+  if (newest == 0 && HasSettledAfter(read_ts)) {
     newest = settled_.NewestOf(hash, tree, key);
   }
-  if (HasSpilled()) {
+  if (HasSpilledAfter(read_ts)) {
     const VersionSpill::Newest spilled = spill_->NewestOf(txn.record_, hash, read_ts);
     if (spilled.undo_failed) return Refuse(UndoFailedError(key));
     if (spilled.running.record != nullptr) {
@@ -351,11 +352,11 @@ bool VersionStore::HasVersions(TreeId tree, std::string_view key) {
   const VersionTable::Newest newest = table_.FindNewest(hash, tree, key);
   const CommitTs oldest = snapshots_.oldest_snapshot();
   if (newest.entry != nullptr && !IsVisible(newest.outcome, oldest)) return true;
-  if (newest.entry == nullptr && !settled_.empty() && settled_.newest() > oldest &&
+  if (newest.entry == nullptr && HasSettledAfter(oldest) &&
       settled_.NewestOf(hash, tree, key) > oldest) {
     return true;
   }
-  if (!HasSpilled()) return false;
+  if (!HasSpilledAfter(oldest)) return false;
   const VersionSpill::Newest spilled = spill_->NewestOf(/*own=*/nullptr, hash, oldest);
   if (spilled.running.record == nullptr && !spilled.undo_failed && spilled.ts == 0) return false;
   // A filter's "perhaps": the ghost stays for now and is looked at again when spilled versions are

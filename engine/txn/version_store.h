@@ -330,6 +330,9 @@ class VersionStore {
   bool LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash, TreeId tree,
                      std::string_view key, std::string* old, std::optional<RecordState>* state);
   bool HasSpilled() const { return spill_ != nullptr && !spill_->empty(); }
+  /// Whether versions above `ts` may have settled, or be spilled.
+  bool HasSettledAfter(CommitTs ts) const { return !settled_.empty() && settled_.newest() > ts; }
+  bool HasSpilledAfter(CommitTs ts) const { return spill_ != nullptr && spill_->newest() > ts; }
   WriteCheck JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key);
   void BecomeWriter(Txn& txn);
   void AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, std::string_view key,
@@ -367,7 +370,8 @@ class VersionStore {
   bool CollectEntry(VersionEntry& entry);
   void SettleBehind(uint32_t queue);
   void SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live, Chores* chores);
-  uint64_t SettleRecord(WriteRecord& record, const LiveSnapshots& live, Chores* chores);
+  void SettleRecord(WriteRecord& record, const LiveSnapshots& live, Chores* chores,
+                    absl::FunctionRef<void()> before_each);
   void SweepSome();
   bool SettleAndSweepAll(bool thaw);
   bool SpillSettled();

@@ -8,6 +8,28 @@ namespace {
 
 // Settling goes on until only this many commits of the actor wait.
 constexpr uint64_t kFewUnsettled = 8;
+// Records that settle together, and the distances, in entries, at which what an entry needs is
+// prefetched. Most time of settling is waiting for memory.
+constexpr size_t kRecordsAtOnce = 16;
+constexpr size_t kBucketsAhead = 8, kChainsAhead = 4;
+
+/// The entries of several records, in the order in which they settle.
+class Entries {
+ public:
+  Entries(WriteRecord* const* records, size_t count) : next_(records), end_(records + count) {}
+  /// nullptr = no more.
+  const VersionEntry* Next() {
+    while (entry_ == nullptr && next_ != end_) entry_ = (*next_++)->newest;
+    const VersionEntry* entry = entry_;
+    if (entry != nullptr) entry_ = entry->next_of_writer;
+    return entry;
+  }
+
+ private:
+  WriteRecord* const* next_;
+  WriteRecord* const* end_;
+  const VersionEntry* entry_ = nullptr;
+};
 
 }  // namespace
 
@@ -25,23 +47,50 @@ void VersionStore::SettleBehind(uint32_t queue) {
 
 void VersionStore::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live,
                               Chores* chores) {
-  while (finished_.size(queue) > leave) {
-    WriteRecord* record = finished_.Pop(queue, live.validated_from);
-    if (record == nullptr) return;
-    const OnException put_back([&] { finished_.PushFront(queue, record); });
-    SettleRecord(*record, live, chores);
-    pool_.Return(record);
+  for (;;) {
+    WriteRecord* records[kRecordsAtOnce];
+    size_t count = 0;
+    while (count < kRecordsAtOnce && finished_.size(queue) > leave) {
+      records[count] = finished_.Pop(queue, live.validated_from);
+      if (records[count] == nullptr) break;
+      ++count;
+    }
+    if (count == 0) return;
+    size_t done = 0;
+    const OnException put_back([&] {
+      while (count > done) finished_.PushFront(queue, records[--count]);
+    });
+    Entries buckets(records, count), chains(records, count);
+    const auto prefetch = [&](size_t more_buckets, size_t more_chains) {
+      for (const VersionEntry* entry; more_buckets > 0 && (entry = buckets.Next()) != nullptr;) {
+        table_.Prefetch(entry->hash);
+        settled_.PrefetchBucket(entry->hash);
+        --more_buckets;
+      }
+      for (const VersionEntry* entry; more_chains > 0 && (entry = chains.Next()) != nullptr;) {
+        settled_.PrefetchChain(entry->hash);
+        --more_chains;
+      }
+    };
+    prefetch(kBucketsAhead, 0);
+    prefetch(0, kChainsAhead);
+    for (; done < count; ++done) {
+      SettleRecord(*records[done], live, chores, [&] { prefetch(1, 1); });
+      pool_.Return(records[done]);
+    }
   }
 }
 
-uint64_t VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& live,
-                                    Chores* chores) {
+// `before_each` runs before each entry.
+void VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& live, Chores* chores,
+                                absl::FunctionRef<void()> before_each) {
   uint64_t gone = 0;
   const auto count = [&] {
     counters().versions.fetch_sub(static_cast<int64_t>(gone), std::memory_order_relaxed);
   };
   const OnException count_partly(count);
   while (VersionEntry* entry = record.newest) {
+    before_each();
     gone += table_.Settle(*entry, [&](const VersionEntry& version) {
       settled_.Add({.tree = version.tree,
                     .hash = version.hash,
@@ -56,7 +105,6 @@ uint64_t VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& li
     record.newest = entry->next_of_writer;
   }
   count();
-  return gone;
 }
 
 void VersionStore::SweepSome() {

@@ -16,11 +16,11 @@ bool VersionStore::LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash
   const CommitTs read_ts = txn.snapshot_.read_ts;
   VersionRun::Oldest oldest;
   if (*state && WriteRecord::IsCommitted(outcome)) oldest.ts = outcome;
-  if (!settled_.empty()) {
+  if (HasSettledAfter(read_ts)) {
     const auto settled = settled_.CopyUnseen(hash, tree, key, read_ts, old, &oldest.ts);
     if (settled) *state = settled;
   }
-  if (!HasSpilled()) return true;
+  if (!HasSpilledAfter(read_ts)) return true;
   if (txn.spilled_blocks_ == nullptr) txn.spilled_blocks_ = std::make_shared<SpilledBlocks>();
   std::string spilled_old;
   if (!spill_
