@@ -1,6 +1,7 @@
 // Crashes: random transactions over disks that lose their power at a random event, on every
 // layout. What is found after recovery is a prefix of the commit order that contains every
 // acknowledged commit; then the same database goes on, and crashes again, in recovery too.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 #include "storage/base/testing/temp_dir.h"
 
@@ -25,6 +27,10 @@ namespace {
 using Model = std::map<std::string, std::string>;  // "tree/key" -> value
 
 constexpr size_t kTrees = 3;
+
+// A sweep goes through `kSeeds` databases, each of which lives `kLives` times.
+constexpr uint64_t kSeeds = kThreadSanitizer ? 1 : 3;
+constexpr int kLives = kThreadSanitizer ? 5 : 12;
 
 Options SmallOptions(const std::string& layout, Durability durability) {
   Options options;
@@ -266,10 +272,10 @@ class Survivor {
 TEST_CASE("After any crash a database holds every acknowledged commit and no half of another") {
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   const Durability durability = GENERATE(Durability::kCommit, Durability::kGroup);
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
+  for (uint64_t seed = 1; seed <= std::min<uint64_t>(kSeeds, 2); ++seed) {
     CAPTURE(layout, seed, static_cast<int>(durability));
     Survivor survivor(layout, durability, seed);
-    for (int life = 0; life < 12; ++life) {
+    for (int life = 0; life < kLives; ++life) {
       CAPTURE(life);
       survivor.Live();
     }
@@ -282,10 +288,10 @@ TEST_CASE("Pages that a crash has torn are made again from images in the log") {
   uint64_t repairs = 0;
   // The crashes of most seeds tear a page that its image repairs, not those of all.
   const bool needs_repairs = layout == "overwrite";
-  for (uint64_t seed = 1; seed <= 3 || (needs_repairs && repairs == 0 && seed <= 20); ++seed) {
+  for (uint64_t seed = 1; seed <= kSeeds || (needs_repairs && repairs == 0 && seed <= 20); ++seed) {
     CAPTURE(layout, seed);
     Survivor survivor(layout, Durability::kCommit, seed, {TornWriteProtection::kImages});
-    for (int life = 0; life < 12; ++life) {
+    for (int life = 0; life < kLives; ++life) {
       CAPTURE(life);
       survivor.Live();
     }
@@ -296,11 +302,11 @@ TEST_CASE("Pages that a crash has torn are made again from images in the log") {
 
 TEST_CASE("After any crash a database may be opened with another protection of torn writes") {
   const std::string layout = GENERATE("overwrite", "hylog");
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(layout, seed);
     Survivor survivor(layout, Durability::kCommit, seed,
                       {TornWriteProtection::kImages, TornWriteProtection::kDoublewrite});
-    for (int life = 0; life < 12; ++life) {
+    for (int life = 0; life < kLives; ++life) {
       CAPTURE(life);
       survivor.Live();
     }

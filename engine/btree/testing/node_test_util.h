@@ -10,9 +10,14 @@
 
 #include "engine/btree/node.h"
 #include "engine/btree/node_key.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 
 namespace latchkey::node_testing {
+
+/// The largest page of a sweep over page sizes. The time of a sweep grows with the square of the page
+/// size. One thread edits the pages, so ThreadSanitizer has no races to find in the larger ones.
+inline constexpr uint32_t kLargestSwept = kThreadSanitizer ? 4 * kMinPageSize : kMaxPageSize;
 
 /// The content of a leaf: key -> value and flags.
 struct Record {
