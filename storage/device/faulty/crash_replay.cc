@@ -13,7 +13,7 @@
 namespace latchkey {
 namespace {
 
-constexpr std::array<std::pair<CrashVariant, std::string_view>, 10> kNames = {{
+constexpr std::array<std::pair<CrashVariant, std::string_view>, 10> kVariants = {{
     {CrashVariant::kAll, "all"},
     {CrashVariant::kNone, "none"},
     {CrashVariant::kDropOne, "drop-one"},
@@ -45,11 +45,11 @@ std::vector<DiskImage> InitialImages(const CrashRecorder& recorder) {
 }  // namespace
 
 const char* CrashVariantName(CrashVariant variant) {
-  return kNames[static_cast<size_t>(variant)].second.data();
+  return kVariants[static_cast<size_t>(variant)].second.data();
 }
 
 std::optional<CrashVariant> CrashVariantOf(std::string_view name) {
-  for (const auto& [variant, known] : kNames) {
+  for (const auto& [variant, known] : kVariants) {
     if (known == name) return variant;
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 namespace latchkey {
 namespace {
 
-constexpr std::array<std::pair<FaultKind, const char*>, 9> kNames = {{
+constexpr std::array<std::pair<FaultKind, const char*>, 9> kKinds = {{
     {FaultKind::kIoError, "io-error"},
     {FaultKind::kReadError, "read-error"},
     {FaultKind::kWriteError, "write-error"},
@@ -43,14 +43,14 @@ bool CanHit(FaultKind kind, DeviceCall call) {
 }  // namespace
 
 std::optional<FaultKind> FaultKindOf(const char* name) {
-  for (const auto& [kind, known] : kNames) {
+  for (const auto& [kind, known] : kKinds) {
     if (std::strcmp(known, name) == 0) return kind;
   }
   return std::nullopt;
 }
 
 const char* FaultKindName(FaultKind kind) {
-  for (const auto& [known, name] : kNames) {
+  for (const auto& [known, name] : kKinds) {
     if (known == kind) return name;
   }
   return "unknown";
