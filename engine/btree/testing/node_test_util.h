@@ -15,9 +15,10 @@
 
 namespace latchkey::node_testing {
 
-/// The largest page of a sweep over page sizes. The time of a sweep grows with the square of the page
-/// size. One thread edits the pages, so ThreadSanitizer has no races to find in the larger ones.
+/// The largest page of a sweep over page sizes, and what divides the steps of a long one. One thread
+/// edits the pages, so ThreadSanitizer has no races to find in a long sweep.
 inline constexpr uint32_t kLargestSwept = kThreadSanitizer ? 4 * kMinPageSize : kMaxPageSize;
+inline constexpr uint32_t kSweepShorter = kThreadSanitizer ? 3 : 1;
 
 /// The content of a leaf: key -> value and flags.
 struct Record {
