@@ -507,7 +507,7 @@ BufferPoolStats BufferPool::stats() const {
 
 uint64_t BufferPool::memory_bytes() const {
   return uint64_t{frames_.load(std::memory_order_relaxed)} * (page_size_ + kFrameOverhead) +
-         table_.memory_bytes();
+         table_.memory_bytes(store_.page_id_limit());
 }
 
 }  // namespace latchkey

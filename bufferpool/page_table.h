@@ -86,10 +86,17 @@ class PageTable {
     return chunk[id & (kChunkWords - 1)];
   }
 
-  /// Memory in use, bytes.
-  uint64_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
-  /// Memory that a table for `pages` page ids takes, bytes.
-  static uint64_t MemoryFor(uint64_t pages) {
+  /// Memory in use if only ids below `pages` were asked for, bytes. The rest of a chunk takes no
+  /// memory, because it was never touched.
+  uint64_t memory_bytes(uint64_t pages) const {
+    return std::min(memory_bytes_.load(std::memory_order_relaxed), MemoryFor(pages));
+  }
+  /// Memory that a table for `pages` page ids takes, bytes: in whole 4 KiB.
+  static constexpr uint64_t MemoryFor(uint64_t pages) {
+    return (pages * sizeof(PageWord) + 4095) / 4096 * 4096;
+  }
+  /// The same in whole chunks: with room for the ids that come next.
+  static constexpr uint64_t RoomFor(uint64_t pages) {
     return ((pages + kChunkWords - 1) / kChunkWords) * kChunkWords * sizeof(PageWord);
   }
 

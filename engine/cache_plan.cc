@@ -2,41 +2,76 @@
 
 #include <algorithm>
 
+#include "bufferpool/buffer_pool.h"
 #include "bufferpool/cleaning_controller.h"
 #include "engine/txn/snapshot_manager.h"
+#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
 
+constexpr uint32_t kEnoughFrames = 256;  // for tens of users at once
+constexpr uint64_t kSlots = SnapshotManager::kMaxTransactions * sizeof(TxnSlot);
+
 // Bytes of page copies that a layout holds at most once it writes: those of page cleaners, of a few
 // other writers, of the segment cleaner and of open segments, and the doublewrite batches.
 uint64_t CopiesOf(const PageStore& store, const Options& options) {
-  constexpr uint64_t kOtherWriters = 3 * 64, kSegments = 10, kUsualSegment = 256 << 10;
+  constexpr uint64_t kSegments = 10, kUsualSegment = 256 << 10;
   constexpr uint64_t kDoublewrite = 2 * 126;
   const uint64_t page_size = store.page_size();
   const uint64_t segment = options.techniques.segment_size != 0 ? options.techniques.segment_size
                                                                 : kUsualSegment * page_size / 4096;
   const bool twice = options.durability != Durability::kNone &&
                      options.torn_write_protection == TornWriteProtection::kDoublewrite;
-  const uint64_t pages = options.techniques.cleaners * uint64_t{kMaxOutstandingWrites} +
-                         kOtherWriters + (twice ? kDoublewrite : 0);
+  const uint64_t pages =
+      ExpectedWriterPages(options.techniques.cleaners) + (twice ? kDoublewrite : 0);
   return pages * page_size + kSegments * segment;
+}
+
+// An ordinary cache: the database may be larger than now, but its maps are a small part.
+uint64_t StoreBytesOfOrdinary(const PageStore& store, const Options& options,
+                              uint64_t cache_bytes) {
+  // Parts of the cache that are seldom used together, such as the spare segment, have room for it.
+  constexpr uint64_t kCoveredMaps = 1 << 20;
+  const uint64_t now = store.memory_bytes();
+  return std::min(CopiesOf(store, options), cache_bytes / 2) + kSlots + now -
+         std::min(now, kCoveredMaps);
+}
+
+// A small cache: the maps as they are, room for them to grow, and all buffers.
+uint64_t StoreBytesOfSmall(const PageStore& store, uint64_t cache_bytes, uint64_t buffer_bytes) {
+  constexpr uint64_t kGrowthShare = 8, kMostGrowth = 512 << 10, kUsualSlots = 16 << 10;
+  return store.memory_bytes() + std::min(cache_bytes / kGrowthShare, kMostGrowth) + kUsualSlots +
+         buffer_bytes;
 }
 
 }  // namespace
 
-absl::StatusOr<MemoryPlan> PlanCache(const PageStore& store, const Options& options,
-                                     uint64_t cache_bytes, uint64_t log_buffer_bytes) {
-  constexpr uint32_t kEnoughFrames = 256;  // for tens of users at once
-  constexpr uint64_t kSlots = SnapshotManager::kMaxTransactions * sizeof(TxnSlot);
+uint64_t ExpectedWriterPages(uint32_t cleaners) {
+  constexpr uint64_t kOtherWriters = 3 * 64;
+  return cleaners * uint64_t{kMaxOutstandingWrites} + kOtherWriters;
+}
+
+absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const Options& options,
+                                    uint64_t cache_bytes, uint64_t log_buffer_bytes,
+                                    uint64_t buffer_bytes) {
   const auto plan = [&](uint64_t store_bytes) {
     return PlanMemory(cache_bytes, store.page_size(), store.page_id_limit(),
                       store_bytes + log_buffer_bytes, options.version_store_bytes);
   };
+  const bool is_small = cache_bytes < kOrdinaryCacheBytes;
+  const uint64_t needed = is_small ? StoreBytesOfSmall(store, cache_bytes, buffer_bytes)
+                                   : StoreBytesOfOrdinary(store, options, cache_bytes);
+  const absl::StatusOr<MemoryPlan> roomy = plan(needed);
+  if (roomy.ok() && (is_small || roomy->frames >= kEnoughFrames)) return CachePlan{*roomy};
   const uint64_t now = store.memory_bytes();
-  const uint64_t later = std::min(CopiesOf(store, options), cache_bytes / 2);
-  const absl::StatusOr<MemoryPlan> roomy = plan(std::max(now, later) + kSlots);
-  return roomy.ok() && roomy->frames >= kEnoughFrames ? roomy : plan(now);
+  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan planned, plan(now));
+  CachePlan tight{planned};
+  if (is_small) tight.frames = std::min(tight.frames, kEnoughFrames);
+  const uint64_t most = tight.reserved_bytes - now + needed +
+                        tight.frames * (store.page_size() + BufferPool::kFrameOverhead);
+  tight.over_bytes = most - std::min(most, cache_bytes);
+  return tight;
 }
 
 }  // namespace latchkey

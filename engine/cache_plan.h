@@ -11,11 +11,18 @@
 
 namespace latchkey {
 
-/// Divides `cache_bytes` for `store`, whose log has buffers of `log_buffer_bytes`. Leaves up to
-/// half of the cache for the page copies that the layout takes once it writes. If that left too few
-/// frames, the plan counts only what the layout holds now, and the database exceeds the plan once
-/// it writes. Errors as PlanMemory.
-absl::StatusOr<MemoryPlan> PlanCache(const PageStore& store, const Options& options,
-                                     uint64_t cache_bytes, uint64_t log_buffer_bytes);
+/// Divides `cache_bytes` for `store`, whose log has buffers of `log_buffer_bytes`, and whose buffers
+/// will take up to `buffer_bytes`, the most of SegmentStore::MostBufferBytes. If that leaves too few
+/// frames, the plan counts only what the layout holds now; the database then exceeds it once it
+/// writes, and `over_bytes` says by how much at most. Errors as PlanMemory.
+struct CachePlan : MemoryPlan {
+  uint64_t over_bytes = 0;  ///< 0 = the plan holds
+};
+absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const Options& options,
+                                    uint64_t cache_bytes, uint64_t log_buffer_bytes,
+                                    uint64_t buffer_bytes);
+
+/// Frames that the page writers of a database with `cleaners` page cleaners usually have.
+uint64_t ExpectedWriterPages(uint32_t cleaners);
 
 }  // namespace latchkey

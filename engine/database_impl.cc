@@ -87,8 +87,9 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
     LATCHKEY_ASSIGN_OR_RETURN(root_, DecodeClientRoot(opened.client_root));
   }
   if (opened.log_device != nullptr) LATCHKEY_RETURN_IF_ERROR(OpenLogFile(opened));
-  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
-                            PlanCache(*store_, options_, options_.cache_bytes, log_buffer_bytes_));
+  buffer_bytes_ = opened.buffer_bytes;
+  LATCHKEY_ASSIGN_OR_RETURN(const CachePlan plan, PlanCache(options_.cache_bytes));
+  if (plan.over_bytes > 0) WarnOfSmallCache(plan, opened.segment_bytes);
   LATCHKEY_RETURN_IF_ERROR(OpenPool(plan));
   std::optional<Recovery> recovery;
   Statistics::Recovery times{.layout_s = opened.layout_s};
@@ -128,6 +129,19 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
   if (opened.finish_opening) LATCHKEY_RETURN_IF_ERROR(opened.finish_opening());
   open_ = true;
   return absl::OkStatus();
+}
+
+absl::StatusOr<CachePlan> DatabaseImpl::PlanCache(uint64_t cache_bytes) const {
+  return latchkey::PlanCache(*store_, options_, cache_bytes, log_buffer_bytes_, buffer_bytes_);
+}
+
+void DatabaseImpl::WarnOfSmallCache(const CachePlan& plan, uint32_t segment_bytes) const {
+  const uint64_t most = options_.cache_bytes + plan.over_bytes;
+  LogTo(log_sink_, LogLevel::kWarning,
+        fmt::format("a cache of {} bytes is too small for this database, which has segments of {} "
+                    "bytes and pages of {}: it may take {} bytes; give it a cache of that size, or "
+                    "copy it into a database that was created with a small cache",
+                    options_.cache_bytes, segment_bytes, store_->page_size(), most));
 }
 
 absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
@@ -425,8 +439,7 @@ absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(Transac
 }
 
 absl::Status DatabaseImpl::SetCacheBytes(uint64_t cache_bytes) {
-  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
-                            PlanCache(*store_, options_, cache_bytes, log_buffer_bytes_));
+  LATCHKEY_ASSIGN_OR_RETURN(const CachePlan plan, PlanCache(cache_bytes));
   LATCHKEY_RETURN_IF_ERROR(pool_->Resize(std::min(plan.frames, pool_->max_frames())));
   versions_->SetBound(plan.version_bytes);
   cache_bytes_.store(cache_bytes, std::memory_order_relaxed);

@@ -22,6 +22,7 @@
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/page_cleaner.h"
 #include "engine/btree/tree_drop.h"
+#include "engine/cache_plan.h"
 #include "engine/catalog.h"
 #include "engine/database_identity.h"
 #include "engine/latchkey.h"
@@ -127,6 +128,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
 
   absl::Status Open(OpenedStore opened);
+  absl::StatusOr<CachePlan> PlanCache(uint64_t cache_bytes) const;
+  void WarnOfSmallCache(const CachePlan& plan, uint32_t segment_bytes) const;
   absl::Status OpenPool(const MemoryPlan& plan);
   absl::Status OpenLogFile(OpenedStore& opened);
   /// `redo_has_images`: as EngineLogOptions.
@@ -171,6 +174,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   ClientRoot root_;      // at the open
   bool is_new_ = false;  // nothing was ever stored in it
   uint64_t log_buffer_bytes_ = 0;
+  uint64_t buffer_bytes_ = 0;  // the most that the buffers of store_ will take
   std::unique_ptr<PageStore> store_;
   std::unique_ptr<Log> log_file_;  // nullptr = nothing is logged
   std::unique_ptr<BufferPool> pool_;

@@ -12,12 +12,24 @@
 namespace latchkey {
 namespace {
 
-// The share of versions and locks of running transactions, within bounds. A transaction of a few
-// thousand writes needs at least kMinVersionBound. A tiny cache cannot set that much aside, so
-// there the store may exceed its share while such a transaction runs.
-constexpr uint64_t kVersionShare = 32;
-constexpr uint64_t kMinVersionBytes = 128 << 10, kMaxVersionBytes = 1 << 30;
-constexpr uint64_t kMinVersionBound = 512 << 10;
+// The share of versions and locks of running transactions. A transaction of a few thousand writes
+// needs at least kUsualVersionBytes. A cache below 4 MiB sets less aside, and the store may exceed
+// that while such a transaction runs.
+constexpr uint64_t kVersionShare = 32, kVersionShareOfSmall = 8;
+constexpr uint64_t kUsualVersionBytes = 512 << 10, kMaxVersionBytes = 1 << 30;
+
+uint64_t VersionShare(uint64_t cache_bytes) {
+  const uint64_t of_small = std::min(cache_bytes / kVersionShareOfSmall, kUsualVersionBytes);
+  return std::clamp(cache_bytes / kVersionShare, of_small, kMaxVersionBytes);
+}
+
+// The page table, with room for more pages. PlanCache leaves that room to a small cache in another
+// way, because a chunk of the table is much of it.
+uint64_t TableBytes(uint64_t cache_bytes, uint64_t pages) {
+  return cache_bytes < kOrdinaryCacheBytes ? PageTable::MemoryFor(pages)
+                                           : PageTable::RoomFor(std::max<uint64_t>(pages, 1));
+}
+
 // Every user may latch a path and its siblings at once. With fewer frames fixes begin to fail.
 constexpr uint32_t kMinFrames = 64;
 
@@ -40,12 +52,12 @@ uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t p
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes) {
   const uint64_t per_frame = page_size + BufferPool::kFrameOverhead;
-  const uint64_t share =
-      std::clamp(cache_bytes / kVersionShare, kMinVersionBytes, kMaxVersionBytes);
-  const uint64_t versions = version_bytes != 0 ? version_bytes : share;
+  const uint64_t versions = version_bytes != 0 ? version_bytes : VersionShare(cache_bytes);
   MemoryPlan plan;
-  plan.version_bytes = version_bytes != 0 ? version_bytes : std::max(share, kMinVersionBound);
-  plan.reserved_bytes = store_bytes + PageTable::MemoryFor(std::max<uint64_t>(pages, 1)) + versions;
+  plan.version_bytes = version_bytes != 0
+                           ? version_bytes
+                           : std::max(versions, std::min(cache_bytes / 4, kUsualVersionBytes));
+  plan.reserved_bytes = store_bytes + TableBytes(cache_bytes, pages) + versions;
   const uint64_t minimum = plan.reserved_bytes + kMinFrames * per_frame;
   if (cache_bytes < minimum) {
     return InvalidArgument(

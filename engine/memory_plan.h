@@ -8,8 +8,13 @@
 #include <cstdint>
 
 #include "engine/latchkey.h"
+#include "layout/store_buffers.h"
 
 namespace latchkey {
+
+/// From this cache size on the buffers have their full sizes, and what the database takes in
+/// addition to them (maps that grow with it) is a small part. Below it the plan counts every byte.
+inline constexpr uint64_t kOrdinaryCacheBytes = StoreBuffers::kOrdinaryCache;
 
 struct MemoryPlan {
   uint32_t frames = 0;
@@ -22,7 +27,7 @@ struct MemoryPlan {
 /// the log's device, bytes. Half of the result holds the images of the three pages of a split.
 uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size);
 
-/// Divides `cache_bytes` for a database of `pages` page ids whose layout and log hold
+/// Divides `cache_bytes` for a database of `pages` page ids whose layout and log take
 /// `store_bytes`.
 /// `version_bytes`: bound of the version store; 0 = a share.
 /// InvalidArgument, with the minimum, if too few bytes for the smallest number of frames are left.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
+#include "layout/store_buffers.h"
 #include "storage/base/racy_memory.h"
 
 namespace latchkey {
@@ -97,6 +99,94 @@ TEST_CASE("A database that has written much holds no more memory than its cache_
   REQUIRE_OK(db->SetCacheBytes(16 << 20));
   write();
   REQUIRE_OK(db->Close());
+}
+
+// Puts `records` values of 400 bytes, in batches, and checks the account after each batch.
+void PutWithinCache(Database& db, int records) {
+  const Tree tree = TreeOrFail(db, "tree");
+  for (int first = 0; first < records; first += 500) {
+    WriteBatch batch;
+    for (int i = first; i < first + 500; ++i) {
+      batch.Put(tree, std::to_string(i * 7919 % records), std::string(400, 'v'));
+    }
+    REQUIRE_OK(db.Write(batch));
+    const Statistics now = db.GetStatistics();
+    if (now.memory_bytes > now.cache_bytes) CHECK(now.memory_bytes <= now.cache_bytes);
+  }
+}
+
+// The buffers had one size for all caches: with 4 MiB of cache they alone took 4 MiB.
+TEST_CASE("A small database cache holds from its creation on, in every layout") {
+  struct Case {
+    uint64_t cache_bytes;
+    bool with_sanitizers;
+  };
+  constexpr Case kCases[] = {
+      {3 << 19, false}, {2 << 20, true}, {4 << 20, false}, {8 << 20, false}, {16 << 20, false}};
+  const Case one = GENERATE_COPY(from_range(std::begin(kCases), std::end(kCases)));
+  if (kThreadSanitizer && !one.with_sanitizers) return;
+  const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  const auto durability = GENERATE(Durability::kNone, Durability::kGroup);
+  if (kThreadSanitizer && layout != "hylog") return;
+  Options options;
+  options.cache_bytes = one.cache_bytes;
+  options.techniques.layout = layout;
+  options.durability = durability;
+  CAPTURE(one.cache_bytes, layout, static_cast<int>(durability));
+  const auto db = OpenInMemory(options);
+  // The maps grow with the file; the smallest cache has no room for those of the larger file.
+  PutWithinCache(*db, kThreadSanitizer || one.cache_bytes < 2 << 20 ? 20'000 : 60'000);
+  REQUIRE_OK(db->Close());
+}
+
+TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on small caches") {
+  struct Case {
+    uint64_t cache_bytes;
+    Durability durability;
+    uint64_t frames;
+  };
+  // The frames that the same caches had before small caches got small buffers.
+  constexpr Case kCases[] = {{64 << 20, Durability::kNone, 14542},
+                             {64 << 20, Durability::kGroup, 13784},
+                             {256 << 20, Durability::kNone, 61789},
+                             {256 << 20, Durability::kGroup, 59507}};
+  for (const Case& one : kCases) {
+    Options options;
+    options.cache_bytes = one.cache_bytes;
+    options.durability = one.durability;
+    const auto db = OpenInMemory(options);
+    CHECK(db->GetStatistics().frames == one.frames);
+    REQUIRE_OK(db->Close());
+  }
+  const StoreGeometry geometry = StoreGeometry::Of(4096, 256 << 10);
+  for (const uint64_t cache_bytes : {uint64_t{0}, uint64_t{64} << 20, uint64_t{1} << 40}) {
+    const StoreBuffers buffers = StoreBuffers::For(cache_bytes, geometry, 4);
+    CHECK(buffers.doublewrite_pages == 126);
+    CHECK(buffers.cleaner_pages == 64);
+    CHECK(buffers.segment_buffers == 9);
+    CHECK(buffers.WriterDepth(256, uint64_t{1} << 40, 4096) == 256);
+    CHECK(buffers.journal_entries == 8192);
+    CHECK(buffers.journal_slots == 4096);
+    CHECK(StoreBuffers::LargestDefaultSegment(cache_bytes) >= 4 << 20);
+  }
+}
+
+TEST_CASE("A small cache over large segments is exceeded, and the open says so") {
+  CrashDisks disks;
+  std::string warning;
+  Options options;
+  options.cache_bytes = 2 << 20;
+  options.techniques.segment_size = 1 << 20;
+  options.log_sink = [&](LogSeverity severity, std::string_view message) {
+    if (severity == LogSeverity::kWarning) warning += message;
+  };
+  const DatabaseSizing sizing = {
+      .log_segment_bytes = 64 << 10, .log_initial_bytes = 1 << 20, .assume_device_costs = true};
+  auto db = DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), options);
+  REQUIRE_OK(db.status());
+  CHECK(warning.find("a cache of 2097152 bytes is too small") != std::string::npos);
+  CHECK(warning.find("segments of 1048576 bytes") != std::string::npos);
+  REQUIRE_OK((*db)->Close());
 }
 
 // Half of the log's buffer was smaller than the images of a split of 64 KiB pages.

@@ -5,6 +5,7 @@
 
 #include "bufferpool/page_cleaner.h"
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/cache_plan.h"
 #include "engine/database_files.h"
 #include "engine/log/client_root.h"
 #include "engine/memory_plan.h"
@@ -61,6 +62,7 @@ SegmentStoreOptions StoreOptions(const ResolvedOptions& options, const DatabaseS
   store.page_size = options.page_size;
   store.segment_size = static_cast<uint32_t>(techniques.segment_size);
   store.seed = techniques.seed;
+  store.cache_bytes = options.cache_bytes;
   if (sizing.reserve_bytes != 0) store.reserve_bytes = sizing.reserve_bytes;
   if (sizing.journal_segment_bytes != 0) store.journal_segment_bytes = sizing.journal_segment_bytes;
   store.doublewrite_pages = sizing.doublewrite_pages;
@@ -96,6 +98,9 @@ absl::StatusOr<OpenedStore> OpenPages(Runtime& runtime, std::unique_ptr<BlockDev
   OpenedStore result;
   result.layout_s = static_cast<double>(runtime.Now() - began) / kNanosPerSecond;
   result.database_id = opened.store->database_id();
+  result.segment_bytes = opened.store->segment_size();
+  result.buffer_bytes =
+      opened.store->MostBufferBytes(ExpectedWriterPages(options.techniques.cleaners));
   result.store = std::move(opened.store);
   result.client_root = std::move(opened.client_root);
   result.sizing = sizing;

@@ -64,6 +64,8 @@ struct OpenedStore {
   std::unique_ptr<BlockDevice> spill_device;  ///< nullptr = nothing is spilled
   DatabaseSizing sizing;
   double layout_s = 0;  ///< seconds that the store took to open
+  uint32_t segment_bytes = 0;  ///< of the store
+  uint64_t buffer_bytes = 0;   ///< the most that its buffers will take
   /// To be called once the database is open: a new one gets its name, and created files stay. Empty
   /// = nothing to do.
   std::function<absl::Status()> finish_opening;

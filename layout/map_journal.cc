@@ -13,9 +13,6 @@
 namespace latchkey {
 namespace {
 
-// Changes without a superseded slot (pages written in place) make a round due as well. That bounds
-// the memory for gathered changes and the time of their replay.
-constexpr size_t kMostPendingEntries = 8192, kMostPendingSlots = 4096;
 constexpr size_t kEntriesPerRecord = 512;
 
 }  // namespace
@@ -28,7 +25,7 @@ LogOptions MapJournal::OptionsOfLog(const MapJournalOptions& options, const Bloc
   // Room for all changes up to the next checkpoint, so that a full device does not stop a round.
   log.initial_bytes = std::max(4 * uint64_t{options.segment_bytes}, 2 * options.checkpoint_bytes);
   log.buffer_bytes = std::max(Log::LeastBufferBytes(device.geometry().logical_block),
-                              std::min(options.segment_bytes, 1u << 20));
+                              std::min(options.segment_bytes, options.most_buffer_bytes));
   log.log_sink = options.log_sink;
   return log;
 }
@@ -39,7 +36,8 @@ MapJournal::MapJournal(Runtime& runtime, std::unique_ptr<BlockDevice> device,
       options_(options),
       device_(std::move(device)),
       log_(std::move(log)),
-      start_(Raw(start)) {}
+      start_(Raw(start)),
+      most_pending_slots_(options.most_slots) {}
 
 MapJournal::~MapJournal() = default;
 
@@ -117,7 +115,7 @@ void MapJournal::Gather(const JournalEntry& entry, SlotId superseded) {
 
 bool MapJournal::due() const {
   return pending_slots() >= most_pending_slots_.load(std::memory_order_relaxed) ||
-         pending_entries_.load(std::memory_order_relaxed) >= kMostPendingEntries;
+         pending_entries_.load(std::memory_order_relaxed) >= options_.most_entries;
 }
 
 void MapJournal::SignalIfDue() {
@@ -154,8 +152,8 @@ void MapJournal::Take(Batch& batch) { TakeAtMost(SIZE_MAX, batch); }
 bool MapJournal::TakeAtMost(size_t entries, Batch& batch) {
   batch.entries.clear();
   batch.superseded.clear();
-  batch.entries.reserve(kMostPendingEntries);
-  batch.superseded.reserve(kMostPendingSlots);
+  batch.entries.reserve(options_.most_entries);
+  batch.superseded.reserve(options_.most_slots);
   SpinLatchGuard guard(latch_, runtime_);
   if (gathered_.entries.size() > entries) return false;
   std::swap(batch, gathered_);
@@ -246,7 +244,7 @@ bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
 }
 
 size_t MapJournal::MemoryFor(const MapJournalOptions& options, const BlockDevice& device) {
-  return 2 * (kMostPendingEntries * sizeof(JournalEntry) + kMostPendingSlots * sizeof(SlotId)) +
+  return 2 * (options.most_entries * sizeof(JournalEntry) + options.most_slots * sizeof(SlotId)) +
          OptionsOfLog(options, device).buffer_bytes;
 }
 

@@ -65,6 +65,12 @@ struct MapJournalOptions {
   /// Bytes in use above which the store checkpoints its map; 0: by the size of the map.
   uint64_t checkpoint_bytes = 0;
   uint32_t segment_bytes = 256u << 10;  ///< of the log
+  /// The buffer of the log takes as much as a segment, at most this much.
+  uint32_t most_buffer_bytes = 1u << 20;
+  /// Gathered changes, and superseded slots, of which any number makes a round due. Changes without
+  /// a superseded slot (pages written in place) count, too. That bounds the memory for gathered
+  /// changes and the time of their replay.
+  uint32_t most_entries = 8192, most_slots = 4096;
   LogSink log_sink;
 };
 
@@ -112,9 +118,10 @@ class MapJournal {
   /// Number of superseded slots that wait for a round, and whether a round is due.
   size_t pending_slots() const { return pending_slots_.load(std::memory_order_relaxed); }
   bool due() const;
-  /// How many waiting slots make a round due.
+  /// How many waiting slots make a round due, at most MapJournalOptions::most_slots.
   void set_most_pending_slots(size_t slots) {
-    most_pending_slots_.store(slots, std::memory_order_relaxed);
+    most_pending_slots_.store(std::min<size_t>(slots, options_.most_slots),
+                              std::memory_order_relaxed);
   }
 
   /// Wakes the actor that runs rounds and checkpoints (the segment cleaner).
@@ -167,7 +174,7 @@ class MapJournal {
   Batch gathered_ LATCHKEY_GUARDED_BY(latch_);
   std::atomic<size_t> pending_slots_{0};
   std::atomic<size_t> pending_entries_{0};
-  std::atomic<size_t> most_pending_slots_{4096};
+  std::atomic<size_t> most_pending_slots_;
   std::atomic<bool> signalled_{false};
   std::atomic<bool> full_{false};
   std::atomic<bool> scarce_{false};  // the last round needed the room that the log keeps back

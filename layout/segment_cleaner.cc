@@ -29,18 +29,20 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       commit_round_(std::move(parts.commit_round)),
       after_pass_(std::move(parts.after_pass)),
       policy_(std::move(policy)),
+      pages_at_once_(parts.pages_at_once),
+      has_few_buffers_(parts.has_few_buffers),
       pass_mutex_(core_.runtime),
       copy_source_mutex_(core_.runtime),
-      requests_(kReadDepth) {
-  start_.reserve(kReadDepth);
-  done_.reserve(kReadDepth);
+      requests_(pages_at_once_) {
+  start_.reserve(pages_at_once_);
+  done_.reserve(pages_at_once_);
 }
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
 
 absl::Status SegmentCleaner::Start() {
-  LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(kReadDepth));
-  plug_frames_ = core_.frames.NewGroup(kReadDepth);
+  LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(pages_at_once_));
+  plug_frames_ = core_.frames.NewGroup(pages_at_once_);
   MaybeTune();
   actor_ = core_.runtime.Spawn("lk-segclean", [this] { Run(); });
   return absl::OkStatus();
@@ -327,12 +329,13 @@ std::optional<SlotId> SegmentCleaner::TakeHole(const Move& move) {
 
 size_t SegmentCleaner::AppendBatch(std::vector<Move>& moves, size_t first) {
   size_t count = 0;
-  while (count < kReadDepth && first + count < moves.size()) {
+  while (count < pages_at_once_ && first + count < moves.size()) {
     Move& move = moves[first + count];
     const auto frame = BeginMove(move);
     if (!frame) break;
     move.frame = *frame;
     ++count;
+    if (has_few_buffers_ && SegmentWriter::IsLastOfSegment(core_.geometry, *frame)) break;
   }
   Fetch(moves, first, count);
   for (size_t i = first; i < first + count; ++i) {
@@ -344,7 +347,7 @@ size_t SegmentCleaner::AppendBatch(std::vector<Move>& moves, size_t first) {
 
 size_t SegmentCleaner::PlugBatch(std::vector<Move>& moves, size_t first) {
   size_t count = 0;
-  while (count < kReadDepth && first + count < moves.size()) {
+  while (count < pages_at_once_ && first + count < moves.size()) {
     Move& move = moves[first + count];
     const auto hole = TakeHole(move);
     if (!hole) break;

@@ -38,6 +38,10 @@ class SegmentCleaner {
     SegmentWriter& writer;
     Separator& separator;
     CostMeter& costs;
+    uint32_t pages_at_once = 64;  ///< that are read, and moved, at once
+    /// The writer has a segment buffer for each log and no more. So a batch of moves ends with a
+    /// segment: a move that has begun keeps the buffer of its segment from being written.
+    bool has_few_buffers = false;
     /// Completes finished page writes of the PageWriters.
     std::function<void()> poll_page_writes;
     /// Runs a round of the journal; waits for I/O only. Called only if there is a journal.
@@ -78,7 +82,6 @@ class SegmentCleaner {
     bool valid = false;
     bool reading = false;
   };
-  static constexpr uint32_t kReadDepth = 64;
   static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
 
   void Run();
@@ -115,6 +118,8 @@ class SegmentCleaner {
   const std::function<absl::Status()> commit_round_;
   const std::function<void()> after_pass_;
   const std::unique_ptr<CleaningPolicy> policy_;
+  const uint32_t pages_at_once_;
+  const bool has_few_buffers_;
 
   Mutex pass_mutex_;
   Mutex copy_source_mutex_;

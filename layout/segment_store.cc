@@ -81,7 +81,9 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
                             ProbeDevice(runtime, device, s.page_size, o.seed));
   s.costs = o.assumed_costs ? *o.assumed_costs : probe.costs;
   if (s.segment_size == 0) {
-    s.segment_size = std::max(probe.preferred_segment_bytes, kMinSlots * s.page_size);
+    const uint32_t most = StoreBuffers::LargestDefaultSegment(o.cache_bytes);
+    s.segment_size =
+        std::max(std::min(probe.preferred_segment_bytes, most), kMinSlots * s.page_size);
   }
   return s;
 }
@@ -117,24 +119,30 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                                    std::unique_ptr<Separator> separator,
                                    std::unique_ptr<CleaningPolicy> policy)
     : device_(std::move(device)),
+      buffers_(StoreBuffers::For(options.cache_bytes,
+                                 StoreGeometry::Of(superblock.page_size, superblock.segment_size),
+                                 separator->most_logs())),
       journal_device_(std::move(journal)),
       journal_bytes_(journal_device_ == nullptr
                          ? 0
-                         : MapJournal::MemoryFor(JournalOptions(options, superblock.database_id),
-                                                 *journal_device_)),
+                         : MapJournal::MemoryFor(
+                               JournalOptions(options, buffers_, superblock.database_id),
+                               *journal_device_)),
       options_(options),
       separator_(std::move(separator)),
       core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
             superblock.database_id, options.log_sink),
       space_(core_,
              SpaceSizing::Make(core_.geometry, options.space_utilization, options.reserve_bytes)),
-      writer_(core_, space_),
+      writer_(core_, space_, buffers_.segment_buffers),
       costs_(runtime, *device_, superblock.page_size, superblock.costs),
       cleaner_({.core = core_,
                 .space = space_,
                 .writer = writer_,
                 .separator = *separator_,
                 .costs = costs_,
+                .pages_at_once = buffers_.cleaner_pages,
+                .has_few_buffers = buffers_.segment_buffers < SegmentWriter::kMostBuffers,
                 .poll_page_writes = [this] { PollPageWrites(); },
                 .commit_round = [this] { return TryCommitRoundOrMap(); },
                 .after_pass = [this] { CheckpointMapIfWanted(); }},
@@ -146,7 +154,8 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
   device_->SetPositioningBytes(PositioningBytes(superblock.costs, superblock.page_size));
   if (journal_device_ != nullptr &&
       options.torn_write_protection != SegmentStoreOptions::TornWriteProtection::kNone) {
-    const uint32_t most = DoublewriteCapacity(superblock.page_size) - 1;
+    const uint32_t most =
+        std::min(DoublewriteCapacity(superblock.page_size), buffers_.doublewrite_pages) - 1;
     const uint32_t wanted = options.doublewrite_pages;
     doublewriter_ =
         std::make_unique<Doublewriter>(core_, wanted == 0 ? most : std::min(wanted, most));

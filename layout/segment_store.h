@@ -51,6 +51,10 @@ struct SegmentStoreOptions {
   uint64_t journal_checkpoint_bytes = 0;
   /// Bytes of a segment of the journal: a power of two in 8 KiB-64 MiB; fixed at creation.
   uint32_t journal_segment_bytes = 256u << 10;
+  /// The cache that this store is a part of, bytes; 0 = no bound. Below 64 MiB the store's buffers
+  /// shrink with it (store_buffers.h), and so do the segments of a new store whose segment_size is
+  /// 0: to a 64th of the cache, at least 64 KiB.
+  uint64_t cache_bytes = 0;
   uint64_t seed = 42;
   /// Identity mixed into every checksum; fixed at creation. 0: derived from the clock and the seed.
   uint64_t database_id = 0;
@@ -64,6 +68,9 @@ class SegmentStore : public PageStore {
  public:
   /// Bytes of memory in use: page map, segment table, write counters, copy frames, segment buffers.
   virtual size_t memory_bytes() const = 0;
+  /// The most bytes of copy frames and buffers, without those of the journal, that the store will
+  /// hold if page writers with `writer_pages` frames together are expected.
+  virtual uint64_t MostBufferBytes(uint64_t writer_pages) const = 0;
   virtual uint64_t database_id() const = 0;
   virtual uint32_t segment_size() const = 0;
   /// The present input of the write cost model.

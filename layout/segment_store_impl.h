@@ -18,12 +18,14 @@
 #include "layout/segment_writer.h"
 #include "layout/separator.h"
 #include "layout/space_manager.h"
+#include "layout/store_buffers.h"
 #include "layout/store_core.h"
 #include "layout/superblock.h"
 
 namespace latchkey {
 
-MapJournalOptions JournalOptions(const SegmentStoreOptions& options, uint64_t database_id);
+MapJournalOptions JournalOptions(const SegmentStoreOptions& options, const StoreBuffers& buffers,
+                                 uint64_t database_id);
 
 class SegmentStoreImpl final : public SegmentStore {
  public:
@@ -75,6 +77,9 @@ class SegmentStoreImpl final : public SegmentStore {
   BlockDevice& device() override { return *device_; }
 
   size_t memory_bytes() const override;
+  uint64_t MostBufferBytes(uint64_t writer_pages) const override {
+    return buffers_.MostBytes(core_.geometry, doublewriter_ != nullptr, writer_pages);
+  }
   uint64_t database_id() const override { return core_.database_id; }
   uint32_t segment_size() const override { return core_.geometry.segment_size; }
   PageCosts measured_costs() const override { return costs_.costs(); }
@@ -158,6 +163,7 @@ class SegmentStoreImpl final : public SegmentStore {
   uint64_t SegmentsOnDevice() const;
 
   const std::unique_ptr<BlockDevice> device_;
+  const StoreBuffers buffers_;
   std::unique_ptr<BlockDevice> journal_device_;  // the journal takes it over
   const size_t journal_bytes_;                   // of memory, from the first change on
   // Set once the journal is usable: for threads that read it while the first change creates it.
@@ -174,6 +180,7 @@ class SegmentStoreImpl final : public SegmentStore {
 
   mutable Mutex queues_mutex_;
   std::vector<std::unique_ptr<PageWriteQueue>> queues_ LATCHKEY_GUARDED_BY(queues_mutex_);
+  uint64_t queue_bytes_ LATCHKEY_GUARDED_BY(queues_mutex_) = 0;  // of the frames of queues_
   std::vector<PageWriteQueue*> idle_queues_ LATCHKEY_GUARDED_BY(queues_mutex_);
 
   Mutex read_queues_mutex_;

@@ -24,10 +24,14 @@ absl::Status CheckWord(PageWord word, uint64_t id, std::string_view where) {
 
 }  // namespace
 
-MapJournalOptions JournalOptions(const SegmentStoreOptions& options, uint64_t database_id) {
+MapJournalOptions JournalOptions(const SegmentStoreOptions& options, const StoreBuffers& buffers,
+                                 uint64_t database_id) {
   return {.database_id = database_id,
           .checkpoint_bytes = options.journal_checkpoint_bytes,
           .segment_bytes = options.journal_segment_bytes,
+          .most_buffer_bytes = buffers.journal_buffer_bytes,
+          .most_entries = buffers.journal_entries,
+          .most_slots = buffers.journal_slots,
           .log_sink = options.log_sink};
 }
 
@@ -53,9 +57,9 @@ uint64_t SegmentStoreImpl::SegmentsOnDevice() const {
 
 absl::Status SegmentStoreImpl::OpenNewJournal() {
   LATCHKEY_RETURN_IF_ERROR(
-      MapJournal::MakeRoom(*journal_device_, JournalOptions(options_, core_.database_id)));
+      MapJournal::MakeRoom(*journal_device_, JournalOptions(options_, buffers_, core_.database_id)));
   core_.journal = MapJournal::New(core_.runtime, std::move(journal_device_),
-                                  JournalOptions(options_, core_.database_id));
+                                  JournalOptions(options_, buffers_, core_.database_id));
   core_.journal->set_on_due([this] { space_.Signal(); });
   return absl::OkStatus();
 }
@@ -63,7 +67,7 @@ absl::Status SegmentStoreImpl::OpenNewJournal() {
 absl::Status SegmentStoreImpl::OpenJournal() {
   LATCHKEY_ASSIGN_OR_RETURN(core_.journal,
                             MapJournal::Open(core_.runtime, std::move(journal_device_),
-                                             JournalOptions(options_, core_.database_id),
+                                             JournalOptions(options_, buffers_, core_.database_id),
                                              Lsn{superblock_.journal_start}));
   core_.journal->set_on_due([this] { space_.Signal(); });
   usable_journal_.store(core_.journal.get(), std::memory_order_release);

@@ -51,8 +51,11 @@ absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t
     return InvalidArgument("writer depth {} is outside 1-1024", depth);
   }
   MutexLock lock(queues_mutex_);
+  const uint32_t page_size = core_.geometry.page_size;
+  const uint32_t most = buffers_.WriterDepth(depth, /*taken_bytes=*/0, page_size);
+  depth = buffers_.WriterDepth(depth, queue_bytes_, page_size);
   for (auto it = idle_queues_.begin(); it != idle_queues_.end(); ++it) {
-    if ((*it)->depth() != depth) continue;
+    if ((*it)->depth() < depth || (*it)->depth() > most) continue;
     PageWriteQueue* queue = *it;
     idle_queues_.erase(it);
     return std::make_unique<StorePageWriter>(*this, queue);
@@ -61,6 +64,7 @@ absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t
   idle_queues_.reserve(queues_.size() + 1);  // for its return
   LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(core_, depth));
   queues_.push_back(std::move(queue));
+  queue_bytes_ += uint64_t{depth} * page_size;
   return std::make_unique<StorePageWriter>(*this, queues_.back().get());
 }
 

@@ -6,8 +6,9 @@
 
 namespace latchkey {
 
-SegmentWriter::SegmentWriter(StoreCore& core, SpaceManager& space)
-    : core_(core), space_(space), buffers_mutex_(core.runtime) {
+SegmentWriter::SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers)
+    : core_(core), space_(space), most_buffers_(most_buffers), buffers_mutex_(core.runtime) {
+  LATCHKEY_CHECK(most_buffers >= 1 && most_buffers <= kMostBuffers);
   for (auto& log : logs_) log = std::make_unique<OpenLog>(core.runtime);
 }
 
@@ -120,7 +121,7 @@ SegmentWriter::Buffer* SegmentWriter::AcquireBuffer() {
 SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
   MutexLock lock(buffers_mutex_);
   const size_t count = buffer_count_.load(std::memory_order_relaxed);
-  if (count == kMaxBuffers) return nullptr;
+  if (count == most_buffers_) return nullptr;
   auto queue = core_.device.NewQueue(kMaxRequests);
   if (!queue.ok()) {
     if (count == 0) core_.Poison(queue.status());

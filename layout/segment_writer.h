@@ -33,8 +33,11 @@ constexpr SegmentKind KindOfLog(LogId log) {
 /// Thread-safe. One actor at a time uses the logs of the cleaner.
 class SegmentWriter {
  public:
-  SegmentWriter(StoreCore& core, SpaceManager& space);
+  /// At most `most_buffers` segments are in memory, 1 to kMostBuffers. REQUIRES: not fewer than the
+  /// logs in use, because an open log keeps its buffer.
+  SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers);
   ~SegmentWriter();
+  static constexpr uint32_t kMostBuffers = kLogs + 4;
 
   /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
   /// get one (see SpaceManager), or the store is poisoned.
@@ -46,6 +49,10 @@ class SegmentWriter {
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
   /// the frame holds nothing, and the page stays where it is.
   void FinishMove(FrameIndex frame, bool valid);
+  /// Whether `frame` of BeginMove is the last one of its segment.
+  static bool IsLastOfSegment(const StoreGeometry& geometry, FrameIndex frame) {
+    return Raw(frame) % FrameGroup::kMaxFrames + 1 == geometry.slots_per_segment;
+  }
 
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
@@ -62,7 +69,6 @@ class SegmentWriter {
   void Reap();
 
  private:
-  static constexpr size_t kMaxBuffers = kLogs + 4;
   static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
 
   struct Buffer {
@@ -112,9 +118,10 @@ class SegmentWriter {
 
   StoreCore& core_;
   SpaceManager& space_;
+  const uint32_t most_buffers_;
   std::array<std::unique_ptr<OpenLog>, kLogs> logs_;
   Mutex buffers_mutex_;  // guards creation
-  std::array<std::unique_ptr<Buffer>, kMaxBuffers> buffers_;
+  std::array<std::unique_ptr<Buffer>, kMostBuffers> buffers_;
   std::atomic<size_t> buffer_count_{0};
 };
 

@@ -11,6 +11,8 @@ class UniformSeparator final : public Separator {
  public:
   explicit UniformSeparator(Placement placement) : placement_(placement) {}
   bool writes_in_place() const override { return placement_ == Placement::kInPlace; }
+  // A log of users and one of the cleaner; LFS also has the cold log, as a last resort.
+  uint32_t most_logs() const override { return writes_in_place() ? 2 : 3; }
   Placement OnWrite(PageId) override { return placement_; }
   Placement OnMove(PageId) const override { return placement_; }
   double hot_page_proportion() const override {

@@ -39,6 +39,9 @@ class Separator {
   virtual ~Separator() = default;
   /// Whether OnWrite ever returns kInPlace. Constant.
   virtual bool writes_in_place() const = 0;
+  /// The most append logs that pages of this layout go to. Four of the five: no layout has both a
+  /// second hot stream and cold pages that the cleaner keeps apart.
+  virtual uint32_t most_logs() const { return 4; }
   /// Counts a write of `id` and returns its placement.
   virtual Placement OnWrite(PageId id) = 0;
   /// The placement of a page that the segment cleaner moves. Counts nothing.

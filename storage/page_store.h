@@ -112,7 +112,8 @@ class PageStore {
   /// Reads all of `reads`, many of them in flight at once. Each gets its own status.
   virtual void ReadPages(std::span<PageRead> reads) = 0;
 
-  /// A writer for one actor. `depth` is the most writes that it keeps outstanding (1..1024).
+  /// A writer for one actor. `depth` is the most writes that it keeps outstanding (1..1024); a store
+  /// with little memory may keep fewer.
   virtual absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) = 0;
 
   /// The newest ticket handed out, and the newest such that it and all before it are durable.

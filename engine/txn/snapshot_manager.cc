@@ -1,6 +1,7 @@
 #include "engine/txn/snapshot_manager.h"
 
 #include <algorithm>
+#include <new>
 
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
@@ -15,7 +16,9 @@ constexpr uint32_t kSnapshotsPerScan = 16;
 }  // namespace
 
 SnapshotManager::SnapshotManager(Runtime& runtime, TxnId first_txn_id)
-    : runtime_(runtime), slots_(std::make_unique<TxnSlot[]>(kMaxTransactions)) {
+    : runtime_(runtime),
+      slot_memory_(kMaxTransactions * sizeof(TxnSlot)),
+      slots_(reinterpret_cast<TxnSlot*>(slot_memory_.data())) {
   LATCHKEY_CHECK(Raw(first_txn_id) >= 1);
   next_txn_.value.store(Raw(first_txn_id), std::memory_order_relaxed);
   bounds_.all_visible_below.store(Raw(first_txn_id), std::memory_order_release);
@@ -23,7 +26,9 @@ SnapshotManager::SnapshotManager(Runtime& runtime, TxnId first_txn_id)
 
 absl::Status SnapshotManager::Begin(Txn& txn, TransactionImpl* owner) {
   LATCHKEY_CHECK(!txn.active());
-  TxnSlot* slot = &slots_[runtime_.ActorIndex() % kMaxTransactions];
+  const uint32_t own = runtime_.ActorIndex() % kMaxTransactions;
+  if (own >= high_water_.load(std::memory_order_acquire)) PrepareSlots(own + 1);
+  TxnSlot* slot = &slots_[own];
   if (!TryTake(*slot)) slot = TakeSlot();
   if (slot == nullptr) {
     return MakeStatus(
@@ -32,8 +37,6 @@ absl::Status SnapshotManager::Begin(Txn& txn, TransactionImpl* owner) {
         "back some of them first",
         kMaxTransactions);
   }
-  const auto slots_needed = static_cast<uint32_t>(slot - slots_.get()) + 1;
-  if (slots_needed > high_water_.load(std::memory_order_acquire)) RaiseHighWater(slots_needed);
   slot->owner = owner;
   txn.slot_ = slot;
   return absl::OkStatus();
@@ -61,15 +64,17 @@ bool SnapshotManager::IsTreeListed(TreeId tree) const {
 
 TxnSlot* SnapshotManager::TakeSlot() {
   for (uint32_t i = 0; i < kMaxTransactions; ++i) {
+    if (i >= high_water_.load(std::memory_order_acquire)) PrepareSlots(i + 1);
     if (TryTake(slots_[i])) return &slots_[i];
   }
   return nullptr;
 }
 
-void SnapshotManager::RaiseHighWater(uint32_t slots) {
-  uint32_t seen = high_water_.load();
-  while (seen < slots && !high_water_.compare_exchange_weak(seen, slots)) {
-  }
+void SnapshotManager::PrepareSlots(uint32_t slots) {
+  SpinLatchGuard guard(prepare_latch_, runtime_);
+  const uint32_t prepared = high_water_.load(std::memory_order_relaxed);
+  for (uint32_t i = prepared; i < slots; ++i) new (&slots_[i]) TxnSlot;
+  high_water_.store(std::max(prepared, slots), std::memory_order_seq_cst);
 }
 
 void SnapshotManager::TakeSnapshot(Txn& txn) {

@@ -39,6 +39,7 @@
 #include "engine/txn/savepoint_log.h"
 #include "storage/base/check.h"
 #include "storage/base/ids.h"
+#include "storage/base/reserved_memory.h"
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
 
@@ -255,8 +256,11 @@ class SnapshotManager {
   /// RefreshBounds if there were enough commits since the last scan to pay for it.
   void MaybeRefreshBounds();
 
-  /// Memory of the slots, bytes.
-  size_t bytes() const { return kMaxTransactions * sizeof(TxnSlot); }
+  /// Memory of the slots that were ever taken, bytes: in whole 4 KiB, because the rest was never
+  /// touched.
+  size_t bytes() const {
+    return (high_water_.load(std::memory_order_relaxed) * sizeof(TxnSlot) + 4095) / 4096 * 4096;
+  }
 
   // For the VersionStore: the steps of a writer's life.
 
@@ -331,11 +335,15 @@ class SnapshotManager {
   void TakeSnapshot(Txn& txn);
   void ScanSlots(LiveSnapshots* live = nullptr);
   TxnSlot* TakeSlot();
-  void RaiseHighWater(uint32_t slots);
+  /// Makes the first `slots` slots usable. Slots come into use lowest first, so few transactions at
+  /// once take little memory.
+  void PrepareSlots(uint32_t slots);
 
   Runtime& runtime_;
-  const std::unique_ptr<TxnSlot[]> slots_;
-  alignas(64) std::atomic<uint32_t> high_water_{0};  // slots from here on were never taken
+  ReservedBuffer slot_memory_;  // of kMaxTransactions slots
+  TxnSlot* const slots_;        // those below high_water_ exist
+  alignas(64) std::atomic<uint32_t> high_water_{0};
+  SpinLatch prepare_latch_;  // held while high_water_ rises
   PaddedCounter next_txn_;
   PaddedCounter clock_;
   Bounds bounds_;

@@ -1,15 +1,15 @@
 // Memory for direct I/O: aligned to 4096 bytes, zeroed, owned.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <span>
+#include <utility>
+
+#include "storage/base/reserved_memory.h"
 
 namespace latchkey {
 
@@ -24,28 +24,46 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
   /// Allocates `size` bytes, rounded up inside to a multiple of the alignment. kAdvise aligns to
-  /// 2 MiB and advises the kernel to use huge pages. Throws std::bad_alloc, as `new` does.
+  /// 2 MiB and advises the kernel to use huge pages. A large buffer comes from the system, and goes
+  /// back to it at once. Throws std::bad_alloc, as `new` does.
   explicit AlignedBuffer(size_t size, HugePages huge_pages = HugePages::kNo) : size_(size) {
-    const size_t alignment = huge_pages == HugePages::kAdvise ? kHugePage : kAlignment;
-    const size_t capacity = (size + alignment - 1) / alignment * alignment;
-    if (capacity == 0) return;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, capacity)));
+    if (size == 0) return;
+    const MemoryAdvice advice =
+        huge_pages == HugePages::kAdvise ? MemoryAdvice::kHugePages : MemoryAdvice::kNone;
+    memory_ = static_cast<std::byte*>(is_reserved() ? ReserveMemory(capacity(), advice)
+                                                    : std::aligned_alloc(kAlignment, capacity()));
     if (memory_ == nullptr) throw std::bad_alloc();
-    if (huge_pages == HugePages::kAdvise) madvise(memory_.get(), capacity, MADV_HUGEPAGE);
-    std::memset(memory_.get(), 0, capacity);
+    std::memset(memory_, 0, capacity());
+  }
+  ~AlignedBuffer() { Free(); }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    if (this == &other) return *this;
+    Free();
+    memory_ = std::exchange(other.memory_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
 
-  std::byte* data() { return memory_.get(); }
-  const std::byte* data() const { return memory_.get(); }
+  std::byte* data() { return memory_; }
+  const std::byte* data() const { return memory_; }
   size_t size() const { return size_; }
-  std::span<std::byte> span() { return {memory_.get(), size_}; }
-  std::span<const std::byte> span() const { return {memory_.get(), size_}; }
+  std::span<std::byte> span() { return {memory_, size_}; }
+  std::span<const std::byte> span() const { return {memory_, size_}; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
+  // The heap keeps freed memory of a size for itself once the program has freed memory that large.
+  static constexpr size_t kLeastReserved = size_t{128} << 10;
+
+  size_t capacity() const { return (size_ + kAlignment - 1) / kAlignment * kAlignment; }
+  bool is_reserved() const { return capacity() >= kLeastReserved; }
+  void Free() {
+    if (is_reserved()) return ReleaseMemory(memory_, capacity());
+    std::free(memory_);
+  }
+
+  std::byte* memory_ = nullptr;
   size_t size_ = 0;
 };
 

@@ -13,6 +13,7 @@
 
 #include "storage/base/canary.h"
 #include "storage/base/racy_memory.h"
+#include "storage/base/reserved_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/file_errors.h"
@@ -213,7 +214,7 @@ absl::Status FileDevice::WriteZeros(uint64_t begin, uint64_t end) {
                               AioQueue::Create(QueueFile(growth_limit_), kZeroDepth));
   }
   growth_limit_.store(end, std::memory_order_release);
-  AlignedBuffer zeros(std::min(kZeroPiece, end - begin));
+  ReservedBuffer zeros(std::min(kZeroPiece, end - begin));  // never written: takes no memory
   std::array<IoRequest, kZeroDepth> requests;
   std::vector<IoRequest*> idle;
   for (IoRequest& r : requests) idle.push_back(&r);
