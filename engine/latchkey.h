@@ -133,8 +133,13 @@ struct Options {
   bool create_if_missing = true;
   bool error_if_exists = false;
   /// All memory of the database: frames, page table, maps, versions, I/O buffers. Bytes. At least 1
-  /// MiB; with a log at least 1.5 MiB, and more for pages above 4 KiB. Below 12 MiB the database
-  /// may take up to 5 MiB more.
+  /// MiB; with a log at least 1.5 MiB, and more for pages above 4 KiB. A database that is created
+  /// with less than 64 MiB gets smaller buffers and segments. The database takes more than this
+  ///   - if its segments or pages are too large for the cache, because it was created with a larger
+  ///     one: the open then logs a warning that says how much;
+  ///   - if its maps grow, below 64 MiB by more than an eighth of the cache or 512 KiB (they take
+  ///     about 28 bytes a page): until the next open or SetCacheBytes;
+  ///   - below 4 MiB, while transactions run with undo of more than an eighth of the cache.
   uint64_t cache_bytes = 256ull << 20;
   /// Bytes; a power of two in 4096-65536. Fixed when the database is created. 0 = the size the
   /// database has, 4096 for a new one.
@@ -444,8 +449,9 @@ class Database {
 
   /// Writes every dirty page and makes the file consistent with this moment.
   absl::Status Checkpoint();
-  /// Changes Options::cache_bytes while running. InvalidArgument, with the minimum, below what is
-  /// needed.
+  /// Changes Options::cache_bytes while running: the number of frames and the bound of old versions.
+  /// The buffers of log and layout keep the sizes of the open. InvalidArgument, with the minimum,
+  /// below what is needed.
   absl::Status SetCacheBytes(uint64_t cache_bytes);
 
   Statistics GetStatistics() const;

@@ -123,11 +123,11 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                                  StoreGeometry::Of(superblock.page_size, superblock.segment_size),
                                  separator->most_logs())),
       journal_device_(std::move(journal)),
-      journal_bytes_(journal_device_ == nullptr
-                         ? 0
-                         : MapJournal::MemoryFor(
-                               JournalOptions(options, buffers_, superblock.database_id),
-                               *journal_device_)),
+      journal_bytes_(
+          journal_device_ == nullptr
+              ? 0
+              : MapJournal::MemoryFor(JournalOptions(options, buffers_, superblock.database_id),
+                                      *journal_device_)),
       options_(options),
       separator_(std::move(separator)),
       core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),

@@ -56,8 +56,8 @@ uint64_t SegmentStoreImpl::SegmentsOnDevice() const {
 }
 
 absl::Status SegmentStoreImpl::OpenNewJournal() {
-  LATCHKEY_RETURN_IF_ERROR(
-      MapJournal::MakeRoom(*journal_device_, JournalOptions(options_, buffers_, core_.database_id)));
+  LATCHKEY_RETURN_IF_ERROR(MapJournal::MakeRoom(
+      *journal_device_, JournalOptions(options_, buffers_, core_.database_id)));
   core_.journal = MapJournal::New(core_.runtime, std::move(journal_device_),
                                   JournalOptions(options_, buffers_, core_.database_id));
   core_.journal->set_on_due([this] { space_.Signal(); });

@@ -6,11 +6,11 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kLeastPages = 4;          // of a batch, with its note, or of a queue
-constexpr uint32_t kLeastWriterDepth = 2;    // while one page is written the next is accepted
-constexpr uint64_t kWriterShare = 8;         // page writers take this part of the cache,
-constexpr uint64_t kSegmentShare = 6;        // segment buffers this one,
-constexpr uint64_t kOneSegmentShare = 64;    // and one segment this one
+constexpr uint32_t kLeastPages = 4;        // of a batch, with its note, or of a queue
+constexpr uint32_t kLeastWriterDepth = 2;  // while one page is written the next is accepted
+constexpr uint64_t kWriterShare = 8;       // page writers take this part of the cache,
+constexpr uint64_t kSegmentShare = 6;      // segment buffers this one,
+constexpr uint64_t kOneSegmentShare = 64;  // and one segment this one
 constexpr uint64_t kOrdinaryJournal = uint64_t{16} << 20;  // cache with a full journal
 constexpr uint32_t kOrdinaryJournalBuffer = 256 << 10;
 
@@ -21,15 +21,14 @@ bool IsOrdinary(uint64_t cache_bytes) {
 // The part of `full` that a cache of `cache_bytes` gets if one of `ordinary_bytes` gets all.
 uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint32_t least) {
   if (IsOrdinary(cache_bytes)) return full;
-  const auto part = static_cast<uint32_t>(
-      full * std::min<uint64_t>(cache_bytes, ordinary_bytes) / ordinary_bytes);
+  const auto part = static_cast<uint32_t>(full * std::min<uint64_t>(cache_bytes, ordinary_bytes) /
+                                          ordinary_bytes);
   return std::clamp(part, std::min(least, full), full);
 }
 
 }  // namespace
 
-StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry,
-                               uint32_t logs) {
+StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs) {
   StoreBuffers buffers;
   if (IsOrdinary(cache_bytes)) return buffers;
   buffers.cache_bytes = cache_bytes;
@@ -54,8 +53,7 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
 uint32_t StoreBuffers::WriterDepth(uint32_t wanted, uint64_t taken_bytes,
                                    uint32_t page_size) const {
   if (writer_bytes == kUnbounded) return wanted;
-  const uint32_t part =
-      Part(wanted, cache_bytes, kOrdinaryPages * page_size, kLeastWriterDepth);
+  const uint32_t part = Part(wanted, cache_bytes, kOrdinaryPages * page_size, kLeastWriterDepth);
   const uint64_t left = writer_bytes - std::min(writer_bytes, taken_bytes);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(left / page_size, std::min(kLeastWriterDepth, part), part));
