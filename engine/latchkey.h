@@ -450,7 +450,8 @@ class Database {
   /// Writes every dirty page and makes the file consistent with this moment.
   absl::Status Checkpoint();
   /// Changes Options::cache_bytes while running: the number of frames and the bound of old versions.
-  /// The buffers of log and layout keep the sizes of the open. InvalidArgument, with the minimum,
+  /// The buffers of log and layout keep the sizes of the open. So a cache that was opened large and
+  /// is made small may be exceeded by them until the next open. InvalidArgument, with the minimum,
   /// below what is needed.
   absl::Status SetCacheBytes(uint64_t cache_bytes);
 

@@ -119,12 +119,12 @@ void PutWithinCache(Database& db, int records) {
 TEST_CASE("A small database cache holds from its creation on, in every layout") {
   struct Case {
     uint64_t cache_bytes;
-    bool with_sanitizers;
+    bool with_thread_sanitizer;
   };
   constexpr Case kCases[] = {
       {3 << 19, false}, {2 << 20, true}, {4 << 20, false}, {8 << 20, false}, {16 << 20, false}};
   const Case one = GENERATE_COPY(from_range(std::begin(kCases), std::end(kCases)));
-  if (kThreadSanitizer && !one.with_sanitizers) return;
+  if (kThreadSanitizer && !one.with_thread_sanitizer) return;
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   const auto durability = GENERATE(Durability::kNone, Durability::kGroup);
   if (kThreadSanitizer && layout != "hylog") return;
