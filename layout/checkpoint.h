@@ -39,6 +39,8 @@ class CheckpointWriter {
   /// Payload words that one segment takes.
   static uint64_t WordsPerSegment(const StoreGeometry& geometry);
   uint64_t bytes_written() const { return bytes_written_; }
+  /// Index of the segment that is being filled, or whose write failed.
+  size_t segment_index() const { return segment_index_; }
 
  private:
   void BeginPage();

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "layout/segment_store_impl.h"
+#include "layout/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -259,8 +260,8 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
 
 // With a journal writers go on while the words are captured. The journal position is noted before
 // that, so the replay from there brings every page to its newest word.
-absl::Status SegmentStoreImpl::CaptureAndCommit(const std::vector<SegmentId>& segments,
-                                                Superblock& next, bool is_round) {
+absl::Status SegmentStoreImpl::CaptureAndCommit(std::vector<SegmentId>& segments, Superblock& next,
+                                                bool is_round) {
   if (core_.journal != nullptr) next.journal_start = Raw(core_.journal->Position());
   LATCHKEY_RETURN_IF_ERROR(WriteMapAndTable(next.generation, segments, next));
   if (core_.journal != nullptr && LATCHKEY_CANARY("journal-position-after-the-map")) {
@@ -329,22 +330,33 @@ SegmentEntry SegmentStoreImpl::EntryOf(SegmentId segment, const std::vector<Segm
   return entry;
 }
 
-absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
-                                                const std::vector<SegmentId>& segments,
-                                                Superblock& next) {
-  CheckpointWriter out(core_, generation, segments);
-  const uint64_t limit = core_.map.limit();
+absl::Status SegmentStoreImpl::WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
+                                          const std::vector<SegmentId>& segments) {
   for (uint64_t id = 0; id < limit; ++id) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(DurableWord(PageId{id}).bits()));
   }
   // The table is written after the map, so it has the segment of every slot that the map names.
-  const uint32_t total = core_.segments.total();
-  for (uint32_t s = 0; s < total; ++s) {
+  *total = core_.segments.total();
+  for (uint32_t s = 0; s < *total; ++s) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(EntryOf(SegmentId{s}, segments).Encode()));
   }
-  LATCHKEY_RETURN_IF_ERROR(out.Finish());
-  core_.counters.meta_bytes_written.fetch_add(out.bytes_written() + 2 * kSuperblockSize,
-                                              std::memory_order_relaxed);
+  return out.Finish();
+}
+
+absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
+                                                std::vector<SegmentId>& segments,
+                                                Superblock& next) {
+  const uint64_t limit = core_.map.limit();
+  uint32_t total = 0;
+  for (;;) {
+    CheckpointWriter out(core_, generation, segments);
+    const absl::Status written = WriteWords(out, limit, &total, segments);
+    core_.counters.meta_bytes_written.fetch_add(out.bytes_written() + 2 * kSuperblockSize,
+                                                std::memory_order_relaxed);
+    if (written.ok()) break;
+    // A segment of the chain names the next one, so all of the chain is written again.
+    if (!ReplaceCheckpointSegment(core_, segments[out.segment_index()], written)) return written;
+  }
   next.page_id_limit = limit;
   next.segments = total;
   next.checkpoint_segment = Raw(segments.front());

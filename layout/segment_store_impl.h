@@ -135,15 +135,18 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status CheckpointInto(std::vector<SegmentId> segments,
                               std::span<const std::byte> client_root, bool clean)
       LATCHKEY_REQUIRES(checkpoint_mutex_);
-  absl::Status CaptureAndCommit(const std::vector<SegmentId>& segments, Superblock& next,
-                                bool is_round) LATCHKEY_REQUIRES(checkpoint_mutex_);
+  // A segment that takes no write is replaced in `segments`.
+  absl::Status CaptureAndCommit(std::vector<SegmentId>& segments, Superblock& next, bool is_round)
+      LATCHKEY_REQUIRES(checkpoint_mutex_);
   absl::Status SyncCaptured(bool is_round);
   void CheckpointMapIfWanted();
   // Keeps the last client root. ResourceExhausted: no free segments, or no memory; nothing changed.
   absl::Status CheckpointMap() LATCHKEY_REQUIRES(checkpoint_mutex_);
   absl::Status CommitSuperblock(Superblock& next) LATCHKEY_REQUIRES(checkpoint_mutex_);
-  absl::Status WriteMapAndTable(uint64_t generation, const std::vector<SegmentId>& segments,
+  absl::Status WriteMapAndTable(uint64_t generation, std::vector<SegmentId>& segments,
                                 Superblock& next);
+  absl::Status WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
+                          const std::vector<SegmentId>& segments);
   PageWord DurableWord(PageId id) const;
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
 

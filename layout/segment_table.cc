@@ -162,6 +162,14 @@ void StoreSegmentTable::MarkBad(SlotId slot) {
   }
 }
 
+void StoreSegmentTable::MarkBadMeta(SegmentId segment) {
+  LATCHKEY_CHECK(StateOf(segment) == SegmentState::kMeta);
+  bad_slots_.fetch_add(geometry_.slots_per_segment, std::memory_order_relaxed);
+  if (!At(segment).has_bad_slots.exchange(true)) {
+    bad_segments_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void StoreSegmentTable::FindHoles(SegmentKind kind) {
   HoleQueue& queue = holes_[static_cast<size_t>(kind)];
   queue.segments.clear();

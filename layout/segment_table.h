@@ -16,7 +16,8 @@
 //  2. Holes are the unowned slots of kClosed segments, and only of those.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
 //  4. A bad slot (its write failed) stays owned, so that neither the slot nor its segment is
-//     reused. Holes in the rest of the segment are still used.
+//     reused. Holes in the rest of the segment are still used. A kMeta segment whose write failed
+//     stays kMeta, and all of its slots count as bad.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -115,6 +116,8 @@ class StoreSegmentTable {
   /// Takes the slot out of use until the store is opened again: it stays owned, and its segment
   /// stays in use. REQUIRES: the slot is owned, and nothing needs its content.
   void MarkBad(SlotId slot);
+  /// Takes a kMeta segment out of use until the store is opened again. It stays kMeta.
+  void MarkBadMeta(SegmentId segment);
   /// Makes `page` the owner of a hole, preferably of `kind`, in the fullest segments first
   /// (LAYOUT_REFERENCE A5). nullopt: there is no hole.
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page);
@@ -148,7 +151,7 @@ class StoreSegmentTable {
   /// Ends the restore: makes closed segments without live pages free.
   void FinishRestore();
 
-  /// Segments and slots that MarkBad has taken out of use.
+  /// Segments and slots that MarkBad and MarkBadMeta have taken out of use.
   uint32_t bad_segments() const { return bad_segments_.load(std::memory_order_relaxed); }
   uint64_t bad_slots() const { return bad_slots_.load(std::memory_order_relaxed); }
   bool HasBadSlots(SegmentId s) const {

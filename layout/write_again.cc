@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -23,6 +24,10 @@ std::optional<SlotId> TakeAnotherSlot(StoreCore& core, SegmentKind kind, PageId 
   return slot;
 }
 
+bool FewAreBad(const StoreCore& core) {
+  return core.segments.bad_slots() <= uint64_t{kMostBadSegments} * core.geometry.slots_per_segment;
+}
+
 // Marks the frame's target as bad. False: too many slots of the device are bad.
 bool GiveUpTarget(StoreCore& core, const CopyFrame& frame, const absl::Status& error) {
   core.segments.MarkBad(frame.target);
@@ -33,7 +38,7 @@ bool GiveUpTarget(StoreCore& core, const CopyFrame& frame, const absl::Status& e
                       Raw(frame.target), std::string(error.message())));
     return absl::OkStatus();
   }).IgnoreError();
-  return core.segments.bad_slots() <= uint64_t{kMostBadSegments} * core.geometry.slots_per_segment;
+  return FewAreBad(core);
 }
 
 bool MoveTarget(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
@@ -96,6 +101,20 @@ absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write) {
   absl::Status status = write();
   for (int attempt = 1; attempt < kWriteAttempts && !status.ok(); ++attempt) status = write();
   return status;
+}
+
+bool ReplaceCheckpointSegment(StoreCore& core, SegmentId& segment, const absl::Status& error) {
+  if (core.poisoned() || LATCHKEY_CANARY("checkpoint-stays-where-it-fails")) return false;
+  const std::optional<SegmentId> other = core.segments.TakeMeta(/*keep=*/0);
+  if (!other) return false;
+  core.segments.MarkBadMeta(segment);
+  LogTo(core.log_sink, LogLevel::kWarning,
+        fmt::format("segment {} could not be written and is not used again until the store is "
+                    "opened again: {}",
+                    Raw(segment), std::string(error.message())));
+  segment = *other;
+  core.counters.writes_again.fetch_add(1, std::memory_order_relaxed);
+  return FewAreBad(core);
 }
 
 absl::Status WriteFrameAgain(StoreCore& core, FrameIndex index, absl::Status error) {

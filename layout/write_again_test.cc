@@ -117,6 +117,52 @@ TEST_CASE("An appended page whose slot takes no write lies elsewhere, and the sl
   s.CheckAll();
 }
 
+// After a reopen the bad slot was free, and its segment was the first free one. So each checkpoint
+// took it, and every open ended read-only.
+TEST_CASE("A slot that took no write is forgotten at the next open, and no write depends on it") {
+  const std::string layout = GENERATE(std::string("lfs"), std::string("wolf"));
+  const bool crash_safe = GENERATE(false, true);
+  const bool clean = GENERATE(false, true);
+  CAPTURE(layout, crash_safe, clean);
+  Store s(layout, crash_safe);
+  s.device->go_bad_at_next_write = kDefaultPageSize;
+  Rng rng(1);
+  for (int open = 0; open < 4; ++open) {
+    CAPTURE(open);
+    const uint64_t failed = s.device->failed();
+    for (int n = 0; n < 2000 / kShorter; ++n) REQUIRE(s.Write(rng.Below(kPages)).ok());
+    REQUIRE(s.store->Checkpoint({}, /*clean=*/false).ok());
+    REQUIRE(s.store->WriteStatus().ok());
+    CHECK(s.device->failed() - failed <= kWriteAttempts);
+    s.CheckAll();
+    s.Close(clean || !crash_safe);
+    s.Open();
+    s.CheckAll();
+  }
+}
+
+TEST_CASE("A checkpoint whose segment takes no write lies in another segment, at each open") {
+  const std::string layout = AnyLayout();
+  const bool clean = GENERATE(false, true);
+  CAPTURE(layout, clean);
+  Store s(layout, /*crash_safe=*/true);
+  for (int open = 0; open < 3; ++open) {
+    CAPTURE(open);
+    const uint64_t failed = s.device->failed();
+    for (int n = 0; n < 3; ++n) {
+      REQUIRE(s.Write(static_cast<uint64_t>(n)).ok());
+      REQUIRE(s.store->Flush().ok());
+      if (open + n == 0) s.device->go_bad_at_next_write = kDefaultPageSize;
+      REQUIRE(s.store->Checkpoint({}, clean).ok());
+    }
+    CHECK(s.device->failed() - failed <= kWriteAttempts);  // it is left alone until the next open
+    s.Close(/*clean=*/false);
+    s.Open();
+    s.CheckAll();
+  }
+  CHECK(s.device->failed() >= kWriteAttempts);
+}
+
 TEST_CASE("A page that is written over its slot is tried there so often, then all is read-only") {
   const bool crash_safe = GENERATE(false, true);
   CAPTURE(crash_safe);
