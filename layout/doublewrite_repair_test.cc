@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "layout/segment_store.h"
-#include "layout/testing/crash_device.h"
 #include "layout/testing/crashing_store.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
+#include "storage/device/testing/crash_device.h"
 
 namespace latchkey {
 namespace {
@@ -45,17 +45,17 @@ class Life {
 
  private:
   std::unique_ptr<SegmentStore> Open(std::vector<std::byte> data, std::vector<std::byte> journal) {
-    auto data_device = std::make_unique<CrashDevice>(power_, std::move(data));
+    auto data_device = power_.NewDevice(std::move(data));
     device_ = data_device.get();
-    auto opened = OpenSegmentStore(ThreadRuntime(), std::move(data_device),
-                                   std::make_unique<CrashDevice>(power_, std::move(journal)),
-                                   CrashOptions("overwrite", 0.8));
+    auto opened =
+        OpenSegmentStore(ThreadRuntime(), std::move(data_device),
+                         power_.NewDevice(std::move(journal)), CrashOptions("overwrite", 0.8));
     INFO(opened.status());
     REQUIRE(opened.ok());
     return std::move(opened->store);
   }
 
-  PowerSupply power_{ThreadRuntime()};
+  PowerSupply power_;
   CrashDevice* device_ = nullptr;
   std::unique_ptr<SegmentStore> store_;
   std::unique_ptr<PageWriter> writer_;

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "layout/segment_store.h"
-#include "layout/testing/crash_device.h"
 #include "layout/testing/failing_writes.h"
 #include "layout/testing/store_on_memory.h"
+#include "storage/device/testing/crash_device.h"
 
 namespace latchkey {
 
@@ -32,7 +32,7 @@ class CrashingStore {
         journal_bytes_(journal_bytes),
         checkpoints_(checkpoints) {
     // Without a first durable superblock there is no store to recover.
-    PowerSupply power(runtime_);
+    PowerSupply power;
     CrashDevice* data = nullptr;
     CrashDevice* journal = nullptr;
     REQUIRE(Open(power, &data, &journal).ok());
@@ -44,7 +44,7 @@ class CrashingStore {
 
   /// Opens the store, checks it, works until the power fails, and keeps the remaining content.
   void RunUntilCrash(Damage damage, uint64_t calls, bool while_opening) {
-    PowerSupply power(runtime_);
+    PowerSupply power;
     CrashDevice* data = nullptr;
     CrashDevice* journal = nullptr;
     if (while_opening) power.FailAfter(rng_.Below(30));
@@ -66,8 +66,8 @@ class CrashingStore {
   static constexpr uint64_t kFree = 0;  // not allocated, or never written
 
   absl::Status Open(PowerSupply& power, CrashDevice** data, CrashDevice** journal) {
-    auto data_device = std::make_unique<CrashDevice>(power, data_);
-    auto crashing = std::make_shared<CrashDevice>(power, journal_);
+    auto data_device = power.NewDevice(data_);
+    std::shared_ptr<CrashDevice> crashing = power.NewDevice(journal_);
     *data = data_device.get();
     *journal = crashing.get();
     auto journal_device = std::make_unique<FailingWrites>(crashing);

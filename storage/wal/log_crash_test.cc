@@ -70,9 +70,9 @@ class Run {
 
  private:
   void CrashNow() {
-    for (const Damage damage : kAllDamages) {
-      if (damage != Damage::kNone && medium_->pending.empty()) return;
-      Check(medium_->Crash(damage, rng_));
+    for (const Damage damage : kDamages) {
+      if (damage != Damage::kLoseAll && medium_->pending.empty()) continue;
+      Check(medium_->AfterCrash(damage, rng_));
     }
   }
 
@@ -275,8 +275,8 @@ TEST_CASE("The first failed write or sync ends all acknowledgement, and reopenin
     }
     log = nullptr;
     Rng rng(k);
-    for (const Damage damage : kAllDamages) {
-      auto reopened = MustOpen(CrashDevice::MediumOf(medium->Crash(damage, rng)));
+    for (const Damage damage : kDamages) {
+      auto reopened = MustOpen(CrashDevice::MediumOf(medium->AfterCrash(damage, rng)));
       const Records found = MustReadAll(*reopened);
       REQUIRE(found.size() >= acknowledged.size());
       REQUIRE(std::includes(appended.begin(), appended.end(), found.begin(), found.end()));

@@ -54,7 +54,7 @@ TEST_CASE("What was not flushed is not there after a crash, and reading a record
   CHECK(log->durable() > kept);
   MustAppend(*log, "lost");
   Rng rng(1);
-  auto reopened = MustOpen(CrashDevice::MediumOf(medium->Crash(Damage::kAll, rng)));
+  auto reopened = MustOpen(CrashDevice::MediumOf(medium->AfterCrash(Damage::kKeepAll, rng)));
   CHECK(MustReadAll(*reopened) == Records{{Raw(kept), "kept"}});
 }
 

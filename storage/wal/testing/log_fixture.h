@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/device/testing/crash_device.h"
 #include "storage/wal/log.h"
-#include "storage/wal/testing/crash_device.h"
 
 namespace latchkey {
 
