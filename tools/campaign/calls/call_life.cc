@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "bufferpool/replacement/replacement_list.h"
-#include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/database_impl.h"
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "tools/campaign/calls/call_actor.h"
+#include "tools/campaign/shared/add_members.h"
+#include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 namespace {
@@ -42,11 +40,11 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   CallLifePlan plan;
   Options& options = plan.options;
   Techniques& t = options.techniques;
-  t.layout = OneOf(rng, Layouts().Names());
-  t.segment_cleaning = OneOf(rng, CleaningPolicies().Names());
-  t.replacement = OneOf(rng, ReplacementAlgorithms().Names());
-  t.synchronization = OneOf(rng, SynchronizationSchemes().Names());
-  t.cleaner = rng.Below(2) == 0 ? "self-tuning" : "fixed:4";
+  t.layout = OneOf(rng, LayoutItems());
+  t.segment_cleaning = OneOf(rng, SegmentCleaningItems());
+  t.replacement = OneOf(rng, ReplacementItems());
+  t.synchronization = OneOf(rng, SynchronizationItems());
+  t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));
   t.space_utilization = rng.Below(2) == 0 ? 0.8 : 0.95;
   t.seed = seed;
@@ -88,21 +86,11 @@ std::string CallLifePlan::Describe() const {
             : "none");
 }
 
-void CallCounts::Add(const CallCounts& o) {
-  lives += o.lives;
-  calls += o.calls;
-  ok += o.ok;
-  not_found += o.not_found;
-  aborted += o.aborted;
-  exhausted += o.exhausted;
-  refused += o.refused;
-  unavailable += o.unavailable;
-  invalid += o.invalid;
-  faults += o.faults;
-  reopened += o.reopened;
-  compared += o.compared;
-  leaked += o.leaked;
-  mistakes.insert(mistakes.end(), o.mistakes.begin(), o.mistakes.end());
+void CallCounts::Add(const CallCounts& other) {
+  using C = CallCounts;
+  AddMembers<&C::lives, &C::calls, &C::ok, &C::not_found, &C::aborted, &C::exhausted, &C::refused,
+             &C::unavailable, &C::invalid, &C::faults, &C::reopened, &C::compared, &C::leaked,
+             &C::mistakes>(other, this);
 }
 
 void CallCounts::Note(const char* call, const absl::Status& status) {

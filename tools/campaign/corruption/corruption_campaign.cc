@@ -8,6 +8,7 @@
 
 #include "layout/geometry.h"
 #include "tools/campaign/corruption/corruption_workers.h"
+#include "tools/campaign/shared/add_members.h"
 
 namespace latchkey {
 namespace {
@@ -133,14 +134,11 @@ class Campaign {
 }  // namespace
 
 void CorruptionTally::Add(const CorruptionTally& other) {
-  cases += other.cases;
   for (size_t i = 0; i < kDamageKinds; ++i) by_kind[i] += other.by_kind[i];
   for (size_t i = 0; i < kCaseVerdicts; ++i) by_verdict[i] += other.by_verdict[i];
-  reopened += other.reopened;
-  stale += other.stale;
-  stale_refused += other.stale_refused;
-  reads += other.reads;
-  reads_refused += other.reads_refused;
+  using T = CorruptionTally;
+  AddMembers<&T::cases, &T::reopened, &T::stale, &T::stale_refused, &T::reads, &T::reads_refused>(
+      other, this);
   most_memory_kib = std::max(most_memory_kib, other.most_memory_kib);
 }
 

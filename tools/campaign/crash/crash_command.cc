@@ -16,6 +16,7 @@
 #include "tools/campaign/crash/crash_campaign.h"
 #include "tools/campaign/crash/crash_toy.h"
 #include "tools/campaign/crash/crash_workload.h"
+#include "tools/campaign/shared/add_members.h"
 #include "tools/campaign/shared/campaign_flags.h"
 #include "tools/campaign/shared/seed_range.h"
 #include "tools/campaign/shared/technique_items.h"
@@ -121,14 +122,10 @@ void Print(const std::string& name, const CrashReport& report, double cpu_second
 }
 
 void Add(const CrashReport& from, CrashReport* to) {
-  to->runs += from.runs;
-  to->transactions += from.transactions;
-  to->events += from.events;
-  to->boundaries += from.boundaries;
-  to->states += from.states;
-  to->recovery_states += from.recovery_states;
+  using R = CrashReport;
+  AddMembers<&R::runs, &R::transactions, &R::events, &R::boundaries, &R::states,
+             &R::recovery_states, &R::failures>(from, to);
   to->history_hash = to->history_hash * 31 + from.history_hash;
-  to->failures.insert(to->failures.end(), from.failures.begin(), from.failures.end());
 }
 
 class Command {

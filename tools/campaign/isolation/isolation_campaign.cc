@@ -15,6 +15,7 @@
 #include "tools/campaign/isolation/isolation_invariants.h"
 #include "tools/campaign/isolation/isolation_replay.h"
 #include "tools/campaign/isolation/isolation_workload.h"
+#include "tools/campaign/shared/add_members.h"
 #include "tools/campaign/shared/campaign_flags.h"
 #include "tools/campaign/shared/technique_items.h"
 
@@ -80,13 +81,9 @@ void CheckRound(Runtime& runtime, uint64_t seed, uint32_t transactions, bool sim
 }
 
 void Add(const IsolationCounts& from, IsolationCounts* to) {
-  to->transactions += from.transactions;
-  to->committed += from.committed;
-  to->serializable += from.serializable;
-  to->edges += from.edges;
-  to->invariant_transactions += from.invariant_transactions;
-  to->histories += from.histories;
-  to->wrong.insert(to->wrong.end(), from.wrong.begin(), from.wrong.end());
+  using C = IsolationCounts;
+  AddMembers<&C::transactions, &C::committed, &C::serializable, &C::edges,
+             &C::invariant_transactions, &C::histories, &C::wrong>(from, to);
 }
 
 IsolationCounts CheckRounds(Runtime& runtime, uint64_t seed, uint64_t transactions, uint32_t cells,

@@ -16,6 +16,7 @@
 #include "tools/campaign/model/model_operations.h"
 #include "tools/campaign/model/model_run.h"
 #include "tools/campaign/model/shrink.h"
+#include "tools/campaign/shared/add_members.h"
 #include "tools/campaign/shared/campaign_flags.h"
 
 namespace latchkey {
@@ -90,17 +91,12 @@ class Cell {
 };
 
 void Add(const ModelCounts& from, ModelCounts* to) {
-  to->operations += from.operations;
-  to->lists += from.lists;
-  to->runs += from.runs;
-  to->reopens += from.reopens;
-  to->power_losses += from.power_losses;
-  to->lost_commits += from.lost_commits;
-  to->scanned += from.scanned;
+  using C = ModelCounts;
+  AddMembers<&C::operations, &C::lists, &C::runs, &C::reopens, &C::power_losses, &C::lost_commits,
+             &C::scanned, &C::wrong>(from, to);
   for (size_t row = 0; row < to->rows.size(); ++row) {
     if (from.rows[row]) to->rows[row] = true;
   }
-  to->wrong.insert(to->wrong.end(), from.wrong.begin(), from.wrong.end());
 }
 
 // Files in memory, if there is enough room: the campaign tests the engine, not the disk.
