@@ -134,7 +134,11 @@ absl::Status StoreCore::CommitRound() {
   const Lsn log_reach = LogReach();
   return EndRound(done, CatchOutOfMemory([&]() LATCHKEY_REQUIRES(round_mutex) -> absl::Status {
                     absl::Status synced;
-                    if (!LATCHKEY_CANARY("journal-before-data")) synced = device.Sync();
+                    const bool unsynced = counters.writes_again.load() > 0 &&
+                                          LATCHKEY_CANARY("no-sync-after-a-retry");
+                    if (!LATCHKEY_CANARY("journal-before-data") && !unsynced) {
+                      synced = device.Sync();
+                    }
                     if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;
                     return journal->Write(round_batch, accepted, log_reach);
                   }));

@@ -31,6 +31,7 @@ CrashRecorder::~CrashRecorder() = default;
 uint32_t CrashRecorder::AddDisk(const std::string& name, DiskImage content) {
   MutexLock lock(mutex_);
   auto disk = std::make_unique<Disk>();
+  disk->number = static_cast<uint32_t>(disks_.size());
   disk->name = name;
   disk->initial = content;
   disk->now = std::move(content);
@@ -72,6 +73,7 @@ bool CrashRecorder::HasUnsynced(uint32_t disk) const {
 void CrashRecorder::SetFault(const std::optional<Fault>& fault) {
   MutexLock lock(mutex_);
   faults_.Set(fault);
+  first_fault_at_.reset();
 }
 
 uint64_t CrashRecorder::faultable_calls() const {
@@ -82,6 +84,21 @@ uint64_t CrashRecorder::faultable_calls() const {
 uint64_t CrashRecorder::injected_faults() const {
   MutexLock lock(mutex_);
   return faults_.injected();
+}
+
+std::optional<uint64_t> CrashRecorder::first_fault_at() const {
+  MutexLock lock(mutex_);
+  return first_fault_at_;
+}
+
+std::vector<BadPlace> CrashRecorder::bad_places(uint32_t disk) const {
+  MutexLock lock(mutex_);
+  return disks_[disk]->bad;
+}
+
+void CrashRecorder::SetBadPlaces(uint32_t disk, std::vector<BadPlace> places) {
+  MutexLock lock(mutex_);
+  disks_[disk]->bad = std::move(places);
 }
 
 void CrashRecorder::StopFaults() {
@@ -184,7 +201,7 @@ CrashRecorder::Flight CrashRecorder::StartWrite(uint32_t number, uint64_t offset
     if (!violation.empty()) ReportHeld(std::move(violation));
   }
   WatchOverlap(disk, offset, data.size());
-  if (const auto fault = NextFault(disk, DeviceCall::kWrite)) PlanFault(disk, *fault, flight);
+  if (const auto fault = NextWriteFault(disk, flight)) PlanFault(disk, *fault, flight);
   if (flight.lost) return flight;
   flight.begun = Add({.kind = DiskEvent::Kind::kWriteSubmitted,
                       .disk = number,
@@ -197,11 +214,32 @@ CrashRecorder::Flight CrashRecorder::StartWrite(uint32_t number, uint64_t offset
 
 // Silent faults, which return no error, do not count as failed calls.
 std::optional<FaultKind> CrashRecorder::NextFault(Disk& disk, DeviceCall call) {
-  const std::optional<FaultKind> fault = faults_.Next(call);
+  const std::optional<FaultKind> fault = faults_.Next(disk.number, call);
+  if (fault && !first_fault_at_) first_fault_at_ = events_.size();
   const bool is_silent = fault == FaultKind::kLostWrite || fault == FaultKind::kMisdirected ||
                          fault == FaultKind::kFlippedBit;
   if (fault && !is_silent) ++disk.failed[static_cast<size_t>(call)];
   return fault;
+}
+
+std::optional<FaultKind> CrashRecorder::NextWriteFault(Disk& disk, const Flight& flight) {
+  const uint64_t end = flight.offset + flight.bytes->size();
+  for (const BadPlace& place : disk.bad) {
+    if (flight.offset >= place.offset + place.length || place.offset >= end) continue;
+    ++disk.failed[static_cast<size_t>(DeviceCall::kWrite)];
+    return FaultKind::kWriteError;
+  }
+  const std::optional<FaultKind> fault = NextFault(disk, DeviceCall::kWrite);
+  if (fault == FaultKind::kBadPlace) GoBad(disk, flight);
+  return fault;
+}
+
+// One page of the write goes bad, or all of a smaller write.
+void CrashRecorder::GoBad(Disk& disk, const Flight& flight) {
+  constexpr uint64_t kBadBytes = 4096;
+  const uint64_t length = std::min<uint64_t>(kBadBytes, flight.bytes->size());
+  const uint64_t page = faults_.rng().Below(flight.bytes->size() / length);
+  disk.bad.push_back({.offset = flight.offset + page * length, .length = length});
 }
 
 void CrashRecorder::PlanFault(Disk& disk, FaultKind kind, Flight& flight) {

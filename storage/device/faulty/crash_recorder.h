@@ -114,6 +114,12 @@ class CrashRecorder {
   /// Since SetFault: the number of calls that the fault could hit, and of injected faults.
   uint64_t faultable_calls() const;
   uint64_t injected_faults() const;
+  /// Since SetFault: number of events before the first fault; nullopt: there was no fault.
+  std::optional<uint64_t> first_fault_at() const;
+  /// The bad places of a disk (FaultKind::kBadPlace). They outlive SetFault and StopFaults: a test
+  /// hands them on to the next machine.
+  std::vector<BadPlace> bad_places(uint32_t disk) const;
+  void SetBadPlaces(uint32_t disk, std::vector<BadPlace> places);
   /// Number of calls of a disk that returned an injected error. Refused calls, and repetitions of a
   /// final error, do not count.
   uint64_t failed_calls(uint32_t disk, DeviceCall call) const;
@@ -134,12 +140,14 @@ class CrashRecorder {
   friend class FaultyDevice;
 
   struct Disk {
+    uint32_t number = 0;
     std::string name;
     DiskImage initial, now;
     absl::Status sync_error;
     std::array<uint64_t, kDeviceCalls> failed{};           // by DeviceCall
     uint64_t completed = 0, durable = 0;                   // writes
     std::vector<std::pair<uint64_t, uint64_t>> in_flight;  // offset, length of writes
+    std::vector<BadPlace> bad;
   };
   /// A write between its submission and its completion.
   struct Flight {
@@ -170,6 +178,9 @@ class CrashRecorder {
   void ReportHeld(std::string violation) LATCHKEY_REQUIRES(mutex_);
   std::optional<FaultKind> NextFault(Disk& disk, DeviceCall call) LATCHKEY_REQUIRES(mutex_);
   void WatchOverlap(const Disk& disk, uint64_t offset, uint64_t length) LATCHKEY_REQUIRES(mutex_);
+  std::optional<FaultKind> NextWriteFault(Disk& disk, const Flight& flight)
+      LATCHKEY_REQUIRES(mutex_);
+  void GoBad(Disk& disk, const Flight& flight) LATCHKEY_REQUIRES(mutex_);
   void PlanFault(Disk& disk, FaultKind kind, Flight& flight) LATCHKEY_REQUIRES(mutex_);
   void Misdirect(const Disk& disk, Flight& flight) LATCHKEY_REQUIRES(mutex_);
   void Tear(Disk& disk, const Flight& flight, bool prefix_only) LATCHKEY_REQUIRES(mutex_);
@@ -182,6 +193,7 @@ class CrashRecorder {
   std::vector<DiskEvent> events_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<std::string> violations_ LATCHKEY_GUARDED_BY(mutex_);
   FaultInjector faults_ LATCHKEY_GUARDED_BY(mutex_);
+  std::optional<uint64_t> first_fault_at_ LATCHKEY_GUARDED_BY(mutex_);
   Rng rng_ LATCHKEY_GUARDED_BY(mutex_);
   std::unique_ptr<DiskMonitor> monitor_;
   bool power_off_ LATCHKEY_GUARDED_BY(mutex_) = false;

@@ -304,6 +304,31 @@ TEST_CASE("The k-th call fails once, or from then on") {
   CHECK(machine.ByteAt(0) == 1);
 }
 
+TEST_CASE("A bad place takes no write, neither when the faults stop nor on the next machine") {
+  Machine machine;
+  machine.recorder.SetFault(Fault{.kind = FaultKind::kBadPlace, .only_disk = machine.disk});
+  CHECK_FALSE(machine.Fill(2 * kPage, 2 * kPage, 1).ok());
+  machine.recorder.StopFaults();
+  const std::vector<BadPlace> places = machine.recorder.bad_places(machine.disk);
+  REQUIRE(places.size() == 1);
+  Machine next;
+  next.recorder.SetBadPlaces(next.disk, places);
+  for (Machine* m : {&machine, &next}) {
+    CHECK_FALSE(m->Fill(places[0].offset, kPage, 1).ok());
+    CHECK_FALSE(m->Fill(2 * kPage, 2 * kPage, 1).ok());
+    CHECK(m->Fill(5 * kPage - places[0].offset, kPage, 1).ok());  // the other page
+    CHECK(m->Fill(4 * kPage, kPage, 1).ok());
+  }
+}
+
+TEST_CASE("A fault of one disk fails no call of another") {
+  Machine machine;
+  machine.recorder.SetFault(
+      Fault{.kind = FaultKind::kWriteError, .from_then_on = true, .only_disk = machine.disk + 1});
+  CHECK(machine.Fill(0, kPage, 1).ok());
+  CHECK(machine.recorder.faultable_calls() == 0);
+}
+
 TEST_CASE("A failed sync is final, and what it was to cover may be lost for ever") {
   Machine machine;
   REQUIRE(machine.Fill(0, kPage, 1).ok());

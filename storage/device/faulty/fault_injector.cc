@@ -7,12 +7,13 @@
 namespace latchkey {
 namespace {
 
-constexpr std::array<std::pair<FaultKind, const char*>, 9> kKinds = {{
+constexpr std::array<std::pair<FaultKind, const char*>, 10> kKinds = {{
     {FaultKind::kIoError, "io-error"},
     {FaultKind::kReadError, "read-error"},
     {FaultKind::kWriteError, "write-error"},
     {FaultKind::kNoSpace, "no-space"},
     {FaultKind::kShort, "short"},
+    {FaultKind::kBadPlace, "bad-place"},
     {FaultKind::kSyncError, "sync-error"},
     {FaultKind::kLostWrite, "lost-write"},
     {FaultKind::kMisdirected, "misdirected"},
@@ -27,6 +28,7 @@ bool CanHit(FaultKind kind, DeviceCall call) {
     case FaultKind::kFlippedBit:
       return call == DeviceCall::kRead;
     case FaultKind::kWriteError:
+    case FaultKind::kBadPlace:
     case FaultKind::kLostWrite:
     case FaultKind::kMisdirected:
       return call == DeviceCall::kWrite;
@@ -63,8 +65,9 @@ void FaultInjector::Set(const std::optional<Fault>& fault) {
   injected_ = 0;
 }
 
-std::optional<FaultKind> FaultInjector::Next(DeviceCall call) {
+std::optional<FaultKind> FaultInjector::Next(uint32_t disk, DeviceCall call) {
   if (!fault_ || !CanHit(fault_->kind, call)) return std::nullopt;
+  if (fault_->only_disk && *fault_->only_disk != disk) return std::nullopt;
   const uint64_t number = calls_++;
   const bool hit = fault_->from_then_on ? number >= fault_->at_call : number == fault_->at_call;
   if (!hit) return std::nullopt;

@@ -18,14 +18,20 @@ enum class FaultKind : uint8_t {
   kWriteError,   ///< EIO of a write
   kNoSpace,      ///< ENOSPC of a write or resize
   kShort,        ///< a read or write that stops half-way and makes no more progress
+  kBadPlace,     ///< EIO of a write, and of every later write of one of its pages (4096 bytes)
   kSyncError,    ///< EIO of a sync: the writes that it should have covered may be lost for ever
   kLostWrite,    ///< acknowledged, never carried out
   kMisdirected,  ///< acknowledged, carried out one or more blocks away
   kFlippedBit,   ///< one bit of the bytes read is wrong, once
 };
 
+/// A range of a disk that takes no write any more.
+struct BadPlace {
+  uint64_t offset = 0, length = 0;
+};
+
 /// Nullopt for an unknown name. Names: io-error, read-error, write-error, no-space, short,
-/// sync-error, lost-write, misdirected, flipped-bit.
+/// bad-place, sync-error, lost-write, misdirected, flipped-bit.
 std::optional<FaultKind> FaultKindOf(const char* name);
 const char* FaultKindName(FaultKind kind);
 
@@ -34,6 +40,7 @@ struct Fault {
   uint64_t at_call = 0;  ///< counted from 0 over the calls that this kind can hit
   bool from_then_on = false;
   uint64_t seed = 1;  ///< of the details: sectors, distance, bit
+  std::optional<uint32_t> only_disk{};  ///< calls of other disks neither count nor fail
 };
 
 /// Counts calls and decides which one fails. Not thread-safe.
@@ -45,7 +52,7 @@ class FaultInjector {
   /// From now on no call fails; the counts stay.
   void Stop() { fault_.reset(); }
   /// Counts the call and returns its fault; nullopt: it does not fail.
-  std::optional<FaultKind> Next(DeviceCall call);
+  std::optional<FaultKind> Next(uint32_t disk, DeviceCall call);
   /// Number of calls since Set, and of injected faults.
   uint64_t calls() const { return calls_; }
   uint64_t injected() const { return injected_; }

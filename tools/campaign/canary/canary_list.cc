@@ -10,7 +10,7 @@ constexpr std::string_view kOverwrite = "crash-overwrite", kLfs = "crash-lfs",
                            kHylog = "crash-hylog", kImages = "crash-images", kGroup = "crash-group",
                            kIsolation = "isolation", kModel = "model", kFaults = "faults",
                            kCorruption = "corruption", kStore = "crash-store",
-                           kPower = "power-files", kParts = "parts";
+                           kPower = "power-files", kParts = "parts", kFaultsLater = "faults-later";
 
 constexpr Canary kCanaries[] = {
     // From RELIABILITY.md 3.0.
@@ -75,6 +75,10 @@ constexpr Canary kCanaries[] = {
     {"fdatasync-left-out", "a file's data is not synced", kPower},
     {"sync-error-swallowed", "a round of the map journal goes on when the data's sync has failed",
      kFaults},
+    {"no-sync-after-a-retry", "once a page write was tried again, rounds do not sync the data",
+     kFaultsLater},
+    {"checkpoint-stays-where-it-fails",
+     "a checkpoint whose segment takes no write goes nowhere else", kFaultsLater},
     // Trees and pages.
     {"separator-off-by-one", "a split's separator is the last key on its left", kModel},
     {"merge-loses-a-record", "uniting two pages loses the last record", kModel},
@@ -141,6 +145,10 @@ std::span<const CanaryNet> CanaryNets() {
        {"model", "--operations=60000", "--list=1000", "--cells=1", "--shrink=0"},
        "operations"},
       {kFaults, {"faults", "--layout=lfs", "--phase=commit,checkpoint", "--calls=12"}, "runs"},
+      {kFaultsLater,
+       {"faults", "--layout=lfs", "--fault=bad-place", "--mode=once", "--seeds=1..2",
+        "--power-losses=8"},
+       "runs"},
       {kCorruption,
        {"corruption", "--layout=overwrite", "--image=closed", "--cases=4000", "--jobs=1"},
        "cases"},

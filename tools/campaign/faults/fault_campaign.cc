@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "layout/geometry.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_replay.h"
+#include "tools/campaign/crash/crash_monitor.h"
 
 namespace latchkey {
 namespace {
 
 // Far more than any life needs. A life that takes more hangs: its actors wait for each other.
 constexpr uint64_t kMostHandOvers = 2'000'000;
+constexpr uint64_t kNeverClosed = UINT64_MAX;
 
 class Campaign {
  public:
@@ -74,10 +79,10 @@ class Campaign {
     at_.point = point;
     CrashMachine machine(beginning.images, at_.setting.seed, /*record=*/true, /*simulated=*/true,
                          /*is_busy=*/at_.phase == FaultPhase::kUsers, kMostHandOvers);
-    FaultOracle oracle(beginning.records);
+    FaultHistory history(beginning.records);
     FaultOutcome outcome;
     const absl::Status ran = machine.RunInside([&] {
-      outcome = RunFaultLife(at_.setting, at_.phase, source, point, machine, oracle);
+      outcome = RunFaultLife(at_.setting, at_.phase, source, point, machine, history);
       return absl::OkStatus();
     });
     source.Disarm(machine);
@@ -88,9 +93,9 @@ class Campaign {
     for (std::string& mistake : outcome.mistakes) Fail(std::move(mistake));
     Count(outcome);
     if (outcome.created) {
-      closed_ = outcome.closed;
-      Reopen(Contents(*machine.disks), oracle, "reopened");
-      if (outcome.injected > 0) LosePower(machine, oracle, point.seed);
+      Reopen(Contents(*machine.disks), history.now(), outcome.closed_at != kNeverClosed,
+             "reopened");
+      if (outcome.injected > 0) LosePowers(machine, history, outcome);
     }
     return outcome.calls;
   }
@@ -110,18 +115,93 @@ class Campaign {
                            (outcome.commits << 32 ^ outcome.refused));
   }
 
-  // Unsynced writes may be missing, and so may those whose sync has failed.
-  void LosePower(const CrashMachine& machine, const FaultOracle& oracle, uint64_t seed) {
+  // After the life, and at random events behind its first fault. Unsynced writes may be missing,
+  // and so may those whose sync has failed.
+  void LosePowers(const CrashMachine& machine, const FaultHistory& history,
+                  const FaultOutcome& outcome) {
+    Rng rng(at_.point.seed);
     CrashReplay replay(*machine.disks);
+    const uint64_t first = std::max(
+        {outcome.calm_until, outcome.created_at, machine.disks->first_fault_at().value_or(0)});
+    for (const uint64_t position : LossesIn(first, replay.end(), rng)) {
+      replay.AdvanceTo(position);
+      ++report_.power_losses_in_life;
+      LosePower(replay, rng, history.At(position), outcome.closed_at <= position);
+    }
     replay.AdvanceTo(replay.end());
-    if (replay.pending_changes() == 0) return;
-    const bool all_lost = seed % 2 == 0;
-    const CrashChoice choice{.variant = all_lost ? CrashVariant::kNone : CrashVariant::kSectors};
+    const bool stays_bad = HasBadPlaces(machine);
+    if (replay.pending_changes() == 0 && !stays_bad) return;
     ++report_.power_losses;
-    Reopen(replay.Images(choice, seed), oracle, "after a power loss");
+    const std::vector<DiskImage> images = replay.SomeImages(rng);
+    const std::optional<FaultRecords> found = Reopen(
+        images, history.now(), outcome.closed_at != kNeverClosed, "after a power loss at its end");
+    if (found && stays_bad) LiveOn(machine, images, *found);
   }
 
-  void Reopen(const std::vector<DiskImage>& images, const FaultOracle& oracle, const char* when) {
+  static bool HasBadPlaces(const CrashMachine& machine) {
+    for (uint32_t disk = 0; disk < machine.disks->disks(); ++disk) {
+      if (!machine.disks->bad_places(disk).empty()) return true;
+    }
+    return false;
+  }
+
+  // Whether the store can write everything elsewhere: LFS and WOLF append every page, and only what
+  // lies before the segments has one place.
+  bool NeedsNoBadPlace(const CrashMachine& machine) const {
+    const std::vector<BadPlace> places = machine.disks->bad_places(DatabaseOnDisks::kData);
+    const bool appends = at_.setting.layout == "lfs" || at_.setting.layout == "wolf";
+    return appends && places.size() == 1 && places.front().offset >= kHeaderAreaBytes;
+  }
+
+  // Another life on disks whose bad places have stayed bad. The database that knew them is gone.
+  // Whatever becomes of that life, a copy on sound disks has everything.
+  void LiveOn(const CrashMachine& before, const std::vector<DiskImage>& images,
+              const FaultRecords& records) {
+    CrashMachine machine(images, at_.setting.seed, /*record=*/true, /*simulated=*/true,
+                         /*is_busy=*/false, kMostHandOvers);
+    for (uint32_t disk = 0; disk < machine.disks->disks(); ++disk) {
+      machine.disks->SetBadPlaces(disk, before.disks->bad_places(disk));
+    }
+    const std::unique_ptr<FaultSource> source = BadPlacesThatStay();
+    FaultHistory history(records);
+    FaultOutcome outcome;
+    const absl::Status ran = machine.RunInside([&] {
+      outcome = RunFaultLife(at_.setting, FaultPhase::kCleaning, *source, {}, machine, history);
+      return absl::OkStatus();
+    });
+    if (!ran.ok()) return Fail("on its bad places it does not end: " + ran.ToString());
+    for (const std::string& mistake : outcome.mistakes) Fail("on its bad places: " + mistake);
+    ++report_.lived_on;
+    const bool is_writable = outcome.opened && !outcome.read_only;
+    report_.writable += is_writable;
+    if (!is_writable && NeedsNoBadPlace(machine)) Fail("on its bad place it is read-only");
+    report_.hash = MixHash(report_.hash ^ (outcome.commits << 32 ^ outcome.refused));
+    Reopen(Contents(*machine.disks), history.now(), outcome.closed_at != kNeverClosed,
+           "after another life on its bad places");
+  }
+
+  // Ascending. Every second one is at most 32 events behind the first fault.
+  std::vector<uint64_t> LossesIn(uint64_t first, uint64_t end, Rng& rng) const {
+    constexpr uint64_t kSoon = 32;
+    std::vector<uint64_t> positions;
+    for (uint32_t i = 0; i < options_.power_losses && first < end; ++i) {
+      const uint64_t left = end - first;
+      const bool is_soon = (i + at_.point.call) % 2 == 0;
+      positions.push_back(first + rng.Below(is_soon ? std::min(left, kSoon) : left));
+    }
+    std::ranges::sort(positions);
+    return positions;
+  }
+
+  void LosePower(const CrashReplay& replay, Rng& rng, const FaultOracle& oracle, bool is_closed) {
+    Reopen(replay.SomeImages(rng), oracle, is_closed,
+           fmt::format("after a power loss at event {} of {}", replay.position(), replay.end()));
+  }
+
+  // On sound disks. `is_closed`: it must open even without a log. Returns what it holds.
+  std::optional<FaultRecords> Reopen(const std::vector<DiskImage>& images,
+                                     const FaultOracle& oracle, bool is_closed,
+                                     const std::string& when) {
     CrashMachine machine(images, at_.setting.seed, /*record=*/false, /*simulated=*/true,
                          /*is_busy=*/false, kMostHandOvers);
     absl::StatusOr<FaultRecords> found = absl::UnknownError("it does not end");
@@ -130,11 +210,16 @@ class Campaign {
       return absl::OkStatus();
     });
     ++report_.reopens;
-    if (!ran.ok()) return Fail(fmt::format("{}: {}", when, ran.ToString()));
-    const bool may_be_refused = at_.setting.durability == Durability::kNone && !closed_;
-    if (may_be_refused && absl::IsFailedPrecondition(found.status())) return;
-    if (!found.ok()) return Fail(fmt::format("{}: {}", when, found.status().ToString()));
-    if (!oracle.AcceptsAtOpen(*found)) Fail(fmt::format("{}: {}", when, oracle.Explain(*found)));
+    const bool may_be_refused = at_.setting.durability == Durability::kNone && !is_closed;
+    if (!ran.ok()) {
+      Fail(fmt::format("{}: {}", when, ran.ToString()));
+    } else if (found.ok() && !oracle.AcceptsAtOpen(*found)) {
+      Fail(fmt::format("{}: {}", when, oracle.Explain(*found)));
+    } else if (!found.ok() && !(may_be_refused && absl::IsFailedPrecondition(found.status()))) {
+      Fail(fmt::format("{}: {}", when, found.status().ToString()));
+    }
+    if (!found.ok()) return std::nullopt;
+    return *std::move(found);
   }
 
   static std::vector<DiskImage> Contents(const CrashRecorder& disks) {
@@ -152,8 +237,7 @@ class Campaign {
 
   const FaultCampaignOptions& options_;
   FaultReport report_;
-  FaultFailure at_;      // the current place of the campaign
-  bool closed_ = false;  // whether the newest life has closed its database
+  FaultFailure at_;  // the current place of the campaign
 };
 
 }  // namespace

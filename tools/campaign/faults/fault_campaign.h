@@ -14,10 +14,13 @@
 //  4. While the database is open, every read returns the right data.
 //  5. At the end no latch is held and no frame is fixed.
 //  6. A call that fails for want of memory has no effect and can be repeated.
-//  7. The next open, both of the disks as they are and after a power loss, recovers every
-//     acknowledged commit; commits of unknown outcome are whole or absent. With group durability
-//     some of the newest commits may be missing. Without a log, a database that was not closed is
-//     refused. Every page then has one owner.
+//  7. The next open, both of the disks as they are and after a power loss at an event behind the
+//     first fault, recovers every commit acknowledged until then; commits of unknown outcome are
+//     whole or absent. With group durability some of the newest commits may be missing. Without a
+//     log, a database that was not closed is refused. Every page then has one owner.
+//  8. If a place of a disk takes no write any more, rules 1 to 6 hold for the next life on that
+//     disk, too. A copy on sound disks then has every acknowledged commit. With LFS and WOLF that
+//     life does not end read-only, if the place lies behind the header of the data file.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +45,8 @@ struct FaultCampaignOptions {
   /// Failing calls tried for each layout, durability, phase, source and way (once, from then on);
   /// 0: all. A smaller number is spread over all calls by the seed.
   uint64_t max_calls = 0;
+  /// Power losses tried in each life behind its first fault. One more is tried at its end.
+  uint32_t power_losses = 1;
   uint32_t max_failures = 10;  ///< stops after this many
   /// Fails only this call, and only in this way, to repeat one failure.
   std::optional<uint64_t> only_call{};
@@ -67,7 +72,10 @@ struct FaultReport {
   uint64_t read_only = 0;  ///< lives that ended read-only
   uint64_t sync_failed = 0, written_again = 0, read_back = 0;
   uint64_t reopens = 0;  ///< opened again and compared, after power losses too
-  uint64_t power_losses = 0;
+  uint64_t power_losses = 0;                ///< at the end of a life
+  uint64_t power_losses_in_life = 0;        ///< behind its first fault
+  uint64_t lived_on = 0;                    ///< lives whose bad place stayed bad in another life
+  uint64_t writable = 0;                    ///< of these, other lives that did not end read-only
   uint64_t hash = 0;                        ///< of what all lives came to: same options, same hash
   std::map<std::string, uint64_t> runs_of;  ///< by "phase"
   std::vector<FaultFailure> failures;

@@ -53,6 +53,10 @@ void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
   app.add_option("--calls", options.max_calls,
                  "Failing calls of one layout, phase and fault; 0 = all, one after the other")
       ->capture_default_str();
+  app.add_option("--power-losses", options.power_losses,
+                 "Power losses in each life behind its first fault")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   app.add_option("--max-failures", options.max_failures, "Stop behind so many")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
@@ -120,13 +124,13 @@ int RunFaultCommand(const std::vector<std::string>& arguments) {
   fmt::print(
       "counts: faults{} runs={} injected={} commits={} refused={} read_only={} "
       "sync_failed={} written_again={} read_back={} reopens={} power_losses={} "
-      "mistakes={} "
+      "power_losses_in_life={} lived_on={} writable={} mistakes={} "
       "history={:016x} "
       "cpu_seconds={:.1f}\n",
       flags.kind == "io" ? "" : "-" + flags.kind, report.runs, report.injected, report.commits,
       report.refused, report.read_only, report.sync_failed, report.written_again, report.read_back,
-      report.reopens, report.power_losses, report.failures.size(), report.hash,
-      ProcessorSeconds() - start);
+      report.reopens, report.power_losses, report.power_losses_in_life, report.lived_on,
+      report.writable, report.failures.size(), report.hash, ProcessorSeconds() - start);
   return report.failures.empty() ? 0 : 1;
 }
 

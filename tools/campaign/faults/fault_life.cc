@@ -46,12 +46,12 @@ class NoSuperblockAfterFailedSync final : public DiskMonitor {
 class Life {
  public:
   Life(const FaultSetting& setting, FaultSource& source, const FaultPoint& point,
-       CrashMachine& machine, FaultOracle& oracle)
+       CrashMachine& machine, FaultHistory& history)
       : setting_(setting),
         source_(source),
         point_(point),
         machine_(machine),
-        oracle_(oracle),
+        history_(history),
         rng_(MixHash(setting.seed)) {}
 
   FaultOutcome Run(FaultPhase phase) {
@@ -78,7 +78,10 @@ class Life {
   }
 
  private:
-  void Arm() { source_.Arm(machine_, point_); }
+  void Arm() {
+    source_.Arm(machine_, point_);
+    armed_ = true;
+  }
   void Disarm() {
     source_.Disarm(machine_);
     disarmed_ = true;
@@ -87,10 +90,17 @@ class Life {
 
   // Calls the database as an embedder does, through the public interface.
   template <typename Body>
-  static std::invoke_result_t<Body> Call(Body body) {
+  std::invoke_result_t<Body> Call(Body body) {
+    std::invoke_result_t<Body> result = Counted(body);
+    if (!armed_ || source_.injected(machine_) == 0) outcome_.calm_until = Position();
+    return result;
+  }
+  template <typename Body>
+  static std::invoke_result_t<Body> Counted(Body body) {
     const CountedAllocations engine;
     return CatchOutOfMemory(body);
   }
+  uint64_t Position() const { return machine_.disks->position(); }
 
   uint64_t Failed(uint32_t disk, DeviceCall call) const {
     return machine_.disks->failed_calls(disk, call);
@@ -150,17 +160,20 @@ class Life {
     }
     return Answered(what, status);
   }
-  void Acknowledge(const std::vector<FaultStep>& steps) {
-    if (setting_.durability == Durability::kCommit) return oracle_.Commit(steps);
-    oracle_.CommitForNow(steps);
+  void Acknowledge(size_t number) {
+    Answer(number, setting_.durability == Durability::kCommit ? CommitAnswer::kDurable
+                                                              : CommitAnswer::kForNow);
   }
+  void Answer(size_t number, CommitAnswer answer) { history_.Answer(number, Position(), answer); }
 
   bool Open(bool create) {
     auto opened =
         Call([&] { return FaultSubject(setting_).Open(setting_.seed, machine_, create); });
     outcome_.created = !create || opened.ok();
+    if (create && opened.ok()) outcome_.created_at = Position();
     if (!Answered("open", opened.status())) return false;
     db_ = *std::move(opened);
+    outcome_.opened = true;
     return true;
   }
 
@@ -237,20 +250,20 @@ class Life {
   bool Commit(TransactionImpl& txn, const std::vector<FaultStep>& steps) {
     const bool refused = MustRefuse();
     const bool behind_unknown = unknown_;
+    const size_t number = history_.Submit(Position(), steps);
     const absl::Status done = Call([&] { return txn.Commit(); });
     const bool wrote = !done.ok() || txn.last_commit() != 0;
     if (AnsweredDurably("a commit", refused && wrote, done)) {
       if (behind_unknown && wrote) {
         Mistake("a commit was acknowledged behind one of unknown outcome");
       }
-      Acknowledge(steps);
+      Acknowledge(number);
       ++outcome_.commits;
       return true;
     }
-    if (done.message().find("unknown") != absl::string_view::npos) {
-      oracle_.MayCommit(steps);
-      unknown_ = true;
-    }
+    const bool is_unknown = done.message().find("unknown") != absl::string_view::npos;
+    Answer(number, is_unknown ? CommitAnswer::kUnknown : CommitAnswer::kRefused);
+    unknown_ = unknown_ || is_unknown;
     return false;
   }
 
@@ -260,17 +273,19 @@ class Life {
     const auto stays = [this] { return FindTree(kFaultDropped, /*create=*/false).ok(); };
     if (!stays()) return;  // an earlier drop has removed it
     const bool refused = MustRefuse();
+    const size_t number = history_.Submit(Position(), steps);
     const absl::Status done = Call([&] { return db_->DropTree(kFaultDropped); });
-    if (AnsweredDurably("dropping a tree", refused, done)) return Acknowledge(steps);
+    if (AnsweredDurably("dropping a tree", refused, done)) return Acknowledge(number);
     // A tree that can be used after that stays, unless nothing can be made durable any more.
-    if (MustRefuse() || !stays()) oracle_.MayCommit(steps);
+    const bool is_unknown = MustRefuse() || !stays();
+    Answer(number, is_unknown ? CommitAnswer::kUnknown : CommitAnswer::kRefused);
   }
 
   void Checkpoint() {
     const bool refused = MustRefuse();
     const absl::Status done = Call([&] { return db_->Checkpoint(); });
     if (!AnsweredDurably("a checkpoint", refused, done)) return;
-    if (setting_.durability != Durability::kNone) oracle_.Promise();
+    if (setting_.durability != Durability::kNone) history_.Promise(Position());
   }
 
   // Before any fault.
@@ -369,8 +384,8 @@ class Life {
     const absl::StatusOr<FaultRecords> found = Call([&] { return ReadRecords(*db_); });
     if (!Answered("reading", found.status())) return;
     outcome_.read_back = true;
-    if (!oracle_.Accepts(*found)) {
-      Mistake("read while open: " + oracle_.Explain(*found));
+    if (!history_.now().Accepts(*found)) {
+      Mistake("read while open: " + history_.now().Explain(*found));
     }
   }
 
@@ -388,7 +403,10 @@ class Life {
   absl::Status TryClose() {
     const bool refused = MustRefuse();
     const absl::Status closed = Call([&] { return db_->Close(); });
-    outcome_.closed = AnsweredDurably("closing", refused, closed);
+    if (AnsweredDurably("closing", refused, closed)) {
+      outcome_.closed_at = Position();
+      history_.Promise(Position());
+    }
     return closed;
   }
 
@@ -397,7 +415,6 @@ class Life {
       Disarm();
       TryClose().IgnoreError();
     }
-    if (outcome_.closed) oracle_.Promise();
     outcome_.read_only = IsReadOnly();
     if (MustGoOn() && IsReadOnly()) Mistake("it is read-only for one failed write");
     const LeakedFrames leaked = db_->context().pool.CountLeaks();
@@ -415,19 +432,20 @@ class Life {
   FaultSource& source_;
   const FaultPoint point_;
   CrashMachine& machine_;
-  FaultOracle& oracle_;
+  FaultHistory& history_;
   Rng rng_;
   std::unique_ptr<DatabaseImpl> db_;
   FaultOutcome outcome_;
   bool unknown_ = false;   // outcome of a commit
+  bool armed_ = false;     // calls fail as point_ says, from now on
   bool disarmed_ = false;  // no call fails any more
 };
 
 }  // namespace
 
 FaultOutcome RunFaultLife(const FaultSetting& setting, FaultPhase phase, FaultSource& source,
-                          const FaultPoint& point, CrashMachine& machine, FaultOracle& oracle) {
-  return Life(setting, source, point, machine, oracle).Run(phase);
+                          const FaultPoint& point, CrashMachine& machine, FaultHistory& history) {
+  return Life(setting, source, point, machine, history).Run(phase);
 }
 
 }  // namespace latchkey

@@ -12,7 +12,7 @@
 
 #include "storage/base/rng.h"
 #include "storage/device/faulty/disk_image.h"
-#include "tools/campaign/faults/fault_records.h"
+#include "tools/campaign/faults/fault_history.h"
 #include "tools/campaign/faults/fault_source.h"
 #include "tools/campaign/shared/crash_database.h"
 
@@ -62,8 +62,11 @@ struct FaultOutcome {
   std::vector<std::string> mistakes;
   uint64_t calls = 0, injected = 0;
   uint64_t commits = 0, refused = 0;  ///< commits acknowledged; operations that answered an error
-  bool created = false;               ///< a database exists that must open again
-  bool closed = false;                ///< it was closed cleanly
+  uint64_t calm_until = 0;            ///< position before the first call that met a fault
+  uint64_t created_at = 0;            ///< position from which on a database must open again
+  uint64_t closed_at = UINT64_MAX;    ///< position from which on it is closed cleanly
+  bool created = false;               ///< created_at was reached
+  bool opened = false;
   bool read_only = false;             ///< in the end
   bool sync_failed = false;           ///< of any disk
   bool written_again = false;         ///< one write of the data file failed, and no other call
@@ -71,10 +74,10 @@ struct FaultOutcome {
 };
 
 /// Runs `phase` on the machine's disks while calls of `source` fail as `point` says. Then runs,
-/// without faults, the calls that must now succeed or be refused, and closes. `oracle` learns the
-/// acknowledged commits. REQUIRES: runs in the machine's time.
+/// without faults, the calls that must now succeed or be refused, and closes. `history` learns the
+/// commits. REQUIRES: runs in the machine's time.
 FaultOutcome RunFaultLife(const FaultSetting& setting, FaultPhase phase, FaultSource& source,
-                          const FaultPoint& point, CrashMachine& machine, FaultOracle& oracle);
+                          const FaultPoint& point, CrashMachine& machine, FaultHistory& history);
 
 /// Opens the disks after a life, lets the database recover and check itself, and reads all of it.
 absl::StatusOr<FaultRecords> ReopenAfterFaults(const FaultSetting& setting, CrashMachine& machine);

@@ -40,8 +40,10 @@ class FaultSource {
   virtual bool IsDocumented(const absl::Status& status) const = 0;
 };
 
-/// Calls of the machine's disks: io-error, no-space, short, sync-error (see FaultKind).
+/// Calls of the machine's disks: io-error, no-space, short, bad-place, sync-error (see FaultKind).
 std::vector<std::unique_ptr<FaultSource>> DeviceFaultSources();
+/// Writes to the bad places that the machine's disks have. Arm and Disarm change nothing.
+std::unique_ptr<FaultSource> BadPlacesThatStay();
 
 /// Allocations of the engine: allocation (std::bad_alloc). Counts the allocations inside
 /// CountedAllocations and those of the engine's own actors. One machine at a time.
