@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "storage/base/status_macros.h"
 
@@ -71,11 +72,19 @@ absl::Status LogGrower::FailLog(const absl::Status& cause) {
   return failure_.status();
 }
 
+SegmentTable::NewSlots LogGrower::MakeFreeSlots(uint64_t first, uint64_t count) {
+  SpinLatchGuard guard(medium_.latch, medium_.runtime);
+  return medium_.table.MakeFreeSlots(static_cast<uint32_t>(first), count);
+}
+
 absl::Status LogGrower::AddSlots(uint64_t count) {
   const LogGeometry& g = medium_.geometry;
   const uint64_t old_slots = space_.slots();
   const uint64_t size = g.SlotOffset(old_slots + count);
   BlockDevice& device = *medium_.device;
+  // All memory is taken before the file header names the new slots. Otherwise the next growth would
+  // cut the device below what the header names.
+  SegmentTable::NewSlots added = MakeFreeSlots(old_slots, count);
   // Space left by a growth that a crash interrupted may not have been written ahead: cut it.
   absl::Status status;
   if (device.geometry().size_bytes > g.SlotOffset(old_slots)) {
@@ -88,7 +97,7 @@ absl::Status LogGrower::AddSlots(uint64_t count) {
   if (status.ok()) status = WriteFileHeader(medium_, old_slots + count);
   if (!status.ok()) return FailLog(status);
   SpinLatchGuard guard(medium_.latch, medium_.runtime);
-  medium_.table.AddFreeSlots(static_cast<uint32_t>(old_slots), count);
+  medium_.table.AddFreeSlots(std::move(added));
   space_.AddSlots(count);
   return absl::OkStatus();
 }

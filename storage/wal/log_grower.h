@@ -59,6 +59,7 @@ class LogGrower {
  private:
   absl::Status GrowFor(uint64_t bytes, SpaceClaim claim) LATCHKEY_REQUIRES(mutex_);
   absl::Status AddSlots(uint64_t count) LATCHKEY_REQUIRES(mutex_);
+  SegmentTable::NewSlots MakeFreeSlots(uint64_t first, uint64_t count) LATCHKEY_REQUIRES(mutex_);
   absl::Status FailLog(const absl::Status& cause);
   uint64_t SlotsWithin(uint64_t bytes) const {
     return (bytes - kLogSegmentsBegin) / medium_.geometry.segment_bytes;

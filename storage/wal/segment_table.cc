@@ -30,17 +30,23 @@ void SegmentTable::PushFree(Mapped::node_type node) {
 
 void SegmentTable::AddFree(uint32_t slot, bool is_damaged) {
   if (is_damaged) damaged_.push_back(slot);
-  AddFreeSlots(slot, 1);
+  AddFreeSlots(MakeFreeSlots(slot, 1));
 }
 
-void SegmentTable::AddFreeSlots(uint32_t first, uint64_t count) {
-  std::vector<Mapped::node_type> made;
-  made.reserve(count);
-  for (uint64_t i = 0; i < count; ++i) made.push_back(MakeFree(static_cast<uint32_t>(first + i)));
+SegmentTable::NewSlots SegmentTable::MakeFreeSlots(uint32_t first, uint64_t count) {
+  NewSlots made;
+  made.nodes_.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    made.nodes_.push_back(MakeFree(static_cast<uint32_t>(first + i)));
+  }
   const size_t wanted = 2 * (slots_ + count);
   if (free_.capacity() < wanted) free_.reserve(std::max(wanted, 2 * free_.capacity()));
-  for (Mapped::node_type& node : made) PushFree(std::move(node));
-  slots_ += count;
+  return made;
+}
+
+void SegmentTable::AddFreeSlots(NewSlots slots) {
+  for (Mapped::node_type& node : slots.nodes_) PushFree(std::move(node));
+  slots_ += slots.nodes_.size();
 }
 
 std::optional<SegmentTable::Entry> SegmentTable::Find(uint64_t index) const {

@@ -27,8 +27,14 @@ class SegmentTable {
   /// Adds a free slot. `is_damaged`: its header could not be read, so it may hold groups that a
   /// crash or rot has hidden.
   void AddFree(uint32_t slot, bool is_damaged = false);
-  /// Adds the free slots [first, first + count); throws with none added when memory runs out.
-  void AddFreeSlots(uint32_t first, uint64_t count);
+  /// Free slots that are not yet in the table.
+  class NewSlots;
+  /// The free slots [first, first + count), with all the memory that AddFreeSlots needs. Throws
+  /// std::bad_alloc; then nothing has changed.
+  NewSlots MakeFreeSlots(uint32_t first, uint64_t count);
+  /// Adds them. Takes no memory, so a file header may name the slots before. REQUIRES: no slots
+  /// were added since MakeFreeSlots.
+  void AddFreeSlots(NewSlots slots);
 
   std::optional<Entry> Find(uint64_t index) const;
   /// The first segment at or above `index` that has a slot.
@@ -59,6 +65,12 @@ class SegmentTable {
   size_t first_free_ = 0;
   std::vector<uint32_t> damaged_;
   size_t slots_ = 0;
+};
+
+class SegmentTable::NewSlots {
+ private:
+  friend class SegmentTable;
+  std::vector<Mapped::node_type> nodes_;
 };
 
 /// Some of the positions at which groups begin, at least `spacing` bytes apart.
