@@ -235,7 +235,7 @@ absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uin
     policy_->ReturnFreeFrame(frame);
     return read.status;
   }
-  Publish(actor, page, word, frame, latch);
+  Publish(actor, page, word, frame, LoadKind::kDemand, latch);
   return absl::OkStatus();
 }
 
@@ -282,7 +282,7 @@ void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
 }
 
 void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
-                         uint64_t latch) {
+                         LoadKind kind, uint64_t latch) {
   FrameMeta& meta = meta_[Raw(frame)];
   meta.page.store(Raw(page), std::memory_order_relaxed);
   meta.rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
@@ -291,7 +291,7 @@ void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   const PageState state = PageState(word.load(std::memory_order_relaxed)).WithFrame(frame);
   word.store(state.bits(), std::memory_order_relaxed);
   PoolActor::Add(actor.misses, 1);
-  policy_->OnLoad(frame, page, actor.index);
+  policy_->OnLoad(frame, page, kind, actor.index);
   word.store(state.WithLatch(latch).bits(), std::memory_order_release);
 }
 
@@ -337,7 +337,7 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
     return frame.status();
   }
   RacyZero(DataOf(*frame), page_size_);
-  Publish(actor, page, word, *frame, PageState::kExclusive);
+  Publish(actor, page, word, *frame, LoadKind::kDemand, PageState::kExclusive);
   *guard = ExclusiveGuard(this, page, *frame);
   guard->Mutable();
   return absl::OkStatus();
@@ -423,7 +423,7 @@ void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
     for (size_t i = 0; i < n; ++i) {
       PageWord& word = table_.WordOf(reads[i].id);
       if (reads[i].status.ok()) {
-        Publish(actor, reads[i].id, word, frames[i], 0);
+        Publish(actor, reads[i].id, word, frames[i], LoadKind::kAhead, 0);
       } else {
         policy_->ReturnFreeFrame(frames[i]);
         word.store(PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits(),

@@ -303,7 +303,8 @@ class BufferPool {
   void ReadUnchecked(std::span<PageRead> reads);
   absl::Status CheckRead(const PageRead& read) const;
   /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
-  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, uint64_t latch);
+  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadKind kind,
+               uint64_t latch);
 
   /// A frame for `incoming`; evicts when none is free. Waits a bounded time when `patient`.
   absl::StatusOr<FrameId> ObtainFrame(PoolActor& actor, PageId incoming, bool patient);

@@ -53,10 +53,11 @@ class FixPolicy {
   /// Gives back an empty frame. REQUIRES: the caller owns it.
   virtual void ReturnFreeFrame(FrameId frame) = 0;
   /// Reports that `page` was loaded into `frame`, which came from TakeFreeFrame or Evict.
-  virtual void OnLoad(FrameId frame, PageId page, uint32_t actor) = 0;
+  virtual void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) = 0;
 
   /// Chooses up to victims.size() frames of the region of `incoming`, makes the algorithm forget
-  /// them, and returns their number. The caller then owns those frames: it loads into them, returns
+  /// them, and returns their number. The first is for `incoming`, the others are for no page in
+  /// particular. The caller then owns those frames: it loads into them, returns
   /// them, or reinstates them after a failed write-back.
   /// `claim(frame)` latches the page of a candidate, or returns false. It runs under the scheme's
   /// lock: it only tries, does not wait, does no I/O and does not call the policy. A scheme may
@@ -66,7 +67,7 @@ class FixPolicy {
   virtual size_t Evict(PageId incoming, std::span<FrameId> victims,
                        absl::FunctionRef<bool(FrameId)> claim, uint32_t actor) = 0;
   /// Reports that the eviction of `frame` was given up: `page` is still in it.
-  void Reinstate(FrameId frame, PageId page, uint32_t actor) { OnLoad(frame, page, actor); }
+  virtual void Reinstate(FrameId frame, PageId page, uint32_t actor) = 0;
   /// Reports that the page in `frame` was freed: the algorithm forgets it without a ghost, and the
   /// caller owns the frame.
   virtual void OnRemove(FrameId frame, PageId page, uint32_t actor) = 0;

@@ -5,7 +5,8 @@
 // scheme (fix_policy.h) serialises the calls of threads.
 //
 // Invariants, checked for every algorithm by replacement_conformance_test.cc:
-//  1. OnLoad is called for an empty frame only; OnHit and OnRemove for a loaded one only.
+//  1. OnLoad is called for an empty frame only; OnHit and OnRemove for a loaded one only; Reinstate
+//     for one that Victim returned and that was not loaded since.
 //  2. A victim is a loaded frame for which `evictable` returned true. When Victim returns, the
 //     algorithm has forgotten it, except for a ghost entry. Victim fails only if no loaded frame is
 //     evictable.
@@ -35,18 +36,40 @@ struct ReplacementConfig {
   uint64_t seed = 42;
 };
 
+/// Why a page was loaded.
+enum class LoadKind : uint8_t {
+  kDemand,  ///< a fix asked for it
+  kAhead,   ///< read ahead: a fix may follow, or not
+};
+
+/// What has to happen when a page is fixed again.
+enum class HitNeeds : uint8_t {
+  kNothing,   ///< OnHit changes nothing
+  kByte,      ///< adding one to the frame's reference byte is enough (see ReferenceBytes)
+  kOwnWrite,  ///< OnHit, which is one atomic write: it may run without the scheme's lock
+  kLock,      ///< OnHit under the scheme's lock
+};
+
 class ReplacementAlgorithm {
  public:
   virtual ~ReplacementAlgorithm() = default;
 
   /// Reports that the page in `frame` was fixed again.
   virtual void OnHit(FrameId frame) = 0;
+  /// Asks the processor for the memory that OnHit(frame) will touch. Changes nothing and needs no
+  /// lock (BP-Wrapper III.B).
+  virtual void PrefetchForHit(FrameId /*frame*/) const {}
   /// Reports that `page` was loaded into `frame`, which was empty.
-  virtual void OnLoad(FrameId frame, PageId page) = 0;
-  /// Chooses a frame to empty for `incoming`. Calls `evictable(frame)` for candidates in the order
-  /// of preference until it returns true; `evictable` may claim that frame as a side effect.
-  /// Returns kNoFrame when no frame is evictable.
+  virtual void OnLoad(FrameId frame, PageId page, LoadKind kind) = 0;
+  /// Chooses a frame to empty for `incoming`, or for no page in particular if that is
+  /// kInvalidPageId. Calls `evictable(frame)` for candidates in the order of preference until it
+  /// returns true; `evictable` may claim that frame as a side effect. Returns kNoFrame when no
+  /// frame is evictable.
   virtual FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) = 0;
+  /// Reports that the eviction of `frame`, which Victim chose, was given up: its page is still in
+  /// it. The frame is again next in line for eviction, or as good as that; no ghost is left, and
+  /// nothing counts as a load or a hit. Other calls may have come between.
+  virtual void Reinstate(FrameId frame) = 0;
   /// Reports that `frame` was emptied for another reason (its page was freed, or the pool shrinks):
   /// no ghost.
   virtual void OnRemove(FrameId frame) = 0;

@@ -17,11 +17,16 @@ void ClockHand::OnHit(FrameId frame) {
   if (value < limit_) byte.store(value + 1, std::memory_order_relaxed);
 }
 
-void ClockHand::OnLoad(FrameId frame, PageId) {
-  const FrameSlot slot = SlotOf(frame);
+void ClockHand::OnLoad(FrameId frame, PageId, LoadKind) {
+  ByteOf(SlotOf(frame)).store(initial_, std::memory_order_relaxed);
+  Admit(SlotOf(frame));
+}
+
+void ClockHand::Reinstate(FrameId frame) { Admit(SlotOf(frame)); }
+
+void ClockHand::Admit(FrameSlot slot) {
   LATCHKEY_DCHECK(!loaded_[slot]);
   loaded_[slot] = true;
-  ByteOf(slot).store(initial_, std::memory_order_relaxed);
   span_ = std::max(span_, slot + 1);
   ++size_;
 }

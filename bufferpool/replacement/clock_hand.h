@@ -13,11 +13,16 @@ namespace latchkey {
 /// `initial` is the byte of a newly loaded page; hits raise it to at most `limit`.
 class ClockHand : public ReplacementAlgorithm {
  public:
+  static constexpr HitNeeds kHitNeeds = HitNeeds::kByte;
+  static constexpr size_t BytesPerFrame(std::span<const double>) { return 1; }
+
   ClockHand(const ReplacementConfig& config, uint8_t initial, uint8_t limit);
 
   void OnHit(FrameId frame) override;
-  void OnLoad(FrameId frame, PageId page) override;
+  void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
+  /// The frame keeps its place and its byte; the hand has passed it.
+  void Reinstate(FrameId frame) override;
   void OnRemove(FrameId frame) override;
   /// Takes frames from a stretch ahead of the hand, those with the lowest bytes first. The length
   /// of the stretch is bounded, because this runs under the scheme's lock. In practice the stretch
@@ -32,6 +37,7 @@ class ClockHand : public ReplacementAlgorithm {
   FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   FrameSlot Advance();
+  void Admit(FrameSlot slot);
   void Forget(FrameSlot slot);
 
   std::atomic<uint8_t>* const all_bytes_;

@@ -21,6 +21,13 @@ class FrameLinks {
   void Grow(size_t slots) {
     if (slots > links_.size()) links_.resize(slots);
   }
+  /// Asks the processor for the links of `slot` and of its neighbours.
+  void Prefetch(FrameSlot slot) const {
+    const Link link = links_[slot];
+    if (link.newer != kNoSlot) __builtin_prefetch(&links_[link.newer], 1);
+    if (link.older != kNoSlot) __builtin_prefetch(&links_[link.older], 1);
+  }
+  static constexpr size_t kBytesEach = 8;
 
  private:
   friend class FrameList;
@@ -28,6 +35,7 @@ class FrameLinks {
     FrameSlot newer = kNoSlot;
     FrameSlot older = kNoSlot;
   };
+  static_assert(sizeof(Link) == kBytesEach);
   std::vector<Link> links_;
 };
 
@@ -42,6 +50,16 @@ class FrameList {
       links.links_[newest_].newer = slot;
     }
     newest_ = slot;
+    ++size_;
+  }
+  void PushOldest(FrameLinks& links, FrameSlot slot) {
+    links.links_[slot] = {.newer = oldest_, .older = kNoSlot};
+    if (oldest_ == kNoSlot) {
+      newest_ = slot;
+    } else {
+      links.links_[oldest_].older = slot;
+    }
+    oldest_ = slot;
     ++size_;
   }
   void Remove(FrameLinks& links, FrameSlot slot) {

@@ -15,6 +15,9 @@ namespace latchkey {
 /// Not thread-safe. The capacity bounds the arrays; the owner trims the queue by its own rule.
 class GhostQueue {
  public:
+  /// Memory of one ghost, at most.
+  static constexpr size_t kMostBytesEach = 32;
+
   explicit GhostQueue(size_t capacity) { SetCapacity(capacity); }
 
   /// Forgets the oldest ghosts beyond `capacity` and makes room for exactly that many.

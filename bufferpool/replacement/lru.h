@@ -13,12 +13,16 @@ class LruReplacement final : public ReplacementAlgorithm {
   static constexpr std::string_view kName = "lru";
   static constexpr std::string_view kSummary = "least recently used";
   static constexpr std::span<const ChoiceParameter> kParameters = {};
+  static constexpr HitNeeds kHitNeeds = HitNeeds::kLock;
+  static constexpr size_t BytesPerFrame(std::span<const double>) { return FrameLinks::kBytesEach; }
 
   LruReplacement(const ReplacementConfig& config, std::span<const double> /*parameters*/)
       : first_frame_(config.first_frame), links_(config.frame_capacity) {}
 
   void OnHit(FrameId frame) override { list_.MoveToNewest(links_, SlotOf(frame)); }
-  void OnLoad(FrameId frame, PageId) override { list_.PushNewest(links_, SlotOf(frame)); }
+  void PrefetchForHit(FrameId frame) const override { links_.Prefetch(SlotOf(frame)); }
+  void OnLoad(FrameId frame, PageId, LoadKind) override { list_.PushNewest(links_, SlotOf(frame)); }
+  void Reinstate(FrameId frame) override { list_.PushOldest(links_, SlotOf(frame)); }
   void OnRemove(FrameId frame) override { list_.Remove(links_, SlotOf(frame)); }
 
   FrameId Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) override {

@@ -18,6 +18,10 @@ class RandomReplacement final : public ReplacementAlgorithm {
   static constexpr std::string_view kName = "random";
   static constexpr std::string_view kSummary = "a loaded frame drawn uniformly";
   static constexpr std::span<const ChoiceParameter> kParameters = {};
+  static constexpr HitNeeds kHitNeeds = HitNeeds::kNothing;
+  static constexpr size_t BytesPerFrame(std::span<const double>) {
+    return sizeof(FrameId) + sizeof(uint32_t);
+  }
 
   RandomReplacement(const ReplacementConfig& config, std::span<const double> /*parameters*/)
       : first_frame_(config.first_frame),
@@ -29,7 +33,8 @@ class RandomReplacement final : public ReplacementAlgorithm {
 
   void OnHit(FrameId) override {}
 
-  void OnLoad(FrameId frame, PageId) override {
+  void Reinstate(FrameId frame) override { OnLoad(frame, kInvalidPageId, LoadKind::kDemand); }
+  void OnLoad(FrameId frame, PageId, LoadKind) override {
     uint32_t& position = position_[SlotOf(frame)];
     LATCHKEY_DCHECK(position == kNoSlot);
     position = static_cast<uint32_t>(loaded_.size());

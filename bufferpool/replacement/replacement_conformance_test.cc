@@ -7,6 +7,7 @@
 
 #include "bufferpool/replacement/replacement_list.h"
 #include "storage/base/rng.h"
+#include "storage/testing/failing_new.h"
 
 namespace latchkey {
 namespace {
@@ -40,7 +41,7 @@ class Bench {
 
   void Load(FrameId frame, PageId page) {
     REQUIRE(loaded_.emplace(Raw(frame), page).second);
-    algorithm_->OnLoad(frame, page);
+    algorithm_->OnLoad(frame, page, LoadKind::kDemand);
   }
   void LoadAll(uint32_t frames) {
     for (uint32_t i = 0; i < frames; ++i) Load(FrameId{kFirstFrame + i}, PageId{i});
@@ -65,6 +66,10 @@ class Bench {
       REQUIRE(loaded_.erase(Raw(victim)) == 1);
     }
     return victim;
+  }
+  void Reinstate(FrameId frame, PageId page) {
+    REQUIRE(loaded_.emplace(Raw(frame), page).second);
+    algorithm_->Reinstate(frame);
   }
   void CheckPeek(size_t wanted) {
     std::vector<FrameId> out(wanted);
@@ -126,7 +131,11 @@ void RandomStep(Bench& bench, Rng& rng, uint32_t frames, uint64_t step) {
     for (const auto& [frame, page] : bench.loaded()) {
       if (one_in == 0 || rng.Below(one_in + 1) == 0) pinned.insert(frame);
     }
-    bench.Victim(PageId{rng.Below(2 * frames)}, pinned);
+    const std::map<uint32_t, PageId> before = bench.loaded();
+    const bool for_nobody = rng.Below(4) == 0;
+    const FrameId victim =
+        bench.Victim(for_nobody ? kInvalidPageId : PageId{rng.Below(2 * frames)}, pinned);
+    if (victim != kNoFrame && rng.Below(3) == 0) bench.Reinstate(victim, before.at(Raw(victim)));
   }
 }
 
@@ -190,6 +199,56 @@ TEST_CASE("The first frame that a replacement algorithm shows to the cleaners is
       REQUIRE(bench.Victim(incoming, {}) == next);
       bench.Load(next, incoming);
     }
+  }
+}
+
+// A dirty page that could not be written at once got into 2Q's Am in this way: 100,000 new pages
+// passed it by.
+TEST_CASE("A page whose eviction was given up leaves with the pages that were next to leave") {
+  constexpr uint32_t kFrames = 100;
+  for (const std::string& item : AllItems()) {
+    CAPTURE(item);
+    Bench bench(item, kFrames);
+    bench.LoadAll(kFrames);
+    const auto pages = bench.loaded();
+    const FrameId given_up = bench.Victim(PageId{1000}, {});
+    bench.Reinstate(given_up, pages.at(Raw(given_up)));
+    bool left = false;
+    for (uint32_t i = 0; i < 15 * kFrames && !left; ++i) {
+      const FrameId victim = bench.Victim(PageId{1000 + i}, {});
+      left = victim == given_up;
+      bench.Load(victim, PageId{1000 + i});
+    }
+    CHECK(left);
+  }
+}
+
+TEST_CASE("Every replacement algorithm takes the memory that it states, and all of it at once") {
+  constexpr uint32_t kFrames = 20'000;
+  for (const std::string& item : AllItems()) {
+    CAPTURE(item);
+    const ReplacementChoice choice = ReplacementAlgorithms().Named(item);
+    std::vector<std::atomic<uint8_t>> bytes(kFrames + 1);
+    AllocationFaults::Arm(AllocationFaults::kNever, false);
+    const auto algorithm = choice.Make(ReplacementConfig{
+        .first_frame = 1, .frame_capacity = kFrames, .reference_bytes = bytes.data()});
+    AllocationFaults::Disarm();
+    const uint64_t constructed = AllocationFaults::bytes();
+    CHECK(constructed <= kFrames * choice.entry().bytes_per_frame(choice.values()) + 8192);
+
+    for (uint32_t f = 1; f <= kFrames; ++f) {
+      algorithm->OnLoad(FrameId{f}, PageId{f}, LoadKind::kDemand);
+    }
+    Rng rng(3);
+    AllocationFaults::Arm(AllocationFaults::kNever, false);
+    for (uint64_t i = 0; i < 3 * kFrames; ++i) {
+      algorithm->OnHit(FrameId{1 + static_cast<uint32_t>(rng.Below(kFrames))});
+      const PageId page{kFrames + (i % 3 == 0 ? rng.Below(kFrames) : i)};
+      const FrameId victim = algorithm->Victim(page, [](FrameId) { return true; });
+      algorithm->OnLoad(victim, page, LoadKind::kDemand);
+    }
+    AllocationFaults::Disarm();
+    CHECK(AllocationFaults::count() == 0);
   }
 }
 

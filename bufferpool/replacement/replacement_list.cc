@@ -10,8 +10,17 @@ namespace latchkey {
 namespace {
 
 template <typename Algorithm>
+constexpr uint32_t FewestFrames() {
+  if constexpr (requires { Algorithm::kFewestFrames; }) return Algorithm::kFewestFrames;
+  return 1;
+}
+
+template <typename Algorithm>
 constexpr ReplacementInfo Entry() {
   return {{Algorithm::kName, Algorithm::kSummary, Algorithm::kParameters},
+          Algorithm::kHitNeeds,
+          FewestFrames<Algorithm>(),
+          Algorithm::BytesPerFrame,
           [](const ReplacementConfig& config,
              std::span<const double> parameters) -> std::unique_ptr<ReplacementAlgorithm> {
             return std::make_unique<Algorithm>(config, parameters);

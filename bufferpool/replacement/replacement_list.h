@@ -14,6 +14,11 @@ namespace latchkey {
 /// One algorithm of the list.
 struct ReplacementInfo {
   ChoiceDescription description;
+  HitNeeds hit_needs;
+  /// The fewest frames with which an instance works as published.
+  uint32_t fewest_frames;
+  /// Bytes that an instance takes for each frame, beside the pool's reference byte.
+  size_t (*bytes_per_frame)(std::span<const double> parameters);
   std::unique_ptr<ReplacementAlgorithm> (*make)(const ReplacementConfig& config,
                                                 std::span<const double> parameters);
 };

@@ -125,7 +125,7 @@ void CompareWithModel(std::string_view item, uint32_t frames, uint64_t seed) {
       REQUIRE(page_in[Raw(victim)] == *expected);
       free.push_back(victim);
     }
-    algorithm->OnLoad(free.back(), PageId{page});
+    algorithm->OnLoad(free.back(), PageId{page}, LoadKind::kDemand);
     model.Load(page);
     page_in[Raw(free.back())] = page;
     free.pop_back();
@@ -150,14 +150,14 @@ class SmallClock {
   explicit SmallClock(std::string_view item) : bytes_(5) {
     algorithm_ = ReplacementAlgorithms().Named(item).Make(
         ReplacementConfig{.first_frame = 1, .frame_capacity = 4, .reference_bytes = bytes_.data()});
-    for (uint32_t f = 1; f <= 4; ++f) algorithm_->OnLoad(FrameId{f}, PageId{f});
+    for (uint32_t f = 1; f <= 4; ++f) algorithm_->OnLoad(FrameId{f}, PageId{f}, LoadKind::kDemand);
   }
   void Hit(uint32_t frame, int times = 1) {
     for (int i = 0; i < times; ++i) algorithm_->OnHit(FrameId{frame});
   }
   uint32_t Replace() {
     const FrameId victim = algorithm_->Victim(PageId{9}, [](FrameId) { return true; });
-    algorithm_->OnLoad(victim, PageId{9});
+    algorithm_->OnLoad(victim, PageId{9}, LoadKind::kDemand);
     return Raw(victim);
   }
   uint8_t byte(uint32_t frame) const { return bytes_[frame].load(); }

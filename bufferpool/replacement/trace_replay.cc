@@ -37,7 +37,7 @@ uint64_t CountMisses(const ReplacementChoice& replacement, uint32_t frames,
     }
     frame_of[page] = frame;
     page_in[Raw(frame)] = page;
-    algorithm->OnLoad(frame, PageId{page});
+    algorithm->OnLoad(frame, PageId{page}, LoadKind::kDemand);
   }
   return misses;
 }

@@ -19,7 +19,7 @@ void TwoQReplacement::OnHit(FrameId frame) {
   if (queue_of_[slot] == Queue::kAm) am_.MoveToNewest(links_, slot);
 }
 
-void TwoQReplacement::OnLoad(FrameId frame, PageId page) {
+void TwoQReplacement::OnLoad(FrameId frame, PageId page, LoadKind) {
   const FrameSlot slot = SlotOf(frame);
   page_of_[slot] = page;
   const bool returned = a1out_.Remove(page);
@@ -57,6 +57,16 @@ void TwoQReplacement::Remember(PageId page, PageId incoming) {
     a1out_.TrimTo(kout_ + 1);
   } else {
     a1out_.TrimTo(kout_);
+  }
+}
+
+void TwoQReplacement::Reinstate(FrameId frame) {
+  const FrameSlot slot = SlotOf(frame);
+  if (queue_of_[slot] == Queue::kAm) {
+    am_.PushOldest(links_, slot);
+  } else {
+    a1out_.Remove(page_of_[slot]);
+    a1in_.PushOldest(links_, slot);
   }
 }
 

@@ -17,18 +17,29 @@
 namespace latchkey {
 
 class TwoQReplacement final : public ReplacementAlgorithm {
+ private:
+  enum class Queue : uint8_t { kA1in, kAm };
+
  public:
   static constexpr std::string_view kName = "2q";
   static constexpr std::string_view kSummary = "a FIFO for new pages, LRU for those that return";
   static constexpr ChoiceParameter kParameters[] = {
       {"kin", 0.25, 0, 1, ParameterKind::kNumber, "length of A1in as a fraction of the cache"},
       {"kout", 0.5, 0, 4, ParameterKind::kNumber, "ghosts as a fraction of the cache"}};
+  static constexpr HitNeeds kHitNeeds = HitNeeds::kLock;
+  static constexpr size_t BytesPerFrame(std::span<const double> parameters) {
+    return FrameLinks::kBytesEach + sizeof(PageId) + sizeof(Queue) +
+           static_cast<size_t>(parameters[1] * GhostQueue::kMostBytesEach) + 1;
+  }
 
   TwoQReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void OnLoad(FrameId frame, PageId page) override;
+  void PrefetchForHit(FrameId frame) const override { links_.Prefetch(SlotOf(frame)); }
+  void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
+  /// The page returns to the end of the list that it left.
+  void Reinstate(FrameId frame) override;
   void OnRemove(FrameId frame) override;
   /// First the victims that bring A1in to length Kin. After that the next victim depends on whether
   /// new or returning pages are loaded, so the oldest of A1in and of Am alternate.
@@ -37,8 +48,6 @@ class TwoQReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return a1in_.size() + am_.size(); }
 
  private:
-  enum class Queue : uint8_t { kA1in, kAm };
-
   FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   bool A1inIsOverfull() const { return a1in_.size() > kin_; }

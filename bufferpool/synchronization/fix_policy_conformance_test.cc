@@ -67,7 +67,7 @@ class SmallPool {
     REQUIRE(Raw(frame) >= 1);
     REQUIRE(Raw(frame) <= frames_);
     REQUIRE(page_in_.emplace(Raw(frame), page).second);
-    policy_.OnLoad(frame, PageId{page}, 0);
+    policy_.OnLoad(frame, PageId{page}, LoadKind::kDemand, 0);
   }
   // Evicts a batch, returns all but the first to the free frames.
   FrameId EvictFor(uint64_t page) {
@@ -344,7 +344,7 @@ class SharedPool {
   }
   void Load(FrameId frame, PageId page, uint32_t actor) {
     page_[Raw(frame)].store(Raw(page), std::memory_order_relaxed);
-    policy_.OnLoad(frame, page, actor);
+    policy_.OnLoad(frame, page, LoadKind::kDemand, actor);
     Expect(frame, kWithActor, kLoaded);
   }
   void Miss(PageId page, uint32_t actor, Rng& rng) {
@@ -413,7 +413,7 @@ void HoldThreeAtATime(FixPolicy& policy, std::vector<std::atomic<bool>>& claimab
       FrameId frame = policy.TakeFreeFrame(page, actor);
       const auto claim = [&](FrameId f) { return claimable[Raw(f)].exchange(false); };
       if (frame != kNoFrame || policy.Evict(page, {&frame, 1}, claim, actor) == 1) {
-        policy.OnLoad(frame, page, actor);
+        policy.OnLoad(frame, page, LoadKind::kDemand, actor);
         held.push_back(frame);
       } else {
         backoff.Pause();

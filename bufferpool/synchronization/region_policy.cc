@@ -126,13 +126,24 @@ void RegionPolicy::OnHitSlow(FrameId frame, PageId page, uint32_t /*actor*/) {
   if (record.page_plus_one == PagePlusOne(page)) region.algorithm->OnHit(frame);
 }
 
-void RegionPolicy::OnLoad(FrameId frame, PageId page, uint32_t /*actor*/) {
-  Region& region = RegionOf(frame);
-  RegionLock lock(region);
+void RegionPolicy::Record(FrameId frame, PageId page) {
   FrameRecord& record = records_[Raw(frame)];
   LATCHKEY_CHECK(record.page_plus_one == kNoPage);
   record.page_plus_one = PagePlusOne(page);
-  region.algorithm->OnLoad(frame, page);
+}
+
+void RegionPolicy::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t /*actor*/) {
+  Region& region = RegionOf(frame);
+  RegionLock lock(region);
+  Record(frame, page);
+  region.algorithm->OnLoad(frame, page, kind);
+}
+
+void RegionPolicy::Reinstate(FrameId frame, PageId page, uint32_t /*actor*/) {
+  Region& region = RegionOf(frame);
+  RegionLock lock(region);
+  Record(frame, page);
+  region.algorithm->Reinstate(frame);
 }
 
 void RegionPolicy::OnRemove(FrameId frame, PageId page, uint32_t /*actor*/) {
@@ -165,7 +176,8 @@ size_t RegionPolicy::EvictFrom(Region& region, PageId incoming, std::span<FrameI
   RegionLock lock(region);
   size_t count = 0;
   while (count < most) {
-    const FrameId victim = region.algorithm->Victim(incoming, claim);
+    const PageId page = count == 0 ? incoming : kInvalidPageId;
+    const FrameId victim = region.algorithm->Victim(page, claim);
     if (victim == kNoFrame) break;
     records_[Raw(victim)].page_plus_one = kNoPage;
     victims[count++] = victim;
@@ -325,7 +337,8 @@ std::vector<RegionPolicy::Resident> RegionPolicy::CollectResidents() {
 void RegionPolicy::Reinsert(const std::vector<Resident>& residents) {
   for (const Resident& resident : residents) {
     const uint64_t page_plus_one = records_[Raw(resident.frame)].page_plus_one;
-    RegionOf(resident.frame).algorithm->OnLoad(resident.frame, PageId{page_plus_one - 1});
+    RegionOf(resident.frame)
+        .algorithm->OnLoad(resident.frame, PageId{page_plus_one - 1}, LoadKind::kDemand);
     reference_bytes_[Raw(resident.frame)].store(resident.reference_byte, std::memory_order_relaxed);
   }
 }

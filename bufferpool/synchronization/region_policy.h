@@ -39,9 +39,10 @@ class RegionPolicy final : public FixPolicy {
 
   FrameId TakeFreeFrame(PageId incoming, uint32_t actor) override;
   void ReturnFreeFrame(FrameId frame) override;
-  void OnLoad(FrameId frame, PageId page, uint32_t actor) override;
+  void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
   size_t Evict(PageId incoming, std::span<FrameId> victims, absl::FunctionRef<bool(FrameId)> claim,
                uint32_t actor) override;
+  void Reinstate(FrameId frame, PageId page, uint32_t actor) override;
   void OnRemove(FrameId frame, PageId page, uint32_t actor) override;
   /// Takes an equal share from every region, beginning where the last call ended.
   size_t PeekColdest(std::span<FrameId> out) override;
@@ -91,6 +92,8 @@ class RegionPolicy final : public FixPolicy {
   Region& RegionOf(FrameId frame) {
     return *regions_[records_[Raw(frame)].region.load(std::memory_order_relaxed)];
   }
+  // Notes that `page` is in `frame`. REQUIRES: the lock of the frame's region.
+  void Record(FrameId frame, PageId page);
   size_t EvictFrom(Region& region, PageId incoming, std::span<FrameId> victims,
                    absl::FunctionRef<bool(FrameId)> claim);
   FrameId BorrowFreeFrame(size_t own_region);

@@ -35,7 +35,7 @@ uint64_t Replay(FixPolicy& policy, std::span<const uint64_t> requests) {
     }
     frame_of[page] = frame;
     page_in[Raw(frame)] = page;
-    policy.OnLoad(frame, PageId{page}, 0);
+    policy.OnLoad(frame, PageId{page}, LoadKind::kDemand, 0);
   }
   return misses;
 }
@@ -146,7 +146,7 @@ TEST_CASE("Resizing keeps the order of eviction") {
     for (uint64_t page = 0; page < 4000 && policy.free_frames() > 0; ++page) {
       const FrameId frame = policy.TakeFreeFrame(PageId{page}, 0);
       if (frame == kNoFrame) continue;
-      policy.OnLoad(frame, PageId{page}, 0);
+      policy.OnLoad(frame, PageId{page}, LoadKind::kDemand, 0);
       page_in[Raw(frame)] = page;
     }
     std::vector<FrameId> before(80), after(80);

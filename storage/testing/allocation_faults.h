@@ -20,17 +20,21 @@ class AllocationFaults {
   static void Arm(uint64_t fails, bool from_then_on) {
     count_.store(0);
     injected_.store(0);
+    bytes_.store(0);
     fails_.store(fails);
     from_then_on_.store(from_then_on);
     armed_.store(true);
   }
   static void Disarm() { armed_.store(false); }
   static uint64_t count() { return count_.load(); }
+  /// Bytes asked for since Arm; what was freed since is not subtracted.
+  static uint64_t bytes() { return bytes_.load(); }
   static uint64_t injected() { return injected_.load(); }
 
-  /// Counts an allocation and returns whether it fails.
-  static bool Fails() {
+  /// Counts an allocation of `size` bytes and returns whether it fails.
+  static bool Fails(uint64_t size) {
     if (!armed_.load(std::memory_order_relaxed) || exempt_allocations > 0) return false;
+    bytes_.fetch_add(size, std::memory_order_relaxed);
     const uint64_t number = count_.fetch_add(1, std::memory_order_relaxed);
     const uint64_t fails = fails_.load(std::memory_order_relaxed);
     if (number != fails && !(number > fails && from_then_on_.load(std::memory_order_relaxed))) {
@@ -42,7 +46,7 @@ class AllocationFaults {
 
  private:
   inline static std::atomic<bool> armed_{false}, from_then_on_{false};
-  inline static std::atomic<uint64_t> fails_{kNever}, count_{0}, injected_{0};
+  inline static std::atomic<uint64_t> fails_{kNever}, count_{0}, injected_{0}, bytes_{0};
 };
 
 }  // namespace latchkey

@@ -13,7 +13,7 @@ namespace latchkey {
 namespace failing_new {
 
 inline void* Allocate(size_t size, size_t alignment) {
-  if (AllocationFaults::Fails()) return nullptr;
+  if (AllocationFaults::Fails(size)) return nullptr;
   if (size == 0) size = 1;
   if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(size);
   return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
