@@ -1,45 +1,93 @@
 #include "bufferpool/replacement/trace_replay.h"
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
+#include "bufferpool/synchronization/region_division.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 
 namespace latchkey {
+namespace {
 
-uint64_t CountMisses(const ReplacementChoice& replacement, uint32_t frames,
-                     std::span<const uint32_t> requests, uint64_t seed) {
-  LATCHKEY_CHECK(frames >= 1);
-  if (requests.empty()) return 0;
-  std::vector<std::atomic<uint8_t>> reference_bytes(frames + 1);
-  const auto algorithm =
-      replacement.Make(ReplacementConfig{.first_frame = 1,
-                                         .frame_capacity = frames,
-                                         .reference_bytes = reference_bytes.data(),
-                                         .seed = seed});
-  std::vector<FrameId> frame_of(*std::max_element(requests.begin(), requests.end()) + size_t{1},
-                                kNoFrame);
-  std::vector<uint32_t> page_in(frames + 1);
-  uint64_t misses = 0;
-  uint32_t used = 0;
-  for (const uint32_t page : requests) {
-    if (frame_of[page] != kNoFrame) {
-      algorithm->OnHit(frame_of[page]);
-      continue;
+class Replay {
+ public:
+  Replay(const ReplacementChoice& replacement, const TraceReplaySettings& settings, size_t pages,
+         bool counts_writes)
+      : division_(settings.frames, settings.regions, settings.hash_seed),
+        bytes_(settings.frames + size_t{1}),
+        frame_of_(pages, kNoFrame),
+        page_in_(settings.frames + size_t{1}),
+        dirty_(counts_writes ? settings.frames + size_t{1} : 0) {
+    for (size_t r = 0; r < division_.active(); ++r) {
+      const RegionDivision::Range range = division_.RangeOf(r);
+      regions_.push_back(
+          {.algorithm = replacement.Make(ReplacementConfig{
+               .first_frame = range.first,
+               .frame_capacity = range.frames,
+               .reference_bytes = bytes_.data(),
+               .seed = division_.active() == 1 ? settings.seed : MixHash(settings.seed + r)}),
+           .next = range.first,
+           .end = range.first + range.frames});
     }
-    ++misses;
-    FrameId frame{used + 1};
-    if (used < frames) {
-      ++used;
-    } else {
-      frame = algorithm->Victim(PageId{page}, [](FrameId) { return true; });
-      frame_of[page_in[Raw(frame)]] = kNoFrame;
-    }
-    frame_of[page] = frame;
-    page_in[Raw(frame)] = page;
-    algorithm->OnLoad(frame, PageId{page}, LoadKind::kDemand);
   }
-  return misses;
+
+  void Request(uint32_t page) {
+    Region& region = regions_[division_.RegionOf(PageId{page})];
+    FrameId& frame = frame_of_[page];
+    if (frame != kNoFrame) {
+      region.algorithm->OnHit(frame);
+      return;
+    }
+    ++result_.misses;
+    frame = region.next < region.end ? FrameId{region.next++} : Evict(region, page);
+    page_in_[Raw(frame)] = page;
+    region.algorithm->OnLoad(frame, PageId{page}, LoadKind::kDemand);
+  }
+  void Write(uint32_t page) { dirty_[Raw(frame_of_[page])] = true; }
+  const TraceReplayResult& result() const { return result_; }
+
+ private:
+  struct Region {
+    std::unique_ptr<ReplacementAlgorithm> algorithm;
+    uint32_t next;  // frames from here to `end` are empty
+    uint32_t end;
+  };
+
+  FrameId Evict(Region& region, uint32_t page) {
+    const FrameId frame = region.algorithm->Victim(PageId{page}, [](FrameId) { return true; });
+    frame_of_[page_in_[Raw(frame)]] = kNoFrame;
+    if (!dirty_.empty() && dirty_[Raw(frame)]) {
+      dirty_[Raw(frame)] = false;
+      ++result_.dirty_writes;
+    }
+    return frame;
+  }
+
+  const RegionDivision division_;
+  std::vector<std::atomic<uint8_t>> bytes_;
+  std::vector<Region> regions_;
+  std::vector<FrameId> frame_of_;
+  std::vector<uint32_t> page_in_;
+  std::vector<bool> dirty_;
+  TraceReplayResult result_;
+};
+
+}  // namespace
+
+TraceReplayResult ReplayTrace(const ReplacementChoice& replacement,
+                              const TraceReplaySettings& settings,
+                              std::span<const uint32_t> requests, const std::vector<bool>& writes) {
+  LATCHKEY_CHECK(settings.frames >= 1 && settings.regions >= 1);
+  LATCHKEY_CHECK(writes.empty() || writes.size() == requests.size());
+  if (requests.empty()) return {};
+  const size_t pages = *std::max_element(requests.begin(), requests.end()) + size_t{1};
+  Replay replay(replacement, settings, pages, !writes.empty());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    replay.Request(requests[i]);
+    if (!writes.empty() && writes[i]) replay.Write(requests[i]);
+  }
+  return replay.result();
 }
 
 }  // namespace latchkey

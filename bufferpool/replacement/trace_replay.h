@@ -4,14 +4,35 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "bufferpool/replacement/replacement_list.h"
 
 namespace latchkey {
 
-/// The number of `requests` that miss in a cache of `frames` frames. The ids in `requests` should
-/// be dense, because a table has an entry for each id up to the largest. REQUIRES: frames >= 1.
-uint64_t CountMisses(const ReplacementChoice& replacement, uint32_t frames,
-                     std::span<const uint32_t> requests, uint64_t seed = 42);
+struct TraceReplaySettings {
+  uint32_t frames = 0;     ///< at least 1
+  uint32_t regions = 1;    ///< as `regions:N` divides the frames of a pool
+  uint64_t seed = 42;      ///< of algorithms that draw lots
+  uint64_t hash_seed = 0;  ///< of the regions' hash; 0: that of the pool
+};
+
+struct TraceReplayResult {
+  uint64_t misses = 0;
+  uint64_t dirty_writes = 0;  ///< evictions of pages that were written since they were loaded
+};
+
+/// Replays `requests`. The ids should be dense, because a table has an entry for each id up to the
+/// largest. `writes`: for each request whether it writes its page; empty: none does.
+TraceReplayResult ReplayTrace(const ReplacementChoice& replacement,
+                              const TraceReplaySettings& settings,
+                              std::span<const uint32_t> requests,
+                              const std::vector<bool>& writes = {});
+
+/// The misses of one region. REQUIRES: frames >= 1.
+inline uint64_t CountMisses(const ReplacementChoice& replacement, uint32_t frames,
+                            std::span<const uint32_t> requests, uint64_t seed = 42) {
+  return ReplayTrace(replacement, {.frames = frames, .seed = seed}, requests).misses;
+}
 
 }  // namespace latchkey

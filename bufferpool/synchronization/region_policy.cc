@@ -13,10 +13,6 @@ namespace {
 // hit ratio of small regions.
 constexpr size_t kLargestBatchDivisor = 8;
 
-// In a region of one or two frames the pages of one path from the root to a leaf evict each other.
-// With many actors no descent then reaches its leaf.
-constexpr size_t kLeastFramesOfRegion = 4;
-
 constexpr uint64_t kNoPage = 0;
 uint64_t PagePlusOne(PageId page) { return Raw(page) + 1; }
 
@@ -85,13 +81,8 @@ RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacemen
   }
 }
 
-size_t RegionPolicy::RegionNumberOf(PageId page) const {
-  if (active_regions_ == 1) return 0;
-  return ((MixHash(Raw(page)) >> 32) * active_regions_) >> 32;
-}
-
 FrameId RegionPolicy::TakeFreeFrame(PageId incoming, uint32_t /*actor*/) {
-  const size_t own = RegionNumberOf(incoming);
+  const size_t own = division_.RegionOf(incoming);
   Region& region = *regions_[own];
   const FrameId frame = region.free_frames.Pop();
   if (frame != kNoFrame || !region.exhausted.load(std::memory_order_relaxed)) return frame;
@@ -99,8 +90,8 @@ FrameId RegionPolicy::TakeFreeFrame(PageId incoming, uint32_t /*actor*/) {
 }
 
 FrameId RegionPolicy::BorrowFreeFrame(size_t own_region) {
-  for (size_t i = 1; i < active_regions_; ++i) {
-    Region& other = *regions_[(own_region + i) % active_regions_];
+  for (size_t i = 1; i < division_.active(); ++i) {
+    Region& other = *regions_[(own_region + i) % division_.active()];
     if (const FrameId frame = other.free_frames.Pop(); frame != kNoFrame) return frame;
   }
   return kNoFrame;
@@ -157,14 +148,14 @@ void RegionPolicy::OnRemove(FrameId frame, PageId page, uint32_t /*actor*/) {
 
 size_t RegionPolicy::Evict(PageId incoming, std::span<FrameId> victims,
                            absl::FunctionRef<bool(FrameId)> claim, uint32_t /*actor*/) {
-  const size_t own = RegionNumberOf(incoming);
+  const size_t own = division_.RegionOf(incoming);
   Region& region = *regions_[own];
   size_t count = EvictFrom(region, incoming, victims, claim);
   if (region.exhausted.load(std::memory_order_relaxed) != (count == 0)) {
     region.exhausted.store(count == 0, std::memory_order_relaxed);
   }
-  for (size_t i = 1; i < active_regions_ && count == 0; ++i) {
-    count = EvictFrom(*regions_[(own + i) % active_regions_], incoming, victims, claim);
+  for (size_t i = 1; i < division_.active() && count == 0; ++i) {
+    count = EvictFrom(*regions_[(own + i) % division_.active()], incoming, victims, claim);
   }
   return count;
 }
@@ -187,16 +178,16 @@ size_t RegionPolicy::EvictFrom(Region& region, PageId incoming, std::span<FrameI
 
 size_t RegionPolicy::PeekColdest(std::span<FrameId> out) {
   if (out.empty()) return 0;
-  if (active_regions_ == 1) {
+  if (division_.active() == 1) {
     RegionLock lock(*regions_[0]);
     return regions_[0]->algorithm->PeekColdest(out);
   }
-  const size_t visited = std::min(active_regions_, out.size());
+  const size_t visited = std::min(division_.active(), out.size());
   const size_t start = peek_cursor_.fetch_add(visited, std::memory_order_relaxed);
   std::vector<std::pair<size_t, FrameId>> found;  // rank within its region
   std::vector<FrameId> share((out.size() + visited - 1) / visited);
   for (size_t i = 0; i < visited; ++i) {
-    Region& region = *regions_[(start + i) % active_regions_];
+    Region& region = *regions_[(start + i) % division_.active()];
     RegionLock lock(region);
     const size_t count = region.algorithm->PeekColdest(share);
     for (size_t rank = 0; rank < count; ++rank) found.emplace_back(rank, share[rank]);
@@ -274,24 +265,11 @@ void RegionPolicy::DrainFreeFrames(size_t frames, std::vector<FrameId>& free) {
   }
 }
 
-size_t RegionPolicy::ActiveRegions(size_t frames) const {
-  return std::clamp<size_t>(frames / kLeastFramesOfRegion, 1, regions_.size());
-}
-
-// The frames that region `r` has when the pool has `frames`.
-RegionPolicy::Range RegionPolicy::RangeOf(size_t r, size_t frames) const {
-  const size_t active = ActiveRegions(frames);
-  if (r >= active) return {.first = 1, .frames = 0};
-  const auto first_of = [&](size_t region) {
-    return static_cast<uint32_t>(1 + region * frames / active);
-  };
-  return {.first = first_of(r), .frames = first_of(r + 1) - first_of(r)};
-}
-
 std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(size_t frames) {
   std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms;
+  const RegionDivision division(frames, regions_.size());
   for (size_t r = 0; r < regions_.size(); ++r) {
-    const Range range = RangeOf(r, frames);
+    const RegionDivision::Range range = division.RangeOf(r);
     algorithms.push_back(
         replacement_.Make(ReplacementConfig{.first_frame = range.first,
                                             .frame_capacity = range.frames,
@@ -304,10 +282,10 @@ std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(
 void RegionPolicy::DrawRanges(size_t frames,
                               std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms) {
   frames_ = frames;
-  active_regions_ = ActiveRegions(frames);
+  division_ = RegionDivision(frames, regions_.size());
   for (size_t r = 0; r < regions_.size(); ++r) {
     Region& region = *regions_[r];
-    const auto [first, count] = RangeOf(r, frames);
+    const auto [first, count] = division_.RangeOf(r);
     region.frames = count;
     region.algorithm = std::move(algorithms[r]);
     for (uint32_t frame = first; frame < first + region.frames; ++frame) {

@@ -26,6 +26,7 @@
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/free_frame_stack.h"
+#include "bufferpool/synchronization/region_division.h"
 #include "bufferpool/synchronization/zeroed_array.h"
 #include "storage/runtime/mutex.h"
 
@@ -80,15 +81,6 @@ class RegionPolicy final : public FixPolicy {
   class RegionLock;
   class AllRegionsLock;
   struct Resident;
-  struct Range {
-    uint32_t first;
-    uint32_t frames;
-  };
-
-  size_t RegionNumberOf(PageId page) const;
-  // How many regions are in use when the pool has `frames`.
-  size_t ActiveRegions(size_t frames) const;
-  Region& RegionOf(PageId page) { return *regions_[RegionNumberOf(page)]; }
   Region& RegionOf(FrameId frame) {
     return *regions_[records_[Raw(frame)].region.load(std::memory_order_relaxed)];
   }
@@ -98,7 +90,6 @@ class RegionPolicy final : public FixPolicy {
                    absl::FunctionRef<bool(FrameId)> claim);
   FrameId BorrowFreeFrame(size_t own_region);
 
-  Range RangeOf(size_t region, size_t frames) const;
   std::vector<std::unique_ptr<ReplacementAlgorithm>> MakeAlgorithms(size_t frames);
   // REQUIRE: an AllRegionsLock, which clang cannot follow.
   void DrawRanges(size_t frames, std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms)
@@ -112,7 +103,7 @@ class RegionPolicy final : public FixPolicy {
   const uint64_t seed_;
   const size_t max_frames_;
   size_t frames_ = 0;
-  size_t active_regions_ = 0;
+  RegionDivision division_{1, 1};
   ZeroedArray<FrameRecord> records_;                   // indexed by frame id
   ZeroedArray<std::atomic<uint32_t>> free_links_;      // indexed by frame id
   ZeroedArray<std::atomic<uint8_t>> reference_bytes_;  // indexed by frame id

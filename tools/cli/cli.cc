@@ -10,6 +10,7 @@
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/bench_command.h"
+#include "tools/cli/cachesim_command.h"
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
@@ -55,9 +56,9 @@ void AddDryRunFlag(Verb& verb) {
                      "check everything, print what would run, and write nothing");
 }
 
-void AddOutputFlags(Verb& verb) {
-  verb.app->add_option("--json", verb.flags.output.json, "write results there; - for stdout");
-  verb.app->add_option("--csv", verb.flags.output.csv, "write results there; - for stdout");
+void AddOutputFlags(CLI::App& verb, OutputFlags& output) {
+  verb.add_option("--json", output.json, "write results there; - for stdout");
+  verb.add_option("--csv", output.csv, "write results there; - for stdout");
 }
 
 void AddRepeatFlag(Verb& verb) {
@@ -76,7 +77,7 @@ void AddRepeatFlag(Verb& verb) {
 void AddRunFlags(Verb& verb) {
   AddRepeatFlag(verb);
   verb.app->add_flag("--keep", verb.flags.keep, "keep the database of every run");
-  AddOutputFlags(verb);
+  AddOutputFlags(*verb.app, verb.flags.output);
 }
 
 /// The flags of `verb` that the user gave; the others have their defaults.
@@ -118,11 +119,12 @@ class Cli {
     AddVerb(run_, tpcc, "run", "run the mix; prepares what is missing");
     AddVerb(check_, tpcc, "check", "check the consistency conditions of databases under --db");
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
+    AddCacheSim();
     for (Verb* verb : {&prepare_, &run_, &check_}) AddSweepFlags(*verb, TpccFlags());
     AddSweepFlags(bench_, BenchFlags());
     AddRunFlags(run_);
     AddRunFlags(bench_);
-    AddOutputFlags(check_);
+    AddOutputFlags(*check_.app, check_.flags.output);
     for (Verb* verb : {&prepare_, &run_, &check_, &bench_}) AddDryRunFlag(*verb);
     run_.app->add_flag("--check", run_.flags.check, "check consistency after every run");
   }
@@ -138,11 +140,29 @@ class Cli {
     if (*prepare_.app) return PrepareTpccCommand(GivenTexts(prepare_), prepare_.flags);
     if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
     if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
+    if (*cachesim_verb_) return CacheSimCommand(cachesim_);
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
 
  private:
+  void AddCacheSim() {
+    cachesim_verb_ = app_.add_subcommand(
+        "cachesim", "replay page traces through replacement algorithms, without a pool");
+    const auto add = [this](const char* name, std::string& text, const char* help) {
+      return cachesim_verb_->add_option(name, text, help)->capture_default_str();
+    };
+    add("--trace", cachesim_.traces, "files of 64-bit page ids, bit 63 a write; plain or zstd")
+        ->required();
+    add("--replacement", cachesim_.replacement, "algorithms, or all");
+    add("--size", cachesim_.sizes, "pages, or a percentage of the trace's different pages")
+        ->required();
+    add("--regions", cachesim_.regions, "numbers of regions that divide the cache");
+    add("--seeds", cachesim_.seeds, "results are means over so many seeds");
+    add("--jobs", cachesim_.jobs, "threads; 0: one per core");
+    AddOutputFlags(*cachesim_verb_, cachesim_.output);
+  }
+
   int Help() {
     const CLI::App* verb = &app_;
     std::string before;
@@ -177,6 +197,8 @@ class Cli {
   std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
   Verb prepare_, run_, check_, bench_;
+  CLI::App* cachesim_verb_ = nullptr;
+  CacheSimFlags cachesim_;
 };
 
 }  // namespace

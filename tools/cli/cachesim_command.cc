@@ -1,0 +1,238 @@
+#include "tools/cli/cachesim_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "bufferpool/replacement/trace_replay.h"
+#include "storage/base/status_macros.h"
+#include "storage/runtime/runtime.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/cli/experiment.h"
+#include "tools/cli/flag_values.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
+#include "tools/trace/page_trace.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kMostFrames = uint64_t{1} << 30;
+constexpr uint64_t kMostRegions = 1 << 16;
+constexpr uint64_t kFirstSeed = 42;
+
+// A size of the list: pages, or a share of the different pages of a trace.
+struct Size {
+  uint64_t frames = 0;
+  double share = 0;
+
+  uint32_t FramesFor(const PageTrace& trace) const {
+    if (frames > 0) return static_cast<uint32_t>(frames);
+    const double pages = std::round(share * trace.unique_pages);
+    return static_cast<uint32_t>(std::max(1.0, pages));
+  }
+};
+
+absl::StatusOr<Size> ParseSize(const std::string& text) {
+  Size size;
+  if (!text.empty() && text.back() == '%') {
+    LATCHKEY_ASSIGN_OR_RETURN(
+        const double percent,
+        ParseNumber("size", std::string_view(text).substr(0, text.size() - 1), 0.0001, 1000));
+    size.share = percent / 100;
+    return size;
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(size.frames, ParseCount("size", text, 1, kMostFrames,
+                                                    ", or a percentage of the trace's pages"));
+  return size;
+}
+
+// What the flags ask for, checked.
+struct Plan {
+  std::vector<std::string> traces;
+  std::vector<ReplacementChoice> algorithms;
+  std::vector<Size> sizes;
+  std::vector<uint32_t> regions;
+  uint64_t seeds = 1;
+  uint64_t jobs = 1;
+};
+
+absl::StatusOr<std::vector<ReplacementChoice>> ParseAlgorithms(const std::string& text) {
+  std::vector<ReplacementChoice> algorithms;
+  if (text == "all") {
+    for (const ReplacementInfo& info : ReplacementAlgorithms()) {
+      algorithms.push_back(ReplacementAlgorithms().Named(info.description.name));
+    }
+    return algorithms;
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const auto items, SplitList("replacement", text));
+  for (const std::string& item : items) {
+    LATCHKEY_ASSIGN_OR_RETURN(ReplacementChoice choice, ReplacementAlgorithms().Parse(item));
+    algorithms.push_back(std::move(choice));
+  }
+  return algorithms;
+}
+
+absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
+  Plan plan;
+  LATCHKEY_RETURN_IF_ERROR(CheckOutputs(flags.output));
+  LATCHKEY_ASSIGN_OR_RETURN(plan.traces, SplitList("trace", flags.traces));
+  LATCHKEY_ASSIGN_OR_RETURN(plan.algorithms, ParseAlgorithms(flags.replacement));
+  LATCHKEY_ASSIGN_OR_RETURN(const auto sizes, SplitList("size", flags.sizes));
+  for (const std::string& text : sizes) {
+    LATCHKEY_ASSIGN_OR_RETURN(const Size size, ParseSize(text));
+    plan.sizes.push_back(size);
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const auto regions, SplitList("regions", flags.regions));
+  for (const std::string& text : regions) {
+    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t count, ParseCount("regions", text, 1, kMostRegions));
+    plan.regions.push_back(static_cast<uint32_t>(count));
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(plan.seeds, ParseCount("seeds", flags.seeds, 1, 1000));
+  LATCHKEY_ASSIGN_OR_RETURN(plan.jobs, ParseCount("jobs", flags.jobs, 0, 1024));
+  if (plan.jobs == 0) plan.jobs = std::max(1u, std::thread::hardware_concurrency());
+  return plan;
+}
+
+// One row: a trace with an algorithm, a size and a number of regions.
+struct Cell {
+  const std::string* path;
+  const PageTrace* trace;
+  const ReplacementChoice* algorithm;
+  uint32_t frames;
+  uint32_t regions;
+  // Means over the seeds.
+  double misses = 0;
+  double dirty_writes = 0;
+  bool done = false;
+};
+
+void RunCell(Cell& cell, uint64_t seeds) {
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    const TraceReplayResult result = ReplayTrace(*cell.algorithm,
+                                                 {.frames = cell.frames,
+                                                  .regions = cell.regions,
+                                                  .seed = kFirstSeed + seed,
+                                                  .hash_seed = seed},
+                                                 cell.trace->pages, cell.trace->writes);
+    cell.misses += static_cast<double>(result.misses) / static_cast<double>(seeds);
+    cell.dirty_writes += static_cast<double>(result.dirty_writes) / static_cast<double>(seeds);
+  }
+  cell.done = true;
+}
+
+/// A whole number if it is one.
+Json MeanJson(double mean) {
+  const double rounded = std::round(mean);
+  return std::abs(mean - rounded) < 1e-6 ? Json(static_cast<uint64_t>(rounded)) : Json(mean);
+}
+
+Json ToRow(const Cell& cell, const std::vector<Cell>& cells, uint64_t seeds) {
+  const auto requests = static_cast<double>(cell.trace->pages.size());
+  std::optional<double> normalised;
+  for (const Cell& other : cells) {
+    if (other.done && other.trace == cell.trace && other.frames == cell.frames &&
+        other.regions == cell.regions && other.algorithm->name() == "random") {
+      normalised = other.misses / cell.misses;
+    }
+  }
+  return {
+      {"trace", *cell.path},
+      {"replacement", cell.algorithm->ToString()},
+      {"size", cell.frames},
+      {"regions", cell.regions},
+      {"seeds", seeds},
+      {"requests", cell.trace->pages.size()},
+      {"unique_pages", cell.trace->unique_pages},
+      {"misses", MeanJson(cell.misses)},
+      {"miss_ratio", cell.misses / requests},
+      {"cache_speedup", requests / cell.misses},
+      {"speedup_over_random", OrNull(normalised)},
+      {"dirty_writes", cell.trace->writes.empty() ? Json(nullptr) : MeanJson(cell.dirty_writes)},
+      {"warnings", Json::array()}};
+}
+
+const std::vector<Column>& Columns() {
+  static const std::vector<Column> columns = {
+      {"trace", "/trace", ColumnFormat::kText, true},
+      {"replacement", "/replacement", ColumnFormat::kText, true},
+      {"size", "/size", ColumnFormat::kCount, true},
+      {"regions", "/regions", ColumnFormat::kCount, true},
+      {"seeds", "/seeds", ColumnFormat::kCount, true},
+      {"misses", "/misses", ColumnFormat::kCount},
+      {"miss ratio", "/miss_ratio", ColumnFormat::kPercent},
+      {"cache speedup", "/cache_speedup", ColumnFormat::kNumber},
+      {"speedup over random", "/speedup_over_random", ColumnFormat::kNumber},
+      {"dirty writes", "/dirty_writes", ColumnFormat::kCount},
+  };
+  return columns;
+}
+
+// Runs the cells on `jobs` threads, until a stop is requested.
+void RunCells(std::vector<Cell>& cells, const Plan& plan) {
+  Progress progress;
+  std::atomic<size_t> next{0};
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (uint64_t i = 0; i < std::min<uint64_t>(plan.jobs, cells.size()); ++i) {
+    actors.push_back(ThreadRuntime().Spawn("cachesim", [&] {
+      while (!StopRequested()) {
+        const size_t number = next.fetch_add(1);
+        if (number >= cells.size()) return;
+        progress.Show(
+            fmt::format("{}/{} {}", number + 1, cells.size(), cells[number].algorithm->ToString()));
+        RunCell(cells[number], plan.seeds);
+      }
+    }));
+  }
+}
+
+absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const Plan plan, MakePlan(flags));
+  std::vector<PageTrace> traces;
+  for (const std::string& path : plan.traces) {
+    LATCHKEY_ASSIGN_OR_RETURN(PageTrace trace, ReadPageTrace(path));
+    traces.push_back(std::move(trace));
+  }
+  std::vector<Cell> cells;
+  for (size_t t = 0; t < traces.size(); ++t) {
+    for (const Size& size : plan.sizes) {
+      for (const uint32_t regions : plan.regions) {
+        for (const ReplacementChoice& algorithm : plan.algorithms) {
+          cells.push_back({.path = &plan.traces[t],
+                           .trace = &traces[t],
+                           .algorithm = &algorithm,
+                           .frames = size.FramesFor(traces[t]),
+                           .regions = regions});
+        }
+      }
+    }
+  }
+  RunCells(cells, plan);
+  std::vector<Json> rows;
+  for (const Cell& cell : cells) {
+    if (cell.done) rows.push_back(ToRow(cell, cells, plan.seeds));
+  }
+  const bool interrupted = rows.size() < cells.size();
+  LATCHKEY_RETURN_IF_ERROR(WriteResults(flags.output, {.schema = kCacheSimSchema,
+                                                       .database_path = ".",
+                                                       .rows = rows,
+                                                       .columns = Columns(),
+                                                       .interrupted = interrupted,
+                                                       .not_run = cells.size() - rows.size()}));
+  return interrupted ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+int CacheSimCommand(const CacheSimFlags& flags) {
+  const absl::StatusOr<ExitCode> code = Run(flags);
+  return code.ok() ? *code : FailWith(code.status());
+}
+
+}  // namespace latchkey
