@@ -62,6 +62,17 @@ class FrameList {
     oldest_ = slot;
     ++size_;
   }
+  /// Puts `slot` next to `newer`, which is on this list, on its older side.
+  void InsertOlderThan(FrameLinks& links, FrameSlot newer, FrameSlot slot) {
+    const FrameSlot older = links.links_[newer].older;
+    if (older == kNoSlot) {
+      PushOldest(links, slot);
+      return;
+    }
+    links.links_[slot] = {.newer = newer, .older = older};
+    links.links_[newer].older = links.links_[older].newer = slot;
+    ++size_;
+  }
   void Remove(FrameLinks& links, FrameSlot slot) {
     LATCHKEY_DCHECK(size_ > 0);
     const FrameLinks::Link link = links.links_[slot];

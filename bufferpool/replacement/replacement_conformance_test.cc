@@ -18,7 +18,8 @@ std::vector<std::string> AllItems() {
     items.emplace_back(info.description.name);
   }
   for (const char* item :
-       {"gclock:limit=1:initial=0", "gclock:limit=255", "2q:kin=0:kout=0", "2q:kin=1:kout=1"}) {
+       {"gclock:limit=1:initial=0", "gclock:limit=255", "2q:kin=0:kout=0", "2q:kin=1:kout=1",
+        "s3-fifo:small=0:ghost=0", "s3-fifo:small=1:ghost=2"}) {
     items.emplace_back(item);
   }
   return items;
@@ -196,7 +197,7 @@ TEST_CASE("The first frame that a replacement algorithm shows to the cleaners is
       FrameId next = kNoFrame;
       REQUIRE(bench.algorithm().PeekColdest({&next, 1}) == 1);
       const PageId incoming{100 + rng.Below(100)};
-      REQUIRE(bench.Victim(incoming, {}) == next);
+      REQUIRE(bench.Victim(kInvalidPageId, {}) == next);
       bench.Load(next, incoming);
     }
   }
@@ -314,7 +315,8 @@ TEST_CASE("Unknown replacement algorithms and parameters are refused with the kn
     return std::string(choice.status().message());
   };
   CHECK(error("mru") ==
-        "unknown replacement algorithm 'mru'; known: random, lru, clock, gclock, 2q");
+        "unknown replacement algorithm 'mru'; known: random, lru, clock, gclock, 2q, "
+        "arc, car, s3-fifo, sieve");
   CHECK_THAT(error("2q:k=1"), Catch::Contains("kin") && Catch::Contains("kout"));
   CHECK_THAT(error("gclock:limit=0"), Catch::Contains("from 1 to 255"));
   CHECK_THAT(error("lru:limit=3"), Catch::Contains("takes none"));

@@ -1,9 +1,13 @@
 #include "bufferpool/replacement/replacement_list.h"
 
+#include "bufferpool/replacement/arc.h"
+#include "bufferpool/replacement/car.h"
 #include "bufferpool/replacement/clock.h"
 #include "bufferpool/replacement/gclock.h"
 #include "bufferpool/replacement/lru.h"
 #include "bufferpool/replacement/random.h"
+#include "bufferpool/replacement/s3_fifo.h"
+#include "bufferpool/replacement/sieve.h"
 #include "bufferpool/replacement/two_q.h"
 
 namespace latchkey {
@@ -33,6 +37,10 @@ constexpr ReplacementInfo kAlgorithms[] = {
     Entry<ClockReplacement>(),   //
     Entry<GclockReplacement>(),  //
     Entry<TwoQReplacement>(),    //
+    Entry<ArcReplacement>(),     //
+    Entry<CarReplacement>(),     //
+    Entry<S3FifoReplacement>(),  //
+    Entry<SieveReplacement>(),   //
 };
 
 }  // namespace

@@ -291,7 +291,7 @@ TEST_CASE("A hit takes no lock where the algorithm publishes reference bytes, on
     pool.Fix(1);
     const uint64_t before = policy->stats().lock_acquisitions;
     for (int i = 0; i < 10; ++i) pool.Fix(1);
-    const bool locks = c.replacement == "lru" || c.replacement == "2q";
+    const bool locks = ReplacementAlgorithms().Find(c.replacement)->hit_needs == HitNeeds::kLock;
     CHECK(policy->stats().lock_acquisitions - before == (locks ? 10 : 0));
     CHECK(policy->stats().contentions == 0);
   }
