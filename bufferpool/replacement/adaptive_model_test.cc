@@ -263,7 +263,9 @@ TEST_CASE("S3-FIFO chooses what the plainest S3-FIFO chooses") {
   CompareWithModel<S3FifoModel>("s3-fifo");
 }
 
-TEST_CASE("SIEVE chooses what the plainest SIEVE chooses") { CompareWithModel<SieveModel>("sieve"); }
+TEST_CASE("SIEVE chooses what the plainest SIEVE chooses") {
+  CompareWithModel<SieveModel>("sieve");
+}
 
 // A scan that is read ahead hits each page once.
 TEST_CASE("ARC takes the first hit of a page that was read ahead for its load") {

@@ -9,6 +9,7 @@
 #include "bufferpool/replacement/s3_fifo.h"
 #include "bufferpool/replacement/sieve.h"
 #include "bufferpool/replacement/two_q.h"
+#include "bufferpool/replacement/w_tinylfu.h"
 
 namespace latchkey {
 namespace {
@@ -32,15 +33,16 @@ constexpr ReplacementInfo Entry() {
 }
 
 constexpr ReplacementInfo kAlgorithms[] = {
-    Entry<RandomReplacement>(),  //
-    Entry<LruReplacement>(),     //
-    Entry<ClockReplacement>(),   //
-    Entry<GclockReplacement>(),  //
-    Entry<TwoQReplacement>(),    //
-    Entry<ArcReplacement>(),     //
-    Entry<CarReplacement>(),     //
-    Entry<S3FifoReplacement>(),  //
-    Entry<SieveReplacement>(),   //
+    Entry<RandomReplacement>(),    //
+    Entry<LruReplacement>(),       //
+    Entry<ClockReplacement>(),     //
+    Entry<GclockReplacement>(),    //
+    Entry<TwoQReplacement>(),      //
+    Entry<ArcReplacement>(),       //
+    Entry<CarReplacement>(),       //
+    Entry<S3FifoReplacement>(),    //
+    Entry<SieveReplacement>(),     //
+    Entry<WTinyLfuReplacement>(),  //
 };
 
 }  // namespace

@@ -87,7 +87,8 @@ const std::vector<ComparedRows>& AllComparedRows() {
       {"ARC", "libCacheSim", "arc"},
       {"S3-FIFO", "libCacheSim", "s3-fifo"},
       {"SIEVE", "libCacheSim", "sieve"},
-      {"CAR", "Caffeine", "car", 2, 100},  // whole numbers for p
+      {"CAR", "Caffeine", "car", 2, 100},              // whole numbers for p
+      {"W-TinyLFU", "Caffeine", "w-tinylfu", 2, 100},  // other hashes, other random draws
   };
   return rows;
 }
