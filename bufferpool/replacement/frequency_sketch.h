@@ -1,7 +1,7 @@
 // Estimates how often each page was requested lately: a count-min sketch of four rows with counters
-// of 4 bits (Einziger, Friedman and Manes, TinyLFU, ACM TOS 2017). The number of
-// frames is rounded up to a power of two: 8 bytes for each. After ten requests for each, every
-// counter is halved, so that the past fades.
+// of 4 bits (Einziger, Friedman and Manes, TinyLFU, ACM TOS 2017). The number of frames is rounded
+// up to a power of two: 8 bytes for each. After ten requests for each, every counter is halved, so
+// that the past fades.
 #pragma once
 
 #include <cstddef>
