@@ -85,6 +85,20 @@ class FrameList {
     Remove(links, slot);
     PushNewest(links, slot);
   }
+  /// Puts `with`, which is on no list, at the place of `slot`, which leaves the list.
+  void Replace(FrameLinks& links, FrameSlot slot, FrameSlot with) {
+    const FrameLinks::Link link = links.links_[slot];
+    links.links_[with] = link;
+    (link.newer == kNoSlot ? newest_ : links.links_[link.newer].older) = with;
+    (link.older == kNoSlot ? oldest_ : links.links_[link.older].newer) = with;
+  }
+  /// The first slot, from the oldest on, for which `accept(slot)` returns true, or kNoSlot.
+  template <typename Accept>
+  FrameSlot FindFromOldest(const FrameLinks& links, Accept&& accept) const {
+    FrameSlot slot = oldest_;
+    while (slot != kNoSlot && !accept(slot)) slot = NextNewer(links, slot);
+    return slot;
+  }
   FrameSlot oldest() const { return oldest_; }
   FrameSlot newest() const { return newest_; }
   FrameSlot NextNewer(const FrameLinks& links, FrameSlot slot) const {

@@ -7,14 +7,17 @@
 
 namespace latchkey {
 
-void GhostQueue::SetCapacity(size_t capacity) {
+void GhostQueue::SetCapacity(size_t capacity,
+                             absl::FunctionRef<void(uint32_t from, uint32_t to)> moved) {
   // Take all memory before any change.
-  std::vector<PageId> kept;  // oldest first
+  std::vector<std::pair<PageId, uint32_t>> kept;  // oldest first
   kept.reserve(size_);
   std::vector<Entry> entries(capacity);
   std::vector<uint32_t> index(capacity == 0 ? 0 : std::bit_ceil(capacity * 2), kNone);
   TrimTo(capacity);
-  for (uint32_t e = oldest_; e != kNone; e = entries_[e].newer) kept.push_back(entries_[e].page);
+  for (uint32_t e = oldest_; e != kNone; e = entries_[e].newer) {
+    kept.emplace_back(entries_[e].page, e);
+  }
 
   entries_ = std::move(entries);
   index_ = std::move(index);
@@ -24,16 +27,16 @@ void GhostQueue::SetCapacity(size_t capacity) {
     entries_[e].older = unused_;
     unused_ = e;
   }
-  for (PageId page : kept) PushNewest(page);
+  for (const auto& [page, from] : kept) moved(from, PushNewest(page));
 }
 
-void GhostQueue::PushNewest(PageId page) {
-  if (entries_.empty()) return;
+uint32_t GhostQueue::PushNewest(PageId page) {
+  if (entries_.empty()) return kNone;
   uint32_t entry = Find(page);
   if (entry != kNone) {
     Unlink(entry);
     Link(entry);
-    return;
+    return entry;
   }
   if (size_ == entries_.size()) Forget(oldest_);
   entry = unused_;
@@ -42,6 +45,18 @@ void GhostQueue::PushNewest(PageId page) {
   Link(entry);
   IndexInsert(entry);
   ++size_;
+  return entry;
+}
+
+uint32_t GhostQueue::Remember(PageId page, PageId incoming, size_t limit) {
+  const uint32_t entry = PushNewest(page);
+  if (page != incoming && Contains(incoming)) {
+    PushNewest(incoming);
+    TrimTo(limit + 1);
+  } else {
+    TrimTo(limit);
+  }
+  return entry;
 }
 
 bool GhostQueue::Remove(PageId page) {

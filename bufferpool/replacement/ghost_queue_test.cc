@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
+#include <map>
 
 #include "storage/base/rng.h"
 
@@ -59,6 +60,51 @@ TEST_CASE("A ghost queue of capacity 0 remembers nothing") {
   CHECK(ghosts.size() == 0);
   CHECK_FALSE(ghosts.Contains(PageId{1}));
   CHECK_FALSE(ghosts.Remove(PageId{1}));
+}
+
+TEST_CASE(
+    "A ghost keeps its entry until it is forgotten, and a new capacity tells where it moves") {
+  GhostQueue ghosts(3);
+  const uint32_t first = ghosts.PushNewest(PageId{10});
+  const uint32_t second = ghosts.PushNewest(PageId{11});
+  CHECK(ghosts.PushNewest(PageId{10}) == first);
+  CHECK(ghosts.Find(PageId{11}) == second);
+  CHECK(ghosts.PageOf(second) == PageId{11});
+  CHECK(ghosts.Find(PageId{12}) == GhostQueue::kNone);
+  std::map<uint32_t, uint32_t> moves;
+  ghosts.SetCapacity(5, [&](uint32_t from, uint32_t to) { moves[from] = to; });
+  CHECK(moves == std::map<uint32_t, uint32_t>{{first, ghosts.Find(PageId{10})},
+                                              {second, ghosts.Find(PageId{11})}});
+}
+
+TEST_CASE("A ghost queue beyond its limit forgets the oldest ghosts, but not the incoming page") {
+  GhostQueue ghosts(2 + GhostQueue::kBeyondLimit);
+  for (uint64_t page = 1; page <= 4; ++page) ghosts.Remember(PageId{page}, kInvalidPageId, 2);
+  CHECK(ghosts.size() == 2);
+  ghosts.Remember(PageId{5}, PageId{3}, 2);  // 3 is the oldest
+  CHECK(ghosts.Contains(PageId{3}));
+  CHECK(ghosts.Contains(PageId{4}));
+  ghosts.Remember(PageId{6}, PageId{3}, 2);
+  CHECK(ghosts.Contains(PageId{3}));
+  CHECK_FALSE(ghosts.Contains(PageId{4}));
+  CHECK(ghosts.size() == 3);
+}
+
+TEST_CASE("A ghost queue with payloads keeps them when its limit changes") {
+  PayloadGhostQueue<uint64_t> ghosts;
+  ghosts.Remember(PageId{1}, 100, kInvalidPageId);  // limit 0: forgotten
+  CHECK(ghosts.Take(PageId{1}) == std::nullopt);
+  ghosts.SetLimit(3);
+  for (uint64_t page = 1; page <= 5; ++page) {
+    ghosts.Remember(PageId{page}, 100 + page, kInvalidPageId);
+  }
+  ghosts.SetLimit(2);
+  CHECK(ghosts.size() == 2);
+  ghosts.SetLimit(9);
+  CHECK(ghosts.Take(PageId{3}) == std::nullopt);
+  CHECK(ghosts.Take(PageId{4}) == 104);
+  CHECK(ghosts.Take(PageId{5}) == 105);
+  CHECK(ghosts.Take(PageId{5}) == std::nullopt);
 }
 
 TEST_CASE("A ghost costs at most 32 bytes") {

@@ -26,13 +26,11 @@ class LruReplacement final : public ReplacementAlgorithm {
   void OnRemove(FrameId frame) override { list_.Remove(links_, SlotOf(frame)); }
 
   FrameId Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) override {
-    for (FrameSlot s = list_.oldest(); s != kNoSlot; s = list_.NextNewer(links_, s)) {
-      if (evictable(FrameOf(s))) {
-        list_.Remove(links_, s);
-        return FrameOf(s);
-      }
-    }
-    return kNoFrame;
+    const FrameSlot slot =
+        list_.FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
+    if (slot == kNoSlot) return kNoFrame;
+    list_.Remove(links_, slot);
+    return FrameOf(slot);
   }
 
   size_t PeekColdest(std::span<FrameId> out) const override {

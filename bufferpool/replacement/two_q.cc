@@ -30,34 +30,15 @@ void TwoQReplacement::OnLoad(FrameId frame, PageId page, LoadKind) {
 FrameId TwoQReplacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) {
   FrameList* const order[] = {A1inIsOverfull() ? &a1in_ : &am_, A1inIsOverfull() ? &am_ : &a1in_};
   for (FrameList* list : order) {
-    const FrameSlot slot = FindEvictable(*list, evictable);
+    const FrameSlot slot =
+        list->FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
     if (slot == kNoSlot) continue;
     list->Remove(links_, slot);
-    if (list == &a1in_) Remember(page_of_[slot], incoming);
+    // The paper removes `incoming` from A1out before it chooses a victim. Here OnLoad removes it.
+    if (list == &a1in_ && kout_ > 0) a1out_.Remember(page_of_[slot], incoming, kout_);
     return FrameOf(slot);
   }
   return kNoFrame;
-}
-
-FrameSlot TwoQReplacement::FindEvictable(const FrameList& list,
-                                         absl::FunctionRef<bool(FrameId)> evictable) const {
-  for (FrameSlot s = list.oldest(); s != kNoSlot; s = list.NextNewer(links_, s)) {
-    if (evictable(FrameOf(s))) return s;
-  }
-  return kNoSlot;
-}
-
-// The paper removes `incoming` from A1out before it chooses a victim. Here OnLoad removes it, maybe
-// after further victims. Until then `incoming` stays as the newest ghost, beyond the limit Kout.
-void TwoQReplacement::Remember(PageId page, PageId incoming) {
-  if (kout_ == 0) return;
-  a1out_.PushNewest(page);
-  if (a1out_.Contains(incoming)) {
-    a1out_.PushNewest(incoming);
-    a1out_.TrimTo(kout_ + 1);
-  } else {
-    a1out_.TrimTo(kout_);
-  }
 }
 
 void TwoQReplacement::Reinstate(FrameId frame) {
@@ -102,9 +83,7 @@ void TwoQReplacement::Resize(size_t frames) {
   links_.Grow(frames);
   if (frames > page_of_.size()) page_of_.resize(frames, kInvalidPageId);
   if (frames > queue_of_.size()) queue_of_.resize(frames, Queue::kA1in);
-  // One more for the incoming page, and one more because a ghost enters before the oldest is
-  // forgotten.
-  a1out_.SetCapacity(kout == 0 ? 0 : kout + 2);
+  a1out_.SetCapacity(kout == 0 ? 0 : kout + GhostQueue::kBeyondLimit);
   kin_ = static_cast<size_t>(kin_fraction_ * static_cast<double>(frames));
   kout_ = kout;
 }

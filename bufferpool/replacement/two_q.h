@@ -51,8 +51,6 @@ class TwoQReplacement final : public ReplacementAlgorithm {
   FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   bool A1inIsOverfull() const { return a1in_.size() > kin_; }
-  FrameSlot FindEvictable(const FrameList& list, absl::FunctionRef<bool(FrameId)> evictable) const;
-  void Remember(PageId page, PageId incoming);
 
   const uint32_t first_frame_;
   const double kin_fraction_;
