@@ -24,6 +24,15 @@
 
 namespace latchkey {
 
+/// What only the replay of a whole trace knows. The requests call OnHit or OnLoad once each.
+struct TraceKnowledge {
+  /// For each request, the number of the next request for its page; UINT32_MAX: none. Empty unless
+  /// the algorithm needs the future.
+  std::span<const uint32_t> next_use;
+  /// Distinct pages that the trace may name. It bounds a memory of evicted pages without limit.
+  uint32_t pages = 0;
+};
+
 /// Configuration of an instance. It owns the frames first_frame to first_frame + frame_capacity - 1
 /// and no others, so that regions can divide a pool's frames.
 struct ReplacementConfig {
@@ -34,6 +43,8 @@ struct ReplacementConfig {
   /// algorithms that publish it through reference_bytes(). Outlives the instance.
   std::atomic<uint8_t>* reference_bytes = nullptr;
   uint64_t seed = 42;
+  /// Set by a trace replay, nullptr in a pool. Outlives the instance.
+  const TraceKnowledge* trace = nullptr;
 };
 
 /// Why a page was loaded.

@@ -108,7 +108,7 @@ struct Techniques {
   std::string segment_cleaning = "adaptive";  ///< greedy, cost-benefit, hole-plugging, adaptive
   double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
-  std::string replacement = "clock";          ///< random, lru, clock, gclock, 2q, arc, car, ...
+  std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";     ///< global, regions:N
   std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning
   uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 64; with 0 users write dirty victims

@@ -13,13 +13,14 @@ namespace latchkey {
 namespace {
 
 std::vector<std::string> AllItems() {
-  std::vector<std::string> items;
-  for (const ReplacementInfo& info : ReplacementAlgorithms()) {
-    items.emplace_back(info.description.name);
-  }
-  for (const char* item : {"gclock:limit=1:initial=0", "gclock:limit=255", "2q:kin=0:kout=0",
-                           "2q:kin=1:kout=1", "s3-fifo:small=0:ghost=0", "s3-fifo:small=1:ghost=2",
-                           "w-tinylfu:window=0:protected=0", "w-tinylfu:window=0.5:protected=1"}) {
+  std::vector<std::string> items = PoolReplacementNames();
+  for (const char* item :
+       {"gclock:limit=1:initial=0", "gclock:limit=255", "2q:kin=0:kout=0", "2q:kin=1:kout=1",  //
+        "s3-fifo:small=0:ghost=0", "s3-fifo:small=1:ghost=2",                                  //
+        "w-tinylfu:window=0:protected=0", "w-tinylfu:window=0.5:protected=1",                  //
+        "lru2:crp=0.25", "lru2:variant=array", "lru2:crp=0.25:history=0:variant=array",        //
+        "mq:queues=1:out=0", "mq:queues=3:lifetime=5:out=0.5",                                 //
+        "lirs:hir=0:stack=1", "lirs:hir=1:stack=1", "lirs:hir=0.25:stack=3"}) {
     items.emplace_back(item);
   }
   return items;
@@ -316,7 +317,7 @@ TEST_CASE("Unknown replacement algorithms and parameters are refused with the kn
   };
   CHECK(error("mru") ==
         "unknown replacement algorithm 'mru'; known: random, lru, clock, gclock, 2q, "
-        "arc, car, s3-fifo, sieve, w-tinylfu");
+        "fifo, lfu, lru2, mq, lirs, arc, car, s3-fifo, sieve, w-tinylfu, opt");
   CHECK_THAT(error("2q:k=1"), Catch::Contains("kin") && Catch::Contains("kout"));
   CHECK_THAT(error("gclock:limit=0"), Catch::Contains("from 1 to 255"));
   CHECK_THAT(error("lru:limit=3"), Catch::Contains("takes none"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "bufferpool/synchronization/region_division.h"
 #include "storage/base/check.h"
@@ -10,13 +11,24 @@
 namespace latchkey {
 namespace {
 
+// For each request, the number of the next one for its page, or UINT32_MAX.
+std::vector<uint32_t> NextUses(std::span<const uint32_t> requests, size_t pages) {
+  LATCHKEY_CHECK(requests.size() < UINT32_MAX);
+  std::vector<uint32_t> next_use_of(pages, UINT32_MAX);
+  std::vector<uint32_t> next_uses(requests.size());
+  for (size_t i = requests.size(); i-- > 0;) {
+    next_uses[i] = std::exchange(next_use_of[requests[i]], static_cast<uint32_t>(i));
+  }
+  return next_uses;
+}
+
 class Replay {
  public:
-  Replay(const ReplacementChoice& replacement, const TraceReplaySettings& settings, size_t pages,
-         bool counts_writes)
+  Replay(const ReplacementChoice& replacement, const TraceReplaySettings& settings,
+         const TraceKnowledge& trace, bool counts_writes)
       : division_(settings.frames, settings.regions, settings.hash_seed),
         bytes_(settings.frames + size_t{1}),
-        frame_of_(pages, kNoFrame),
+        frame_of_(trace.pages, kNoFrame),
         page_in_(settings.frames + size_t{1}),
         dirty_(counts_writes ? settings.frames + size_t{1} : 0) {
     for (size_t r = 0; r < division_.active(); ++r) {
@@ -26,7 +38,8 @@ class Replay {
                .first_frame = range.first,
                .frame_capacity = range.frames,
                .reference_bytes = bytes_.data(),
-               .seed = division_.active() == 1 ? settings.seed : MixHash(settings.seed + r)}),
+               .seed = division_.active() == 1 ? settings.seed : MixHash(settings.seed + r),
+               .trace = &trace}),
            .next = range.first,
            .end = range.first + range.frames});
     }
@@ -81,8 +94,13 @@ TraceReplayResult ReplayTrace(const ReplacementChoice& replacement,
   LATCHKEY_CHECK(settings.frames >= 1 && settings.regions >= 1);
   LATCHKEY_CHECK(writes.empty() || writes.size() == requests.size());
   if (requests.empty()) return {};
-  const size_t pages = *std::max_element(requests.begin(), requests.end()) + size_t{1};
-  Replay replay(replacement, settings, pages, !writes.empty());
+  const uint32_t pages = *std::max_element(requests.begin(), requests.end()) + 1;
+  std::vector<uint32_t> next_uses;
+  if (replacement.entry().needs_future) {
+    LATCHKEY_CHECK(settings.regions == 1);
+    next_uses = NextUses(requests, pages);
+  }
+  Replay replay(replacement, settings, {.next_use = next_uses, .pages = pages}, !writes.empty());
   for (size_t i = 0; i < requests.size(); ++i) {
     replay.Request(requests[i]);
     if (!writes.empty() && writes[i]) replay.Write(requests[i]);

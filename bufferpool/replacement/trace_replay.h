@@ -23,7 +23,8 @@ struct TraceReplayResult {
 };
 
 /// Replays `requests`. The ids should be dense, because a table has an entry for each id up to the
-/// largest. `writes`: for each request whether it writes its page; empty: none does.
+/// largest. An algorithm that needs the future gets it. REQUIRES: ids below UINT32_MAX; one region
+/// for such an algorithm. `writes`: for each request whether it writes its page; empty: none does.
 TraceReplayResult ReplayTrace(const ReplacementChoice& replacement,
                               const TraceReplaySettings& settings,
                               std::span<const uint32_t> requests,

@@ -29,9 +29,7 @@ std::vector<Combination> AllCombinations() {
   for (const char* item : {"regions:1", "regions:3", "regions:16"}) schemes.emplace_back(item);
   std::vector<Combination> combinations;
   for (const std::string& scheme : schemes) {
-    for (const ReplacementInfo& info : ReplacementAlgorithms()) {
-      combinations.push_back({std::string(info.description.name), scheme});
-    }
+    for (const std::string& name : PoolReplacementNames()) combinations.push_back({name, scheme});
   }
   return combinations;
 }
@@ -271,6 +269,19 @@ TEST_CASE("Impossible fix policies are refused with the remedy") {
   CHECK_THAT(error("global", 0, 16), Catch::Contains("0 frames"));
   CHECK_THAT(error("global", 17, 16), Catch::Contains("17 frames"));
   CHECK_THAT(error("global", 16, size_t{1} << 32), Catch::Contains("at most"));
+}
+
+TEST_CASE(
+    "Algorithms and parameters for a trace replay only are refused with what a pool can run") {
+  const auto error = [](std::string_view item) {
+    const auto policy = MakeFixPolicy(ThreadRuntime(), ReplacementAlgorithms().Named(item),
+                                      SynchronizationSchemes().Named("global"), 16, 16, 42);
+    REQUIRE(absl::IsInvalidArgument(policy.status()));
+    return std::string(policy.status().message());
+  };
+  CHECK_THAT(error("opt"), Catch::Contains("trace replay") && Catch::Contains("a pool can run"));
+  CHECK_THAT(error("lirs:stack=inf"), Catch::Contains("stack=2"));
+  CHECK_THAT(error("lru2:history=inf"), Catch::Contains("history=0.5"));
 }
 
 TEST_CASE("Unknown synchronisation schemes are refused with the known ones") {

@@ -58,6 +58,7 @@ FixPolicyOr MakeFixPolicy(Runtime& runtime, const ReplacementChoice& replacement
                           const SynchronizationChoice& synchronization, size_t frames,
                           size_t max_frames, uint64_t seed) {
   LATCHKEY_RETURN_IF_ERROR(CheckFrames(frames, max_frames));
+  LATCHKEY_RETURN_IF_ERROR(CheckRunsInPool(replacement));
   return synchronization.Make(SynchronizationConfig{.runtime = runtime,
                                                     .replacement = replacement,
                                                     .frames = frames,

@@ -41,7 +41,7 @@ using SynchronizationChoice = Choice<SynchronizationInfo>;
 
 /// The fix policy of a pool with frames 1..`frames`, all free: `replacement` under
 /// `synchronization`. InvalidArgument for contradictions (more regions than frames, frames above
-/// max_frames).
+/// max_frames) and for a replacement algorithm that only a trace replay can run.
 absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(
     Runtime& runtime, const ReplacementChoice& replacement,
     const SynchronizationChoice& synchronization, size_t frames, size_t max_frames, uint64_t seed);

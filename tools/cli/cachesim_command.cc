@@ -96,6 +96,18 @@ absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
   }
   LATCHKEY_ASSIGN_OR_RETURN(plan.seeds, ParseCount("seeds", flags.seeds, 1, 1000));
   LATCHKEY_ASSIGN_OR_RETURN(plan.jobs, ParseCount("jobs", flags.jobs, 0, 1024));
+  const bool divided = std::any_of(plan.regions.begin(), plan.regions.end(),
+                                   [](uint32_t count) { return count > 1; });
+  const auto needs_future = [](const ReplacementChoice& algorithm) {
+    return algorithm.entry().needs_future;
+  };
+  if (divided && flags.replacement == "all") std::erase_if(plan.algorithms, needs_future);
+  if (divided && std::any_of(plan.algorithms.begin(), plan.algorithms.end(), needs_future)) {
+    return InvalidArgument(
+        "--replacement={} --regions={}: an algorithm that knows the future (opt) runs in one "
+        "region; give --regions=1",
+        flags.replacement, flags.regions);
+  }
   if (plan.jobs == 0) plan.jobs = std::max(1u, std::thread::hardware_concurrency());
   return plan;
 }

@@ -88,6 +88,7 @@ expect(0 "\"schema\": \"latchkey.cachesim/1\".*\"misses\": 3,.*\"cache_speedup\"
 expect(0 "clock.*lru" cachesim --trace=abc.u64 --replacement=clock,lru --size=50%,3 --regions=1,2)
 expect(2 "--size=0: give" cachesim --trace=abc.u64 --size=0)
 expect(2 "unknown replacement algorithm 'nru'; known: random" cachesim --trace=abc.u64 --size=1 --replacement=nru)
+expect(2 "runs in one region" cachesim --trace=abc.u64 --size=2 --replacement=opt --regions=1,2)
 expect(1 "cannot open the trace" cachesim --trace=no-such-file --size=1)
 file(WRITE ${WORK_DIR}/short.u64 "aaaaaaaabbb")
 expect(2 "short.u64: the trace ends within request 1, which has 3 of 8 bytes" cachesim --trace=short.u64 --size=1)

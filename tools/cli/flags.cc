@@ -162,7 +162,7 @@ std::vector<FlagSpec> EngineFlags() {
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
-      {"replacement", defaults.replacement, Join(ReplacementAlgorithms().Names())},
+      {"replacement", defaults.replacement, Join(PoolReplacementNames())},
       {"synchronization", defaults.synchronization, Join(SynchronizationSchemes().Names())},
       {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
       {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},

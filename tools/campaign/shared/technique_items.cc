@@ -24,7 +24,7 @@ Items& SegmentCleaningItems() {
 }
 
 Items& ReplacementItems() {
-  static Items& items = *new Items(ReplacementAlgorithms().Names());
+  static Items& items = *new Items(PoolReplacementNames());
   return items;
 }
 
