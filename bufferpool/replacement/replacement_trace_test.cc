@@ -79,7 +79,7 @@ struct ComparedRows {
   std::string policy;
   std::string program;  // the beginning of its name
   std::string item;
-  std::string params = "";  // a part of the parameters column
+  std::string params = "";     // a part of the parameters column
   double within_points = 0;    // the largest difference of the miss ratios, in percentage points
   uint32_t fewest_frames = 1;  // rows with fewer are not compared
 };

@@ -23,7 +23,10 @@ class MostRecentFirst final : public ReplacementAlgorithm {
     OnRemove(frame);
     frames_.push_back(frame);
   }
-  void OnLoad(FrameId frame, PageId /*page*/) override { frames_.push_back(frame); }
+  void OnLoad(FrameId frame, PageId /*page*/, LoadKind /*kind*/) override {
+    frames_.push_back(frame);
+  }
+  void Reinstate(FrameId frame) override { frames_.push_back(frame); }
   void OnRemove(FrameId frame) override { std::erase(frames_, frame); }
   FrameId Victim(PageId /*incoming*/, absl::FunctionRef<bool(FrameId)> evictable) override {
     for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
@@ -50,6 +53,11 @@ constexpr ReplacementInfo kHostile[] = {
     {.description = {.name = "most-recent-first",
                      .summary = "evicts what was fixed last",
                      .parameters = {}},
+     .hit_needs = HitNeeds::kLock,
+     .fewest_frames = 1,
+     .needs_future = false,
+     .simulator_only = [](std::span<const double>) { return std::string_view(); },
+     .bytes_per_frame = [](std::span<const double>) { return sizeof(FrameId); },
      .make = [](const ReplacementConfig& config,
                 std::span<const double> parameters) -> std::unique_ptr<ReplacementAlgorithm> {
        return std::make_unique<MostRecentFirst>(config, parameters);
