@@ -30,7 +30,7 @@ std::string Compressed(const std::string& bytes) {
 }
 
 struct TraceFile {
-  explicit TraceFile(const std::string& bytes) : path(folder.path() + "/t.u64") {
+  explicit TraceFile(const std::string& bytes) : path((folder.path() / "t.u64").string()) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
   absl::StatusOr<PageTrace> Read() const { return ReadPageTrace(path); }

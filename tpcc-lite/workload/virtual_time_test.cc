@@ -25,7 +25,7 @@ KvOptions OnElevenDisks(Durability durability) {
   options.tables = TpccTableNames();
   options.device = *ParseDeviceSpec("fixed:service_ms=9:disks=11");
   options.durability = durability;
-  options.cache_bytes = 2 << 20;
+  options.cache_bytes = 4 << 20;
   return options;
 }
 
