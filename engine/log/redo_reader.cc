@@ -31,6 +31,8 @@ void RedoReader::Begin(std::vector<PageId> pages) {
     taken_ = 0;
     begun_.NotifyAll(mutex_);
   }
+  // A vector that cannot grow would destroy the new actor, and so wait for its end for ever.
+  actors_.reserve(kActors);
   while (actors_.size() < kActors) {
     actors_.push_back(runtime_.Spawn("redo reader", [this] { Work(); }));
   }

@@ -188,6 +188,7 @@ void SimulatedRuntime::Scheduler::StopAll() {
 }
 
 void SimulatedRuntime::Scheduler::AbandonAll() {
+  const ExemptAllocations exempt;
   for (ActorRecord& actor : actors_) {
     if (actor.state == State::kEnded) continue;
     // The stack stays, because objects that outlive the run may point into it.

@@ -35,7 +35,6 @@ TEST_CASE("Whichever allocation fails, calls have no effect or an effect that la
   FaultCampaignOptions options = Small(GENERATE("overwrite", "hylog"), 2);
   options.durabilities = {Durability::kCommit, Durability::kGroup, Durability::kNone};
   options.sources = MemoryFaultSources();
-  options.power_losses = 0;  // RELIABILITY.md 5
   const FaultReport report = RunFaultCampaign(options);
   for (const FaultFailure& failure : report.failures) FAIL(failure.Describe());
   CHECK(report.runs >= AllFaultPhases().size() * 8);
