@@ -15,9 +15,6 @@ namespace {
 // Deeper than any sound tree of 2^32 pages: only a damaged tree is that deep.
 constexpr uint32_t kMaxHeight = 40;
 
-// Attempts at a descent that latch nothing. Later ones hold each page while they fix its child.
-constexpr uint32_t kUnlatchedAttempts = 16;
-
 absl::Status TooDeep(PageId root) {
   return MakeStatus(absl::StatusCode::kDataLoss,
                     "the tree rooted at page {} is deeper than {} levels: it is damaged", Raw(root),
@@ -149,6 +146,42 @@ absl::Status BTree::FindLeaf(PoolActor& actor, std::string_view key, OptimisticG
   return Descend<false>(actor, key, leaf, &unused);
 }
 
+template <typename Guard>
+absl::Status BTree::LatchLeaf(PoolActor& actor, std::string_view key, Guard* leaf) const {
+  const auto fix = [&](PageId page) {
+    if constexpr (std::is_same_v<Guard, SharedGuard>)
+      return pool_.FixShared(actor, page, leaf);
+    else
+      return pool_.FixExclusive(actor, page, leaf);
+  };
+  Backoff backoff(pool_.runtime());
+  for (;; backoff.Pause()) {
+    SharedGuard held;
+    LATCHKEY_RETURN_IF_ERROR(pool_.FixShared(actor, root_, &held));
+    PageId page = root_;
+    for (uint32_t height = 0;; ++height) {
+      const NodeView view(held.data(), page_size_);
+      if (!IsTreePage(view)) return NoTreePage(root_, page);
+      if (view.is_leaf()) break;  // the root alone: others are fixed from their parents below
+      page = view.Child(view.ChildSlotFor(key));
+      if (Raw(page) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
+      if (view.level() == 1) {
+        LATCHKEY_RETURN_IF_ERROR(fix(page));
+        return IsLeafPage(ViewOf(*leaf)) ? absl::OkStatus() : NoTreePage(root_, page);
+      }
+      SharedGuard next;
+      LATCHKEY_RETURN_IF_ERROR(pool_.FixShared(actor, page, &next));
+      held = std::move(next);
+    }
+    held.Unfix();
+    LATCHKEY_RETURN_IF_ERROR(fix(root_));
+    if (IsLeafPage(ViewOf(*leaf))) return absl::OkStatus();
+    leaf->Unfix();  // the root has got a level meanwhile
+  }
+}
+
+template absl::Status BTree::LatchLeaf(PoolActor&, std::string_view, SharedGuard*) const;
+
 // The separators around the leaf prove that it covers the key, as long as their parent has not
 // changed. A split or merge of a leaf changes the parent first.
 bool BTree::TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
@@ -167,6 +200,10 @@ absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGua
   if (TryFixHinted(actor, key, *hint, leaf)) return absl::OkStatus();
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
+    if (backoff.attempts() == kUnlatchedAttempts) {
+      *hint = {};
+      return LatchLeaf(actor, key, leaf);
+    }
     OptimisticGuard guard;
     LATCHKEY_RETURN_IF_ERROR(Descend<false>(actor, key, &guard, hint));
     if (pool_.TryUpgrade(guard, leaf)) return absl::OkStatus();
@@ -291,7 +328,11 @@ absl::StatusOr<BTree::Step> BTree::TrySplitAt(PoolActor& actor,
   if (found == Step::kRestart) return Step::kRestart;
   ExclusiveGuard parent, node;
   if (path.has_parent && !pool_.TryUpgrade(path.parent, &parent)) return Step::kRestart;
-  if (!pool_.TryUpgrade(path.node, &node)) return Step::kRestart;
+  if (!pool_.TryUpgrade(path.node, &node)) {
+    // The latched parent keeps the page where it is. Only its content may have changed.
+    if (!path.has_parent) return Step::kRestart;
+    LATCHKEY_RETURN_IF_ERROR(pool_.FixExclusive(actor, path.node.page(), &node));
+  }
 
   const LatchedNodeView view(node.data(), page_size_);
   if (view.level() != level) return Step::kDone;  // the root lost levels meanwhile: nothing is full

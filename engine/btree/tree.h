@@ -104,6 +104,14 @@ class BTree {
   absl::Status FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf,
                        DescentHint* hint = nullptr) const;
 
+  /// The leaf that covers `key`, latched shared or exclusively, by latches from the root down: for
+  /// callers whose optimistic attempts keep failing, since it needs only one. Guard: SharedGuard or
+  /// ExclusiveGuard.
+  template <typename Guard>
+  absl::Status LatchLeaf(PoolActor& actor, std::string_view key, Guard* leaf) const;
+  /// Attempts that latch nothing, before a caller should latch.
+  static constexpr uint32_t kUnlatchedAttempts = 16;
+
   /// Copies the leaf of `target` to `page` (page_size bytes) as one consistent version, with its
   /// fences. `leaf`: the guard under which it was copied. With `read_ahead` > 0 it also brings in
   /// the next `read_ahead` leaves in the direction of the scan (`kCovering`: upwards), as far as
@@ -148,7 +156,10 @@ class BTree {
   struct Path;
   enum class Step { kDone, kRestart };
 
-  NodeView ViewOf(const OptimisticGuard& guard) const { return {guard.data(), page_size_}; }
+  template <typename Guard>
+  NodeView ViewOf(const Guard& guard) const {
+    return {guard.data(), page_size_};
+  }
   NodeEditor EditorOf(ExclusiveGuard& guard) const {
     return {guard.Mutable(), page_size_, pool_.Here().scratch.get()};
   }

@@ -7,6 +7,14 @@
 
 namespace latchkey {
 
+absl::Status TransactionReader::HoldLeaf(PoolActor& actor, TreeImpl& tree, std::string_view key,
+                                         KnownLeaf* found, SharedGuard* held) {
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.LatchLeaf(actor, key, held));
+  LATCHKEY_RETURN_IF_ERROR(state_.context.pool.FixOptimistic(actor, held->page(), &found->leaf));
+  found->position = NodeView(found->leaf.data(), tree.btree.page_size()).LowerBound(key);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> TransactionReader::FindRecord(PoolActor& actor, TreeImpl& tree,
                                                    std::string_view key, KnownLeaf* found) {
   const KnownLeaf* known = state_.known_leaves.Find(tree, key);
@@ -29,7 +37,13 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
   context.versions.NoteRead(state_.txn, tree.id, key);
   for (Backoff backoff(context.pool.runtime());; backoff.Pause()) {
     KnownLeaf found;
-    const absl::StatusOr<bool> was_known = FindRecord(actor, tree, key, &found);
+    SharedGuard held;  // from some failed attempt on, so that the page stays in its frame
+    absl::StatusOr<bool> was_known = false;
+    if (__builtin_expect(backoff.attempts() < BTree::kUnlatchedAttempts, 1)) {
+      was_known = FindRecord(actor, tree, key, &found);
+    } else if (absl::Status latched = HoldLeaf(actor, tree, key, &found, &held); !latched.ok()) {
+      was_known = std::move(latched);
+    }
     if (!was_known.ok()) return tree.is_dropped() ? tree.Dropped() : was_known.status();
     const SlotPosition position = found.position;
     const NodeView leaf(found.leaf.data(), tree.btree.page_size());
@@ -59,6 +73,7 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
     }
     const bool is_valid = found.leaf.Validate();
     if (from_page && !is_valid) continue;
+    held.Unfix();
     if (__builtin_expect(tree.is_dropped(), 0)) return tree.Dropped();  // may be another's leaf
     if (!HasValue(state)) return NoSuchKey();
     if (is_valid && !*was_known) state_.known_leaves.Remember(tree, key, found);

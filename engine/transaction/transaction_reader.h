@@ -45,6 +45,9 @@ class TransactionReader {
   /// one.
   absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
                                   KnownLeaf* found);
+  /// The same with the leaf latched in `held`, so that the pool cannot evict it.
+  absl::Status HoldLeaf(PoolActor& actor, TreeImpl& tree, std::string_view key, KnownLeaf* found,
+                        SharedGuard* held);
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
   /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
   /// waited for alone.
