@@ -426,9 +426,19 @@ absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string
       [&](TransactionImpl& transaction) { return transaction.Get(tree, key, value); });
 }
 
+// A transaction that ran again at once took the room in the version store that its rollback had
+// given to the others, and so all of them starved. After some attempts it leaves them time.
+void DatabaseImpl::PauseBeforeRetry(Backoff& backoff) {
+  constexpr uint32_t kShort = 8, kDoublings = 7;
+  const uint32_t attempt = backoff.attempts();
+  backoff.Pause();
+  if (attempt < kShort) return;
+  runtime_.SleepFor(kNanosPerMilli << std::min(attempt - kShort, kDoublings));
+}
+
 absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body) {
   TransactionImpl transaction(*context_);
-  for (Backoff backoff(runtime_);; backoff.Pause()) {
+  for (Backoff backoff(runtime_);; PauseBeforeRetry(backoff)) {
     LATCHKEY_RETURN_IF_ERROR(transaction.Begin(Resolve({})));
     absl::Status done = body(transaction);
     if (done.ok()) done = transaction.Commit();

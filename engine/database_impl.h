@@ -128,6 +128,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
 
   absl::Status Open(OpenedStore opened);
+  void PauseBeforeRetry(Backoff& backoff);
   absl::StatusOr<CachePlan> PlanCache(uint64_t cache_bytes) const;
   void WarnOfSmallCache(const CachePlan& plan, uint32_t segment_bytes) const;
   absl::Status OpenPool(const MemoryPlan& plan);
