@@ -26,7 +26,6 @@ constexpr int64_t kWallClockStart = 1'700'000'000;
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kTimer = UINT32_MAX - 1;  // target of the events of ScheduleAt
 constexpr size_t kPurgeAbove = 1024;         // events; fewer stale events are not purged
-
 Nanos SaturatingAdd(Nanos a, Nanos b) { return a > kForever - b ? kForever : a + b; }
 
 enum class State { kReady, kWaitsOnWord, kWaitsForEnd, kWantsProcessor, kEnded };

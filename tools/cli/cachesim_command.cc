@@ -1,13 +1,13 @@
 #include "tools/cli/cachesim_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "bufferpool/replacement/trace_replay.h"
@@ -108,7 +108,8 @@ absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
         "region; give --regions=1",
         flags.replacement, flags.regions);
   }
-  if (plan.jobs == 0) plan.jobs = std::max(1u, std::thread::hardware_concurrency());
+  if (plan.jobs == 0)
+    plan.jobs = static_cast<uint64_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
   return plan;
 }
 
