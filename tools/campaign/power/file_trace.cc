@@ -56,6 +56,7 @@ std::string PathOf(int fd) {
 struct SharedFileTrace::Head {
   std::atomic<uint64_t> events;
   std::atomic<uint64_t> bytes;  // of the records after this header
+  std::atomic<bool> in_call, calls_forbidden;
 };
 
 struct SharedFileTrace::Record {
@@ -74,7 +75,20 @@ absl::StatusOr<std::unique_ptr<SharedFileTrace>> SharedFileTrace::Make() {
 
 SharedFileTrace::Head& SharedFileTrace::head() const { return *static_cast<Head*>(pages_.data()); }
 
-void SharedFileTrace::Clear() { head().events = head().bytes = 0; }
+void SharedFileTrace::Clear() {
+  head().events = head().bytes = 0;
+  head().in_call = head().calls_forbidden = false;
+}
+
+void SharedFileTrace::BeginCall() {
+  head().in_call = true;
+  if (!head().calls_forbidden) return;
+  head().in_call = false;
+  KillThisProcess();
+}
+void SharedFileTrace::EndCall() { head().in_call = false; }
+void SharedFileTrace::ForbidCalls() { head().calls_forbidden = true; }
+bool SharedFileTrace::in_call() const { return head().in_call; }
 
 uint64_t SharedFileTrace::events() const { return head().events.load(std::memory_order_acquire); }
 
@@ -146,6 +160,21 @@ std::vector<FileEvent> SharedFileTrace::Read(uint64_t first) const {
 
 // ---- The recorder
 
+// A real call together with its events.
+class FileRecorder::Call {
+ public:
+  explicit Call(FileRecorder& recorder) : lock_(recorder.mutex_), trace_(recorder.trace_) {
+    trace_.BeginCall();
+  }
+  ~Call() { trace_.EndCall(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  MutexLock lock_;
+  SharedFileTrace& trace_;
+};
+
 FileRecorder::FileRecorder(const FileRecorderOptions& options, const KillNotes& notes,
                            SharedFileTrace& trace)
     : options_(options),
@@ -208,7 +237,7 @@ void FileRecorder::DieWhenDue() const {
 }
 
 int FileRecorder::Create(const char* path, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int fd = real();
   const KeptErrno kept;
   FileEvent event{.kind = FileEventKind::kCreated, .file = next_file_};
@@ -222,7 +251,7 @@ int FileRecorder::Create(const char* path, absl::FunctionRef<int()> real) {
 
 ssize_t FileRecorder::Write(int fd, std::span<const std::byte> data, uint64_t offset,
                             absl::FunctionRef<ssize_t()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const ssize_t written = real();
   const KeptErrno kept;
   File* const file = written > 0 ? FileOf(fd) : nullptr;
@@ -234,7 +263,7 @@ ssize_t FileRecorder::Write(int fd, std::span<const std::byte> data, uint64_t of
 }
 
 int FileRecorder::Submit(std::span<iocb* const> controls, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int accepted = real();
   const KeptErrno kept;
   for (int i = 0; i < accepted; ++i) {
@@ -251,7 +280,7 @@ int FileRecorder::Submit(std::span<iocb* const> controls, absl::FunctionRef<int(
 }
 
 void FileRecorder::Completed(std::span<const io_event> events) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const KeptErrno kept;
   for (const io_event& event : events) {
     const auto found = under_way_.find(event.obj);
@@ -269,7 +298,7 @@ void FileRecorder::Completed(std::span<const io_event> events) {
 int FileRecorder::Sync(int fd, absl::FunctionRef<int()> real) {
   FileEvent event;
   {
-    MutexLock lock(mutex_);
+    const Call call(*this);
     if (const File* const file = FileOf(fd)) {
       event = {.kind = FileEventKind::kSyncBegun, .file = file->number};
     } else {
@@ -283,7 +312,7 @@ int FileRecorder::Sync(int fd, absl::FunctionRef<int()> real) {
   const int done = real();
   if (done != 0) return done;
   const KeptErrno kept;
-  MutexLock lock(mutex_);
+  const Call call(*this);
   event.kind = event.kind == FileEventKind::kSyncBegun ? FileEventKind::kSyncEnded
                                                        : FileEventKind::kDirectorySyncEnded;
   Append(event);
@@ -292,7 +321,7 @@ int FileRecorder::Sync(int fd, absl::FunctionRef<int()> real) {
 }
 
 int FileRecorder::Allocate(int fd, uint64_t end, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int done = real();
   const KeptErrno kept;
   File* const file = done == 0 ? FileOf(fd) : nullptr;
@@ -302,7 +331,7 @@ int FileRecorder::Allocate(int fd, uint64_t end, absl::FunctionRef<int()> real) 
 }
 
 int FileRecorder::Truncate(int fd, uint64_t length, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int done = real();
   const KeptErrno kept;
   File* const file = done == 0 ? FileOf(fd) : nullptr;
@@ -312,7 +341,7 @@ int FileRecorder::Truncate(int fd, uint64_t length, absl::FunctionRef<int()> rea
 }
 
 int FileRecorder::Rename(const char* from, const char* to, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int done = real();
   const KeptErrno kept;
   FileEvent event{.kind = FileEventKind::kRenamed};
@@ -323,7 +352,7 @@ int FileRecorder::Rename(const char* from, const char* to, absl::FunctionRef<int
 }
 
 int FileRecorder::Remove(const char* path, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int done = real();
   const KeptErrno kept;
   FileEvent event{.kind = FileEventKind::kRemoved};
@@ -334,7 +363,7 @@ int FileRecorder::Remove(const char* path, absl::FunctionRef<int()> real) {
 }
 
 int FileRecorder::MakeDirectory(const char* path, absl::FunctionRef<int()> real) {
-  MutexLock lock(mutex_);
+  const Call call(*this);
   const int done = real();
   const KeptErrno kept;
   FileEvent event{.kind = FileEventKind::kDirectoryMade};

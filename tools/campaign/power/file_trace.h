@@ -66,6 +66,16 @@ class SharedFileTrace {
   /// REQUIRES: one call at a time. Stores `bytes`; `event.bytes` is ignored.
   void Append(const FileEvent& event, std::span<const std::byte> bytes);
   uint64_t events() const;
+
+  /// Around a real call and the events that record it. A process that must make no more calls kills
+  /// itself in BeginCall. REQUIRES: one call at a time.
+  void BeginCall();
+  void EndCall();
+  /// For another process, before it kills this one: no further call begins. Then the kill waits
+  /// until in_call() is false, so that it parts no call from its record.
+  void ForbidCalls();
+  bool in_call() const;
+
   /// All events. `first`: the number of the first one; the values of `begun` count from there.
   /// Writes in flight at the end of the process are completed at the end of the list: the kernel
   /// completes them before the process ends.
@@ -109,6 +119,7 @@ class FileRecorder final : public FileCallWatcher {
   int MakeDirectory(const char* path, absl::FunctionRef<int()> real) override;
 
  private:
+  class Call;
   struct File {
     uint32_t number = 0;
     uint64_t size = 0;

@@ -142,6 +142,8 @@ class PowerStore {
     if (!closes) {
       (*child)->WaitUntil(shop_.runtime,
                           [&] { return shop_.notes.stage.load() == KillStage::kFinished; });
+      shop_.trace.ForbidCalls();
+      (*child)->WaitUntil(shop_.runtime, [&] { return !shop_.trace.in_call(); });
       (*child)->Kill();
     }
     (*child)->WaitForEnd();
