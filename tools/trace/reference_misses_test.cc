@@ -4,67 +4,25 @@
 // with stack=inf or history=inf are for a memory of evicted pages without limit, which only a trace
 // replay allows; a pool has the bounded default. The traces are not part of the project: they are
 // read from $LATCHKEY_TRACES, or from a folder `shared/traces` beside the project.
-#include <absl/container/flat_hash_map.h>
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
-#include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "bufferpool/replacement/trace_replay.h"
-#include "storage/base/rng.h"
-
-#ifdef LATCHKEY_HAVE_ZSTD
-#include <zstd.h>
-#endif
+#include "tools/trace/page_trace.h"
 
 namespace latchkey {
 namespace {
 
-#ifdef LATCHKEY_HAVE_ZSTD
-
 std::filesystem::path TraceFolder() {
   const char* set = std::getenv("LATCHKEY_TRACES");
   return set != nullptr ? set : LATCHKEY_TRACES_BESIDE_SOURCE;
-}
-
-std::string Decompress(const std::string& compressed) {
-  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
-                                                                   ZSTD_freeDCtx);
-  std::string result;
-  std::vector<char> chunk(ZSTD_DStreamOutSize());
-  ZSTD_inBuffer in{compressed.data(), compressed.size(), 0};
-  while (in.pos < in.size) {
-    ZSTD_outBuffer out{chunk.data(), chunk.size(), 0};
-    REQUIRE_FALSE(ZSTD_isError(ZSTD_decompressStream(context.get(), &out, &in)));
-    result.append(chunk.data(), out.pos);
-  }
-  return result;
-}
-
-// The page ids of a trace, renumbered densely in order of appearance.
-std::vector<uint32_t> ReadTrace(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  const std::string raw = Decompress(
-      std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
-  std::vector<uint32_t> trace(raw.size() / sizeof(uint64_t));
-  absl::flat_hash_map<uint64_t, uint32_t> numbers;
-  for (size_t i = 0; i < trace.size(); ++i) {
-    uint64_t id;
-    std::memcpy(&id, raw.data() + i * sizeof(id), sizeof(id));
-    trace[i] = numbers.emplace(id, static_cast<uint32_t>(numbers.size())).first->second;
-  }
-  return trace;
 }
 
 struct Reference {
@@ -146,7 +104,9 @@ TEST_CASE("The replacement algorithms miss as often as the reference programs on
   const auto references = ReadReferences(TraceFolder() / "reference.csv");
   CHECK(references.size() >= 6);
   for (const auto& [name, rows] : references) {
-    const std::vector<uint32_t> trace = ReadTrace(TraceFolder() / (name + ".u64.zst"));
+    const auto read = ReadPageTrace((TraceFolder() / (name + ".u64.zst")).string());
+    REQUIRE(read.ok());
+    const std::vector<uint32_t>& trace = read->pages;
     for (const Reference& row : rows) {
       if (!Runs(name, row.frames)) continue;
       CAPTURE(name, row.item, row.frames);
@@ -157,52 +117,6 @@ TEST_CASE("The replacement algorithms miss as often as the reference programs on
       CAPTURE(misses, row.misses);
       CHECK(std::abs(difference) <= most);
     }
-  }
-}
-
-#else
-
-TEST_CASE("The replacement algorithms miss as often as the reference programs on real traces") {
-  WARN("skipped: built without libzstd, so that the traces cannot be read");
-}
-
-#endif
-
-// The fewest misses of any choice of victims, by trying all choices.
-uint64_t FewestMisses(std::set<uint32_t> cached, size_t frames, std::span<const uint32_t> rest) {
-  while (!rest.empty() && cached.count(rest[0]) == 1) rest = rest.subspan(1);
-  if (rest.empty()) return 0;
-  const uint32_t page = rest[0];
-  uint64_t fewest = UINT64_MAX;
-  if (cached.size() < frames) {
-    cached.insert(page);
-    return 1 + FewestMisses(cached, frames, rest.subspan(1));
-  }
-  for (const uint32_t victim : cached) {
-    std::set<uint32_t> next = cached;
-    next.erase(victim);
-    next.insert(page);
-    fewest = std::min(fewest, 1 + FewestMisses(next, frames, rest.subspan(1)));
-  }
-  return fewest;
-}
-
-TEST_CASE("OPT misses as rarely as any choice of victims allows") {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    Rng rng(seed);
-    std::vector<uint32_t> trace(14);
-    for (uint32_t& page : trace) page = static_cast<uint32_t>(rng.Below(6));
-    const auto frames = static_cast<uint32_t>(1 + rng.Below(3));
-    CAPTURE(seed, frames);
-    CHECK(CountMisses(ReplacementAlgorithms().Named("opt"), frames, trace) ==
-          FewestMisses({}, frames, trace));
-  }
-}
-
-TEST_CASE("A trace that fits the cache misses once per page") {
-  const std::vector<uint32_t> trace = {0, 1, 2, 1, 0, 2, 2, 3, 0};
-  for (const ReplacementInfo& info : ReplacementAlgorithms()) {
-    CHECK(CountMisses(ReplacementAlgorithms().Named(info.description.name), 4, trace) == 4);
   }
 }
 
