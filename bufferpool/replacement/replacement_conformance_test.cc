@@ -226,7 +226,7 @@ TEST_CASE("A page whose eviction was given up leaves with the pages that were ne
 }
 
 TEST_CASE("Every replacement algorithm takes the memory that it states, and all of it at once") {
-  constexpr uint32_t kFrames = 20'000;
+  constexpr uint32_t kFrames = 2500;
   for (const std::string& item : AllItems()) {
     CAPTURE(item);
     const ReplacementChoice choice = ReplacementAlgorithms().Named(item);
