@@ -81,8 +81,8 @@ struct CrashMedium : UnsyncedImage {
   uint64_t fails_at = UINT64_MAX;
   bool has_failed = false;
   bool has_queues = true;
-  bool fails_queued = false;  ///< requests of queues fail
-  uint64_t queued = 0;        ///< requests of queues so far
+  std::atomic<bool> fails_queued{false};  ///< requests of queues fail
+  std::atomic<uint64_t> queued{0};        ///< requests of queues so far
   /// Called before every write, sync and resize, with the mutex held: for crashes at that instant.
   std::function<void()> before_call;
   /// Devices that lose power together share one. Nothing yields while it is held.
