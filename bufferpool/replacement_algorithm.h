@@ -24,6 +24,10 @@
 
 namespace latchkey {
 
+/// Position of a frame within the range that its algorithm instance owns, from 0.
+using FrameSlot = uint32_t;
+inline constexpr FrameSlot kNoFrameSlot = UINT32_MAX;
+
 /// What only the replay of a whole trace knows. The requests call OnHit or OnLoad once each.
 struct TraceKnowledge {
   /// For each request, the number of the next request for its page; UINT32_MAX: none. Empty unless
@@ -55,10 +59,9 @@ enum class LoadKind : uint8_t {
 
 /// What has to happen when a page is fixed again.
 enum class HitNeeds : uint8_t {
-  kNothing,   ///< OnHit changes nothing
-  kByte,      ///< adding one to the frame's reference byte is enough (see ReferenceBytes)
-  kOwnWrite,  ///< OnHit, which is one atomic write: it may run without the scheme's lock
-  kLock,      ///< OnHit under the scheme's lock
+  kNothing,  ///< OnHit changes nothing
+  kByte,     ///< adding one to the frame's reference byte is enough (see ReferenceBytes)
+  kLock,     ///< OnHit under the scheme's lock
 };
 
 class ReplacementAlgorithm {
@@ -104,6 +107,21 @@ class ReplacementAlgorithm {
     uint8_t limit = 0;
   };
   virtual ReferenceBytes reference_bytes() { return {}; }
+
+ protected:
+  explicit ReplacementAlgorithm(const ReplacementConfig& config)
+      : first_frame_(config.first_frame), all_bytes_(config.reference_bytes) {}
+
+  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
+  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
+  /// The reference byte of `slot`. REQUIRES: the configuration has reference bytes.
+  std::atomic<uint8_t>& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
+  /// What reference_bytes() returns for an algorithm that publishes them.
+  ReferenceBytes Published(uint8_t limit) const { return {.bytes = all_bytes_, .limit = limit}; }
+
+ private:
+  const uint32_t first_frame_;
+  std::atomic<uint8_t>* const all_bytes_;
 };
 
 }  // namespace latchkey

@@ -3,7 +3,7 @@
 namespace latchkey {
 
 ArcReplacement::ArcReplacement(const ReplacementConfig& config, std::span<const double>)
-    : first_frame_(config.first_frame), links_(0) {
+    : ReplacementAlgorithm(config), links_(0) {
   Resize(config.frame_capacity);
 }
 
@@ -44,9 +44,9 @@ FrameId ArcReplacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)>
   const auto t1_size = static_cast<double>(t1_.size());
   const bool t1_first = t1_size > target || (in_b2 && t1_size == target);
   for (FrameList* list : {t1_first ? &t1_ : &t2_, t1_first ? &t2_ : &t1_}) {
-    FrameSlot slot = list->oldest();
-    while (slot != kNoSlot && !evictable(FrameOf(slot))) slot = list->NextNewer(links_, slot);
-    if (slot == kNoSlot) continue;
+    const FrameSlot slot =
+        list->FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
+    if (slot == kNoFrameSlot) continue;
     list->Remove(links_, slot);
     if (missed_in != List::kNone) {
       ghosts_.TakeMiss(incoming, missed_in);
@@ -75,10 +75,11 @@ size_t ArcReplacement::PeekColdest(std::span<FrameId> out) const {
   auto t1_size = static_cast<double>(t1_.size());
   bool balanced = false;  // T1 has reached its target size
   size_t count = 0;
-  while (count < out.size() && (t1 != kNoSlot || t2 != kNoSlot)) {
+  while (count < out.size() && (t1 != kNoFrameSlot || t2 != kNoFrameSlot)) {
     const bool above = t1_size > ghosts_.target();
     if (count > 0 && !above) balanced = true;
-    const bool from_t1 = t2 == kNoSlot || (t1 != kNoSlot && (balanced ? count % 2 == 0 : above));
+    const bool from_t1 =
+        t2 == kNoFrameSlot || (t1 != kNoFrameSlot && (balanced ? count % 2 == 0 : above));
     FrameSlot& slot = from_t1 ? t1 : t2;
     out[count++] = FrameOf(slot);
     slot = (from_t1 ? t1_ : t2_).NextNewer(links_, slot);

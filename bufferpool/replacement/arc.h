@@ -44,12 +44,9 @@ class ArcReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return t1_.size() + t2_.size(); }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   FrameList& ListOf(FrameSlot slot) { return place_of_[slot] == Place::kT2 ? t2_ : t1_; }
   AdaptiveGhosts::List GhostsOf(FrameSlot slot) const;
 
-  const uint32_t first_frame_;
   FrameLinks links_;
   FrameList t1_;
   FrameList t2_;

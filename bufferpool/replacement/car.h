@@ -36,7 +36,7 @@ class CarReplacement final : public TwoClocks {
 
   FrameId Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) override {
     const FrameSlot slot = TakeVictim(evictable);
-    if (slot == kNoSlot) return kNoFrame;
+    if (slot == kNoFrameSlot) return kNoFrame;
     ghosts_.Remember(PageOf(slot), QueueOf(slot) == Queue::kNew ? AdaptiveGhosts::List::kB1
                                                                 : AdaptiveGhosts::List::kB2);
     return FrameOf(slot);

@@ -3,16 +3,15 @@
 namespace latchkey {
 
 ClockHand::ClockHand(const ReplacementConfig& config, uint8_t initial, uint8_t limit)
-    : all_bytes_(config.reference_bytes),
-      first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       initial_(initial),
       limit_(limit),
       loaded_(config.frame_capacity, false) {
-  LATCHKEY_CHECK(all_bytes_ != nullptr);
+  LATCHKEY_CHECK(config.reference_bytes != nullptr);
 }
 
 void ClockHand::OnHit(FrameId frame) {
-  std::atomic<uint8_t>& byte = all_bytes_[Raw(frame)];
+  std::atomic<uint8_t>& byte = ByteOf(SlotOf(frame));
   const uint8_t value = byte.load(std::memory_order_relaxed);
   if (value < limit_) byte.store(value + 1, std::memory_order_relaxed);
 }

@@ -30,18 +30,13 @@ class ClockHand : public ReplacementAlgorithm {
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override;
   size_t size() const override { return size_; }
-  ReferenceBytes reference_bytes() override { return {.bytes = all_bytes_, .limit = limit_}; }
+  ReferenceBytes reference_bytes() override { return Published(limit_); }
 
  private:
-  std::atomic<uint8_t>& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   FrameSlot Advance();
   void Admit(FrameSlot slot);
   void Forget(FrameSlot slot);
 
-  std::atomic<uint8_t>* const all_bytes_;
-  const uint32_t first_frame_;
   const uint8_t initial_;
   const uint8_t limit_;
   FrameSlot hand_ = 0;

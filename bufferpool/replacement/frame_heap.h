@@ -21,7 +21,7 @@ namespace latchkey {
 ///
 /// Invariants:
 ///  1. entries_[0, size_) is a heap: no entry comes before its parent (i - 1) / kArity.
-///  2. position_[entries_[i].slot] == i for i < size_; kNoSlot for all slots without an entry.
+///  2. position_[entries_[i].slot] == i for i < size_; kNoFrameSlot for all slots without an entry.
 template <typename Key>
 class FrameHeap {
  private:
@@ -38,12 +38,12 @@ class FrameHeap {
   void Grow(size_t slots) {
     if (slots <= position_.size()) return;
     entries_.reserve(slots);
-    position_.resize(slots, kNoSlot);
+    position_.resize(slots, kNoFrameSlot);
     entries_.resize(slots);
   }
 
   size_t size() const { return size_; }
-  bool Contains(FrameSlot slot) const { return position_[slot] != kNoSlot; }
+  bool Contains(FrameSlot slot) const { return position_[slot] != kNoFrameSlot; }
   /// REQUIRES: Contains(slot).
   const Key& KeyOf(FrameSlot slot) const { return entries_[position_[slot]].key; }
   /// Asks the processor for the entry of `slot`.
@@ -65,19 +65,19 @@ class FrameHeap {
   void Remove(FrameSlot slot) {
     LATCHKEY_DCHECK(Contains(slot));
     const uint32_t hole = position_[slot];
-    position_[slot] = kNoSlot;
+    position_[slot] = kNoFrameSlot;
     --size_;
     if (hole != size_) Settle(hole, entries_[size_]);
   }
 
   /// Offers the slots in the order of their keys to `accept` until it returns true; removes and
-  /// returns that slot. kNoSlot if `accept` refused all. A refused slot costs O(log size). `accept`
+  /// returns that slot. kNoFrameSlot if `accept` refused all. A refused slot costs O(log size). `accept`
   /// may call KeyOf for the slot that it gets, and no other function of the heap.
   FrameSlot RemoveFirst(absl::FunctionRef<bool(FrameSlot)> accept) {
-    FrameSlot found = kNoSlot;
+    FrameSlot found = kNoFrameSlot;
     const size_t size_before = size_;
     // Refused entries wait behind the heap, in entries_[size_, size_before).
-    while (size_ > 0 && found == kNoSlot) {
+    while (size_ > 0 && found == kNoFrameSlot) {
       const Entry first = entries_[0];
       if (accept(first.slot)) found = first.slot;
       --size_;
@@ -85,8 +85,8 @@ class FrameHeap {
       entries_[size_] = first;
     }
     size_t waiting = size_;
-    if (found != kNoSlot) {
-      position_[found] = kNoSlot;
+    if (found != kNoFrameSlot) {
+      position_[found] = kNoFrameSlot;
       ++waiting;
     }
     for (; waiting < size_before; ++waiting) {

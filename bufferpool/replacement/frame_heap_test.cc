@@ -28,7 +28,7 @@ void RemoveFirst(Heap& heap, Order& order, std::map<FrameSlot, uint64_t>& key_of
   for (const auto& [key, slot] : order) {
     if (rng.Below(3) == 0) refused.insert(slot);
   }
-  FrameSlot expected = kNoSlot;
+  FrameSlot expected = kNoFrameSlot;
   std::vector<FrameSlot> offers;
   for (const auto& [key, slot] : order) {
     offers.push_back(slot);
@@ -44,7 +44,7 @@ void RemoveFirst(Heap& heap, Order& order, std::map<FrameSlot, uint64_t>& key_of
     return refused.count(slot) == 0;
   }) == expected);
   REQUIRE(offered == offers);
-  if (expected == kNoSlot) return;
+  if (expected == kNoFrameSlot) return;
   order.erase({key_of.at(expected), expected});
   key_of.erase(expected);
 }

@@ -6,13 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "bufferpool/replacement_algorithm.h"
 #include "storage/base/check.h"
 
 namespace latchkey {
-
-/// Position of a frame within the range its algorithm instance owns, from 0.
-using FrameSlot = uint32_t;
-inline constexpr FrameSlot kNoSlot = UINT32_MAX;
 
 class FrameLinks {
  public:
@@ -24,16 +21,16 @@ class FrameLinks {
   /// Asks the processor for the links of `slot` and of its neighbours.
   void Prefetch(FrameSlot slot) const {
     const Link link = links_[slot];
-    if (link.newer != kNoSlot) __builtin_prefetch(&links_[link.newer], 1);
-    if (link.older != kNoSlot) __builtin_prefetch(&links_[link.older], 1);
+    if (link.newer != kNoFrameSlot) __builtin_prefetch(&links_[link.newer], 1);
+    if (link.older != kNoFrameSlot) __builtin_prefetch(&links_[link.older], 1);
   }
   static constexpr size_t kBytesEach = 8;
 
  private:
   friend class FrameList;
   struct Link {
-    FrameSlot newer = kNoSlot;
-    FrameSlot older = kNoSlot;
+    FrameSlot newer = kNoFrameSlot;
+    FrameSlot older = kNoFrameSlot;
   };
   static_assert(sizeof(Link) == kBytesEach);
   std::vector<Link> links_;
@@ -43,8 +40,8 @@ class FrameLinks {
 class FrameList {
  public:
   void PushNewest(FrameLinks& links, FrameSlot slot) {
-    links.links_[slot] = {.newer = kNoSlot, .older = newest_};
-    if (newest_ == kNoSlot) {
+    links.links_[slot] = {.newer = kNoFrameSlot, .older = newest_};
+    if (newest_ == kNoFrameSlot) {
       oldest_ = slot;
     } else {
       links.links_[newest_].newer = slot;
@@ -53,8 +50,8 @@ class FrameList {
     ++size_;
   }
   void PushOldest(FrameLinks& links, FrameSlot slot) {
-    links.links_[slot] = {.newer = oldest_, .older = kNoSlot};
-    if (oldest_ == kNoSlot) {
+    links.links_[slot] = {.newer = oldest_, .older = kNoFrameSlot};
+    if (oldest_ == kNoFrameSlot) {
       newest_ = slot;
     } else {
       links.links_[oldest_].older = slot;
@@ -65,7 +62,7 @@ class FrameList {
   /// Puts `slot` next to `newer`, which is on this list, on its older side.
   void InsertOlderThan(FrameLinks& links, FrameSlot newer, FrameSlot slot) {
     const FrameSlot older = links.links_[newer].older;
-    if (older == kNoSlot) {
+    if (older == kNoFrameSlot) {
       PushOldest(links, slot);
       return;
     }
@@ -76,8 +73,8 @@ class FrameList {
   void Remove(FrameLinks& links, FrameSlot slot) {
     LATCHKEY_DCHECK(size_ > 0);
     const FrameLinks::Link link = links.links_[slot];
-    (link.newer == kNoSlot ? newest_ : links.links_[link.newer].older) = link.older;
-    (link.older == kNoSlot ? oldest_ : links.links_[link.older].newer) = link.newer;
+    (link.newer == kNoFrameSlot ? newest_ : links.links_[link.newer].older) = link.older;
+    (link.older == kNoFrameSlot ? oldest_ : links.links_[link.older].newer) = link.newer;
     --size_;
   }
   void MoveToNewest(FrameLinks& links, FrameSlot slot) {
@@ -89,14 +86,14 @@ class FrameList {
   void Replace(FrameLinks& links, FrameSlot slot, FrameSlot with) {
     const FrameLinks::Link link = links.links_[slot];
     links.links_[with] = link;
-    (link.newer == kNoSlot ? newest_ : links.links_[link.newer].older) = with;
-    (link.older == kNoSlot ? oldest_ : links.links_[link.older].newer) = with;
+    (link.newer == kNoFrameSlot ? newest_ : links.links_[link.newer].older) = with;
+    (link.older == kNoFrameSlot ? oldest_ : links.links_[link.older].newer) = with;
   }
-  /// The first slot, from the oldest on, for which `accept(slot)` returns true, or kNoSlot.
+  /// The first slot, from the oldest on, for which `accept(slot)` returns true, or kNoFrameSlot.
   template <typename Accept>
   FrameSlot FindFromOldest(const FrameLinks& links, Accept&& accept) const {
     FrameSlot slot = oldest_;
-    while (slot != kNoSlot && !accept(slot)) slot = NextNewer(links, slot);
+    while (slot != kNoFrameSlot && !accept(slot)) slot = NextNewer(links, slot);
     return slot;
   }
   FrameSlot oldest() const { return oldest_; }
@@ -107,8 +104,8 @@ class FrameList {
   size_t size() const { return size_; }
 
  private:
-  FrameSlot newest_ = kNoSlot;
-  FrameSlot oldest_ = kNoSlot;
+  FrameSlot newest_ = kNoFrameSlot;
+  FrameSlot oldest_ = kNoFrameSlot;
   size_t size_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace latchkey {
 
 LirsReplacement::LirsReplacement(const ReplacementConfig& config,
                                  std::span<const double> parameters)
-    : first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       hir_fraction_(parameters[0]),
       stack_multiple_(parameters[1]),
       trace_pages_(config.trace == nullptr ? 0 : config.trace->pages),
@@ -106,11 +106,11 @@ void LirsReplacement::ForgetGhost(PageId page) {
 FrameId LirsReplacement::Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) {
   FrameSlot slot =
       queue_.FindFromOldest(queue_links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
-  if (slot == kNoSlot) {
+  if (slot == kNoFrameSlot) {
     slot = stack_.FindFromOldest(
         stack_links_, [&](Node node) { return IsLir(node) && evictable(FrameOf(node)); });
   }
-  if (slot == kNoSlot) return kNoFrame;
+  if (slot == kNoFrameSlot) return kNoFrame;
   Evict(slot);
   return FrameOf(slot);
 }
@@ -129,11 +129,11 @@ void LirsReplacement::Evict(FrameSlot slot) {
   const Node ghost = NodeOfGhost(ghosts_.PushNewest(page_of_[slot]));
   stack_.Replace(stack_links_, slot, ghost);
   hir_in_stack_.Replace(hir_links_, slot, ghost);
-  if (last_fixed_ == slot) last_fixed_ = kNoSlot;
+  if (last_fixed_ == slot) last_fixed_ = kNoFrameSlot;
 }
 
 void LirsReplacement::Leave(FrameSlot slot) {
-  if (last_fixed_ == slot) last_fixed_ = kNoSlot;
+  if (last_fixed_ == slot) last_fixed_ = kNoFrameSlot;
   if (state_[slot] == State::kLir) {
     stack_.Remove(stack_links_, slot);
     --lir_count_;

@@ -76,8 +76,6 @@ class LirsReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return lir_count_ + queue_.size(); }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   size_t slots() const { return page_of_.size(); }
   bool IsLir(Node node) const { return node < slots() && state_[node] == State::kLir; }
   Node NodeOfGhost(uint32_t entry) const { return static_cast<Node>(slots() + entry); }
@@ -100,14 +98,13 @@ class LirsReplacement final : public ReplacementAlgorithm {
   // Gives the lists room for that many slots and ghosts. The oldest ghosts may be forgotten.
   void Rebuild(size_t slots, size_t ghosts);
 
-  const uint32_t first_frame_;
   const double hir_fraction_;
   const double stack_multiple_;
   const uint32_t trace_pages_;
   size_t lir_limit_ = 0;
   size_t stack_limit_ = 0;
   size_t lir_count_ = 0;
-  FrameSlot last_fixed_ = kNoSlot;
+  FrameSlot last_fixed_ = kNoFrameSlot;
   FrameLinks stack_links_;
   FrameLinks hir_links_;  // of hir_in_stack_
   FrameLinks queue_links_;

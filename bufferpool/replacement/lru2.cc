@@ -8,7 +8,7 @@ namespace latchkey {
 
 Lru2Replacement::Lru2Replacement(const ReplacementConfig& config,
                                  std::span<const double> parameters)
-    : first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       crp_fraction_(parameters[0]),
       history_multiple_(parameters[1]),
       scans_(parameters[2] == 1),
@@ -85,7 +85,7 @@ void Lru2Replacement::EndPeriods() {
 FrameId Lru2Replacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) {
   const auto accept = [&](FrameSlot slot) { return evictable(FrameOf(slot)); };
   const FrameSlot slot = scans_ ? FirstByScan(accept) : FirstOfHeap(accept);
-  if (slot == kNoSlot) return kNoFrame;
+  if (slot == kNoFrameSlot) return kNoFrame;
   presence_[slot] = Presence::kEmpty;
   --size_;
   ghosts_.Remember(history_[slot].page, history_[slot].first, incoming);
@@ -94,9 +94,9 @@ FrameId Lru2Replacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)
 
 FrameSlot Lru2Replacement::FirstOfHeap(absl::FunctionRef<bool(FrameSlot)> accept) {
   FrameSlot slot = heap_.RemoveFirst(accept);
-  if (slot != kNoSlot) return slot;
+  if (slot != kNoFrameSlot) return slot;
   slot = recent_.FindFromOldest(links_, accept);
-  if (slot != kNoSlot) recent_.Remove(links_, slot);
+  if (slot != kNoFrameSlot) recent_.Remove(links_, slot);
   return slot;
 }
 
@@ -114,7 +114,7 @@ FrameSlot Lru2Replacement::FirstByScan(absl::FunctionRef<bool(FrameSlot)> accept
       const ScanRank rank = ScanRankOf(slot);
       if ((!first || rank < *first) && (!refused || *refused < rank)) first = rank;
     }
-    if (!first) return kNoSlot;
+    if (!first) return kNoFrameSlot;
     if (accept(first->slot)) return first->slot;
     refused = first;
   }

@@ -82,8 +82,6 @@ class Lru2Replacement final : public ReplacementAlgorithm {
   size_t size() const override { return size_; }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   Rank RankOf(FrameSlot slot) const { return {history_[slot].second, history_[slot].first}; }
   // Whether a request at time `now` comes in the correlated period of `slot`.
   bool InPeriodAt(uint64_t now, FrameSlot slot) const { return now - history_[slot].last <= crp_; }
@@ -101,7 +99,6 @@ class Lru2Replacement final : public ReplacementAlgorithm {
   FrameSlot FirstOfHeap(absl::FunctionRef<bool(FrameSlot)> accept);
   FrameSlot FirstByScan(absl::FunctionRef<bool(FrameSlot)> accept) const;
 
-  const uint32_t first_frame_;
   const double crp_fraction_;
   const double history_multiple_;
   const bool scans_;  // variant=array

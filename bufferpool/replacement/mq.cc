@@ -6,7 +6,7 @@
 namespace latchkey {
 
 MqReplacement::MqReplacement(const ReplacementConfig& config, std::span<const double> parameters)
-    : first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       queue_count_(static_cast<size_t>(parameters[0])),
       lifetime_(static_cast<uint64_t>(parameters[1])),
       out_(parameters[2]),
@@ -53,7 +53,7 @@ void MqReplacement::Adjust() {
   ++now_;
   for (uint8_t queue = 1; queue < queue_count_; ++queue) {
     const FrameSlot slot = queues_[queue].oldest();
-    if (slot == kNoSlot || entries_[slot].expires >= now_) continue;
+    if (slot == kNoFrameSlot || entries_[slot].expires >= now_) continue;
     queues_[queue].Remove(links_, slot);
     Enqueue(slot, queue - 1);
   }
@@ -63,7 +63,7 @@ FrameId MqReplacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> 
   for (FrameList& queue : queues_) {
     const FrameSlot slot =
         queue.FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
-    if (slot == kNoSlot) continue;
+    if (slot == kNoFrameSlot) continue;
     queue.Remove(links_, slot);
     --size_;
     // The paper removes `incoming` from Qout before the victim enters. Here OnLoad removes it.

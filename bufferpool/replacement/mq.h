@@ -54,15 +54,12 @@ class MqReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return size_; }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   uint8_t QueueOf(uint32_t count) const;
   // Makes `slot`, which is on no queue, the newest of `queue`.
   void Enqueue(FrameSlot slot, uint8_t queue);
   // The paper's Adjust: the clock ticks, and the oldest page of each queue falls if it has expired.
   void Adjust();
 
-  const uint32_t first_frame_;
   const size_t queue_count_;
   const uint64_t lifetime_;
   const double out_;

@@ -24,10 +24,9 @@ class RandomReplacement final : public ReplacementAlgorithm {
   }
 
   RandomReplacement(const ReplacementConfig& config, std::span<const double> /*parameters*/)
-      : first_frame_(config.first_frame),
-        reference_bytes_(config.reference_bytes),
+      : ReplacementAlgorithm(config),
         rng_(config.seed),
-        position_(config.frame_capacity, kNoSlot) {
+        position_(config.frame_capacity, kNoFrameSlot) {
     loaded_.reserve(config.frame_capacity);
   }
 
@@ -36,7 +35,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
   void Reinstate(FrameId frame) override { OnLoad(frame, kInvalidPageId, LoadKind::kDemand); }
   void OnLoad(FrameId frame, PageId, LoadKind) override {
     uint32_t& position = position_[SlotOf(frame)];
-    LATCHKEY_DCHECK(position == kNoSlot);
+    LATCHKEY_DCHECK(position == kNoFrameSlot);
     position = static_cast<uint32_t>(loaded_.size());
     loaded_.push_back(frame);
   }
@@ -78,32 +77,28 @@ class RandomReplacement final : public ReplacementAlgorithm {
   void Resize(size_t frames) override {
     if (frames <= position_.size()) return;
     loaded_.reserve(frames);
-    position_.resize(frames, kNoSlot);
+    position_.resize(frames, kNoFrameSlot);
   }
   size_t size() const override { return loaded_.size(); }
 
   /// Limit 0: a hit writes nothing and takes no lock.
-  ReferenceBytes reference_bytes() override { return {.bytes = reference_bytes_, .limit = 0}; }
+  ReferenceBytes reference_bytes() override { return Published(0); }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-
   FrameId Forget(FrameId frame) {
     uint32_t& position = position_[SlotOf(frame)];
-    LATCHKEY_DCHECK(position != kNoSlot);
+    LATCHKEY_DCHECK(position != kNoFrameSlot);
     const FrameId last = loaded_.back();
     loaded_[position] = last;
     position_[SlotOf(last)] = position;
     loaded_.pop_back();
-    position_[SlotOf(frame)] = kNoSlot;
+    position_[SlotOf(frame)] = kNoFrameSlot;
     return frame;
   }
 
-  const uint32_t first_frame_;
-  std::atomic<uint8_t>* const reference_bytes_;
   Rng rng_;
   std::vector<FrameId> loaded_;
-  std::vector<uint32_t> position_;  // of each slot in loaded_, or kNoSlot
+  std::vector<uint32_t> position_;  // of each slot in loaded_, or kNoFrameSlot
 };
 
 }  // namespace latchkey

@@ -44,7 +44,7 @@ class S3FifoReplacement final : public TwoClocks {
   /// The ghost of `incoming` goes first, so that the victim finds room among the ghosts.
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override {
     const FrameSlot slot = TakeVictim(evictable);
-    if (slot == kNoSlot) return kNoFrame;
+    if (slot == kNoFrameSlot) return kNoFrame;
     has_evicted_ = true;
     if (ghosts_.Remove(incoming)) returning_.Add(incoming, 0);
     if (QueueOf(slot) == Queue::kNew) ghosts_.PushNewest(PageOf(slot));

@@ -6,10 +6,8 @@
 namespace latchkey {
 
 SieveReplacement::SieveReplacement(const ReplacementConfig& config, std::span<const double>)
-    : all_bytes_(config.reference_bytes),
-      first_frame_(config.first_frame),
-      links_(config.frame_capacity) {
-  LATCHKEY_CHECK(all_bytes_ != nullptr);
+    : ReplacementAlgorithm(config), links_(config.frame_capacity) {
+  LATCHKEY_CHECK(config.reference_bytes != nullptr);
 }
 
 void SieveReplacement::OnHit(FrameId frame) {
@@ -46,7 +44,7 @@ void SieveReplacement::Unlink(FrameSlot slot) {
 
 void SieveReplacement::Reinstate(FrameId frame) {
   const FrameSlot slot = SlotOf(frame);
-  if (hand_ == kNoSlot) {
+  if (hand_ == kNoFrameSlot) {
     queue_.PushNewest(links_, slot);
   } else {
     queue_.InsertOlderThan(links_, hand_, slot);

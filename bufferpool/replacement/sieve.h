@@ -31,23 +31,18 @@ class SieveReplacement final : public ReplacementAlgorithm {
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override { links_.Grow(frames); }
   size_t size() const override { return queue_.size(); }
-  ReferenceBytes reference_bytes() override { return {.bytes = all_bytes_, .limit = 1}; }
+  ReferenceBytes reference_bytes() override { return Published(1); }
 
  private:
-  std::atomic<uint8_t>& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   bool Referenced(FrameSlot slot) const {
     return ByteOf(slot).load(std::memory_order_relaxed) != 0;
   }
-  FrameSlot OrOldest(FrameSlot slot) const { return slot == kNoSlot ? queue_.oldest() : slot; }
+  FrameSlot OrOldest(FrameSlot slot) const { return slot == kNoFrameSlot ? queue_.oldest() : slot; }
   void Unlink(FrameSlot slot);
 
-  std::atomic<uint8_t>* const all_bytes_;
-  const uint32_t first_frame_;
   FrameLinks links_;
   FrameList queue_;
-  FrameSlot hand_ = kNoSlot;  // the page to look at next; kNoSlot: the oldest
+  FrameSlot hand_ = kNoFrameSlot;  // the page to look at next; kNoFrameSlot: the oldest
 };
 
 }  // namespace latchkey

@@ -5,11 +5,8 @@
 namespace latchkey {
 
 TwoClocks::TwoClocks(const ReplacementConfig& config, Rules rules)
-    : all_bytes_(config.reference_bytes),
-      first_frame_(config.first_frame),
-      rules_(rules),
-      links_(0) {
-  LATCHKEY_CHECK(all_bytes_ != nullptr);
+    : ReplacementAlgorithm(config), rules_(rules), links_(0) {
+  LATCHKEY_CHECK(config.reference_bytes != nullptr);
   GrowArrays(config.frame_capacity);
 }
 
@@ -26,7 +23,7 @@ void TwoClocks::OnHit(FrameId frame) {
 }
 
 uint8_t TwoClocks::HitsOf(FrameSlot slot) const {
-  return std::min(all_bytes_[first_frame_ + slot].load(std::memory_order_relaxed), rules_.limit);
+  return std::min(ByteOf(slot).load(std::memory_order_relaxed), rules_.limit);
 }
 
 void TwoClocks::Enter(FrameSlot slot, PageId page, Queue queue) {
@@ -48,10 +45,10 @@ FrameSlot TwoClocks::TakeVictim(absl::FunctionRef<bool(FrameId)> evictable) {
   // So many pages are spared at most, unless hits race with the hands.
   for (uint64_t patience = uint64_t{size()} * (rules_.limit + 1u);;) {
     if (!rules_.chooses_at_once) prefers_new = PrefersNew(new_.size(), main_.size());
-    const bool from_new = next_new != kNoSlot && (prefers_new || next_main == kNoSlot);
+    const bool from_new = next_new != kNoFrameSlot && (prefers_new || next_main == kNoFrameSlot);
     FrameSlot& next = from_new ? next_new : next_main;
     const FrameSlot slot = next;
-    if (slot == kNoSlot) return kNoSlot;
+    if (slot == kNoFrameSlot) return kNoFrameSlot;
     FrameList& list = from_new ? new_ : main_;
     next = list.NextNewer(links_, slot);
     const uint8_t hits = HitsOf(slot);
@@ -61,7 +58,7 @@ FrameSlot TwoClocks::TakeVictim(absl::FunctionRef<bool(FrameId)> evictable) {
       list.Remove(links_, slot);
       main_.PushNewest(links_, slot);
       queue_of_[slot] = Queue::kMain;
-      if (next_main == kNoSlot) next_main = slot;
+      if (next_main == kNoFrameSlot) next_main = slot;
     } else if (evictable(FrameOf(slot))) {
       list.Remove(links_, slot);
       return slot;
@@ -76,11 +73,11 @@ struct TwoClocks::Forecast {
     uint8_t hits;
   };
 
-  bool main_is_empty() const { return next_main == kNoSlot && first_spared == spared.size(); }
+  bool main_is_empty() const { return next_main == kNoFrameSlot && first_spared == spared.size(); }
   // Takes the oldest page off one of the queues.
   Spared TakeOldest(const TwoClocks& clocks, bool from_new) {
     --(from_new ? new_size : main_size);
-    if (!from_new && next_main == kNoSlot) return spared[first_spared++];
+    if (!from_new && next_main == kNoFrameSlot) return spared[first_spared++];
     FrameSlot& next = from_new ? next_new : next_main;
     const FrameSlot slot = next;
     next = (from_new ? clocks.new_ : clocks.main_).NextNewer(clocks.links_, slot);
@@ -107,7 +104,7 @@ size_t TwoClocks::PeekColdest(std::span<FrameId> out) const {
   bool prefers_new = PrefersNew(new_.size(), main_.size());
   size_t count = 0;
   for (; count < out.size() && steps > 0; --steps) {
-    const bool new_is_empty = forecast.next_new == kNoSlot;
+    const bool new_is_empty = forecast.next_new == kNoFrameSlot;
     if (new_is_empty && forecast.main_is_empty()) return count;
     if (!rules_.chooses_at_once) prefers_new = PrefersNew(forecast.new_size, forecast.main_size);
     const bool from_new = !new_is_empty && (prefers_new || forecast.main_is_empty());

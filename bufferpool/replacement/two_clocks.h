@@ -27,7 +27,7 @@ class TwoClocks : public ReplacementAlgorithm {
   /// very many pages, the rest of `out` is the pages that they spared first.
   size_t PeekColdest(std::span<FrameId> out) const override;
   size_t size() const override { return new_.size() + main_.size(); }
-  ReferenceBytes reference_bytes() override { return {.bytes = all_bytes_, .limit = rules_.limit}; }
+  ReferenceBytes reference_bytes() override { return Published(rules_.limit); }
 
  protected:
   struct Rules {
@@ -43,14 +43,12 @@ class TwoClocks : public ReplacementAlgorithm {
 
   /// Puts the page of an empty frame at the newest end of `queue`, without hits.
   void Enter(FrameSlot slot, PageId page, Queue queue);
-  /// Unlinks and returns the victim, or returns kNoSlot.
+  /// Unlinks and returns the victim, or returns kNoFrameSlot.
   FrameSlot TakeVictim(absl::FunctionRef<bool(FrameId)> evictable);
   /// Puts a victim back at the oldest end of the queue that it left.
   void PutBack(FrameSlot slot) { ListOf(queue_of_[slot]).PushOldest(links_, slot); }
   void GrowArrays(size_t frames);
 
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   PageId PageOf(FrameSlot slot) const { return page_of_[slot]; }
   Queue QueueOf(FrameSlot slot) const { return queue_of_[slot]; }
   size_t new_size() const { return new_.size(); }
@@ -62,14 +60,12 @@ class TwoClocks : public ReplacementAlgorithm {
   FrameList& ListOf(Queue queue) { return queue == Queue::kNew ? new_ : main_; }
   uint8_t HitsOf(FrameSlot slot) const;
   void SetHits(FrameSlot slot, uint8_t hits) {
-    all_bytes_[first_frame_ + slot].store(hits, std::memory_order_relaxed);
+    ByteOf(slot).store(hits, std::memory_order_relaxed);
   }
   bool Spares(Queue queue, uint8_t hits) const {
     return hits >= (queue == Queue::kNew ? rules_.promote_at : 1);
   }
 
-  std::atomic<uint8_t>* const all_bytes_;
-  const uint32_t first_frame_;
   const Rules rules_;
   FrameLinks links_;
   FrameList new_;

@@ -6,7 +6,7 @@ namespace latchkey {
 
 TwoQReplacement::TwoQReplacement(const ReplacementConfig& config,
                                  std::span<const double> parameters)
-    : first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       kin_fraction_(parameters[0]),
       kout_fraction_(parameters[1]),
       links_(0),
@@ -32,7 +32,7 @@ FrameId TwoQReplacement::Victim(PageId incoming, absl::FunctionRef<bool(FrameId)
   for (FrameList* list : order) {
     const FrameSlot slot =
         list->FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
-    if (slot == kNoSlot) continue;
+    if (slot == kNoFrameSlot) continue;
     list->Remove(links_, slot);
     // The paper removes `incoming` from A1out before it chooses a victim. Here OnLoad removes it.
     if (list == &a1in_ && kout_ > 0) a1out_.Remember(page_of_[slot], incoming, kout_);
@@ -61,7 +61,7 @@ size_t TwoQReplacement::PeekColdest(std::span<FrameId> out) const {
   FrameSlot am = am_.oldest();
   size_t count = 0;
   const auto take = [&](FrameSlot& slot, const FrameList& list, size_t most) {
-    for (; most > 0 && slot != kNoSlot && count < out.size(); --most) {
+    for (; most > 0 && slot != kNoFrameSlot && count < out.size(); --most) {
       out[count++] = FrameOf(slot);
       slot = list.NextNewer(links_, slot);
     }
@@ -71,7 +71,7 @@ size_t TwoQReplacement::PeekColdest(std::span<FrameId> out) const {
   } else {
     take(am, am_, kin_ - a1in_.size() + 1);
   }
-  while (count < out.size() && (a1in != kNoSlot || am != kNoSlot)) {
+  while (count < out.size() && (a1in != kNoFrameSlot || am != kNoFrameSlot)) {
     take(a1in, a1in_, 1);
     take(am, am_, 1);
   }

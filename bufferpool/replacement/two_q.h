@@ -48,11 +48,8 @@ class TwoQReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return a1in_.size() + am_.size(); }
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   bool A1inIsOverfull() const { return a1in_.size() > kin_; }
 
-  const uint32_t first_frame_;
   const double kin_fraction_;
   const double kout_fraction_;
   size_t kin_ = 0;

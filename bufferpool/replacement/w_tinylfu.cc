@@ -6,7 +6,7 @@ namespace latchkey {
 
 WTinyLfuReplacement::WTinyLfuReplacement(const ReplacementConfig& config,
                                          std::span<const double> parameters)
-    : first_frame_(config.first_frame),
+    : ReplacementAlgorithm(config),
       window_fraction_(parameters[0]),
       protected_fraction_(parameters[1]),
       links_(0),
@@ -55,7 +55,7 @@ bool WTinyLfuReplacement::WindowWillOverflow() const {
 }
 
 bool WTinyLfuReplacement::WindowLoses(FrameSlot window, FrameSlot probation, Rng& rng) const {
-  if (window == kNoSlot || probation == kNoSlot) return probation == kNoSlot;
+  if (window == kNoFrameSlot || probation == kNoFrameSlot) return probation == kNoFrameSlot;
   if (!WindowWillOverflow()) return false;
   const uint32_t candidate = sketch_.Estimate(page_of_[window]);
   if (candidate > sketch_.Estimate(page_of_[probation])) return false;
@@ -71,11 +71,11 @@ FrameId WTinyLfuReplacement::Victim(PageId, absl::FunctionRef<bool(FrameId)> evi
        {window_first ? Segment::kWindow : Segment::kProbation,
         window_first ? Segment::kProbation : Segment::kWindow, Segment::kProtected}) {
     FrameList& list = ListOf(segment);
-    for (FrameSlot s = list.oldest(); s != kNoSlot; s = list.NextNewer(links_, s)) {
-      if (!evictable(FrameOf(s))) continue;
-      list.Remove(links_, s);
-      return FrameOf(s);
-    }
+    const FrameSlot slot =
+        list.FindFromOldest(links_, [&](FrameSlot s) { return evictable(FrameOf(s)); });
+    if (slot == kNoFrameSlot) continue;
+    list.Remove(links_, slot);
+    return FrameOf(slot);
   }
   return kNoFrame;
 }
@@ -99,7 +99,7 @@ size_t WTinyLfuReplacement::PeekColdest(std::span<FrameId> out) const {
     out[count++] = FrameOf(slot);
     slot = ListOf(segment).NextNewer(links_, slot);
   };
-  while (count < out.size() && (window != kNoSlot || probation != kNoSlot)) {
+  while (count < out.size() && (window != kNoFrameSlot || probation != kNoFrameSlot)) {
     if (WindowLoses(window, probation, future)) {
       take(window, Segment::kWindow);
     } else {
@@ -107,7 +107,7 @@ size_t WTinyLfuReplacement::PeekColdest(std::span<FrameId> out) const {
     }
   }
   FrameSlot slot = ListOf(Segment::kProtected).oldest();
-  while (count < out.size() && slot != kNoSlot) take(slot, Segment::kProtected);
+  while (count < out.size() && slot != kNoFrameSlot) take(slot, Segment::kProtected);
   return count;
 }
 

@@ -52,15 +52,12 @@ class WTinyLfuReplacement final : public ReplacementAlgorithm {
   size_t size() const override;
 
  private:
-  FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
-  FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   FrameList& ListOf(Segment segment) { return lists_[static_cast<size_t>(segment)]; }
   const FrameList& ListOf(Segment segment) const { return lists_[static_cast<size_t>(segment)]; }
   void MoveTo(Segment segment, FrameSlot slot);
   bool WindowWillOverflow() const;
   bool WindowLoses(FrameSlot window, FrameSlot probation, Rng& rng) const;
 
-  const uint32_t first_frame_;
   const double window_fraction_;
   const double protected_fraction_;
   size_t frames_ = 0;

@@ -17,7 +17,8 @@ namespace {
 // Evicts the page that was fixed last: on a descent, the parent of the page that is loaded.
 class MostRecentFirst final : public ReplacementAlgorithm {
  public:
-  MostRecentFirst(const ReplacementConfig& /*config*/, std::span<const double> /*parameters*/) {}
+  MostRecentFirst(const ReplacementConfig& config, std::span<const double> /*parameters*/)
+      : ReplacementAlgorithm(config) {}
 
   void OnHit(FrameId frame) override {
     OnRemove(frame);
