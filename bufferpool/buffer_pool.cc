@@ -506,7 +506,9 @@ BufferPoolStats BufferPool::stats() const {
 }
 
 uint64_t BufferPool::memory_bytes() const {
-  return uint64_t{frames_.load(std::memory_order_relaxed)} * (page_size_ + kFrameOverhead) +
+  static_assert(sizeof(FrameMeta) == kFrameOverhead);
+  const uint64_t bytes_per_frame = page_size_ + kFrameOverhead + policy_->bytes_per_frame();
+  return frames_.load(std::memory_order_relaxed) * bytes_per_frame +
          table_.memory_bytes(store_.page_id_limit());
 }
 

@@ -129,8 +129,8 @@ class BufferPool {
   ~BufferPool();
 
   static constexpr uint32_t kMinFrames = 16;
-  /// Bytes of memory per frame besides the page itself.
-  static constexpr size_t kFrameOverhead = 32;
+  /// Bytes of memory per frame besides the page itself and FixPolicy::bytes_per_frame.
+  static constexpr size_t kFrameOverhead = 24;
 
   uint32_t page_size() const { return page_size_; }
   Runtime& runtime() { return runtime_; }

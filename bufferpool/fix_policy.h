@@ -90,6 +90,8 @@ class FixPolicy {
   virtual void Resize(size_t frames) = 0;
 
   virtual FixPolicyStats stats() const = 0;
+  /// Bytes of memory that the policy takes for each frame: the scheme's and the algorithm's.
+  virtual size_t bytes_per_frame() const = 0;
 
  protected:
   virtual void OnHitSlow(FrameId frame, PageId page, uint32_t actor) = 0;

@@ -52,11 +52,12 @@ uint64_t ExpectedWriterPages(uint32_t cleaners) {
   return cleaners * uint64_t{kMaxOutstandingWrites} + kOtherWriters;
 }
 
-absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const Options& options,
+absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOptions& options,
                                     uint64_t cache_bytes, uint64_t log_buffer_bytes,
                                     uint64_t buffer_bytes) {
+  const uint64_t bytes_per_frame = BytesPerFrame(store.page_size(), options.choices);
   const auto plan = [&](uint64_t store_bytes) {
-    return PlanMemory(cache_bytes, store.page_size(), store.page_id_limit(),
+    return PlanMemory(cache_bytes, store.page_size(), bytes_per_frame, store.page_id_limit(),
                       store_bytes + log_buffer_bytes, options.version_store_bytes);
   };
   const bool is_small = cache_bytes < kOrdinaryCacheBytes;
@@ -68,8 +69,7 @@ absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const Options& optio
   LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan planned, plan(now));
   CachePlan tight{planned};
   if (is_small) tight.frames = std::min(tight.frames, kEnoughFrames);
-  const uint64_t most = tight.reserved_bytes - now + needed +
-                        tight.frames * (store.page_size() + BufferPool::kFrameOverhead);
+  const uint64_t most = tight.reserved_bytes - now + needed + tight.frames * bytes_per_frame;
   tight.over_bytes = most - std::min(most, cache_bytes);
   return tight;
 }

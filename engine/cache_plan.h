@@ -7,6 +7,7 @@
 
 #include "engine/latchkey.h"
 #include "engine/memory_plan.h"
+#include "engine/open_store.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -18,7 +19,7 @@ namespace latchkey {
 struct CachePlan : MemoryPlan {
   uint64_t over_bytes = 0;  ///< 0 = the plan holds
 };
-absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const Options& options,
+absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOptions& options,
                                     uint64_t cache_bytes, uint64_t log_buffer_bytes,
                                     uint64_t buffer_bytes);
 

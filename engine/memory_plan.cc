@@ -49,26 +49,31 @@ uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t p
   return std::clamp(share, least, kMost);
 }
 
-absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,
+uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices) {
+  return page_size + BufferPool::kFrameOverhead +
+         PolicyBytesPerFrame(choices.replacement, choices.synchronization);
+}
+
+absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
+                                      uint64_t bytes_per_frame, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes) {
-  const uint64_t per_frame = page_size + BufferPool::kFrameOverhead;
   const uint64_t versions = version_bytes != 0 ? version_bytes : VersionShare(cache_bytes);
   MemoryPlan plan;
   plan.version_bytes = version_bytes != 0
                            ? version_bytes
                            : std::max(versions, std::min(cache_bytes / 4, kUsualVersionBytes));
   plan.reserved_bytes = store_bytes + TableBytes(cache_bytes, pages) + versions;
-  const uint64_t minimum = plan.reserved_bytes + kMinFrames * per_frame;
+  const uint64_t minimum = plan.reserved_bytes + kMinFrames * bytes_per_frame;
   if (cache_bytes < minimum) {
     return InvalidArgument(
         "a cache of {} bytes is too small: maps, buffers and versions of this database need {}, "
         "and "
         "{} frames of {} bytes are the fewest that work: at least {} bytes",
-        cache_bytes, plan.reserved_bytes, kMinFrames, page_size, minimum);
+        cache_bytes, plan.reserved_bytes, kMinFrames, bytes_per_frame, minimum);
   }
   constexpr uint64_t kMostFrames = PageState::kMaxFrames;
-  plan.frames =
-      static_cast<uint32_t>(std::min((cache_bytes - plan.reserved_bytes) / per_frame, kMostFrames));
+  plan.frames = static_cast<uint32_t>(
+      std::min((cache_bytes - plan.reserved_bytes) / bytes_per_frame, kMostFrames));
   // This is address space only: frames beyond the current number take no memory.
   plan.max_frames = static_cast<uint32_t>(
       std::clamp<uint64_t>(PhysicalMemory() / page_size, plan.frames, kMostFrames));

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/latchkey.h"
+#include "engine/technique_choices.h"
 #include "layout/store_buffers.h"
 
 namespace latchkey {
@@ -27,11 +28,15 @@ struct MemoryPlan {
 /// the log's device, bytes. Half of the result holds the images of the three pages of a split.
 uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size);
 
+/// Bytes of memory that a frame takes, with the page in it, in a pool with these techniques.
+uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices);
+
 /// Divides `cache_bytes` for a database of `pages` page ids whose layout and log take
-/// `store_bytes`.
+/// `store_bytes`. `bytes_per_frame`: see BytesPerFrame.
 /// `version_bytes`: bound of the version store; 0 = a share.
 /// InvalidArgument, with the minimum, if too few bytes for the smallest number of frames are left.
-absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size, uint64_t pages,
+absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
+                                      uint64_t bytes_per_frame, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes = 0);
 
 }  // namespace latchkey

@@ -122,8 +122,8 @@ absl::Status RefuseBeforeChanges(const DatabaseFiles& files, BlockDevice& data,
 }
 
 absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
-                                      const ResolvedOptions& options,
-                                      const DatabaseSizing& sizing, const LogSink& log_sink) {
+                                      const ResolvedOptions& options, const DatabaseSizing& sizing,
+                                      const LogSink& log_sink) {
   auto files = std::make_shared<DatabaseFiles>(runtime, path, log_sink);
   LATCHKEY_RETURN_IF_ERROR(files->Prepare(options.create_if_missing, options.error_if_exists));
   const bool logged = IsLogged(options);
@@ -176,9 +176,10 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
                            options.checkpoint_log_bytes, kMinCheckpointLogBytes);
   }
   const uint32_t page_size = options.page_size == 0 ? kDefaultPageSize : options.page_size;
-  LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan plan,
-                            PlanMemory(options.cache_bytes, page_size, /*pages=*/0,
-                                       /*store_bytes=*/0));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(options.cache_bytes, page_size, BytesPerFrame(page_size, choices), /*pages=*/0,
+                 /*store_bytes=*/0));
   LATCHKEY_RETURN_IF_ERROR(MakeFixPolicy(ThreadRuntime(), choices.replacement,
                                          choices.synchronization, plan.frames, plan.frames,
                                          options.techniques.seed)

@@ -26,7 +26,8 @@ class Replay {
  public:
   Replay(const ReplacementChoice& replacement, const TraceReplaySettings& settings,
          const TraceKnowledge& trace, bool counts_writes)
-      : division_(settings.frames, settings.regions, settings.hash_seed),
+      : division_(settings.frames, settings.regions, replacement.entry().fewest_frames,
+                  settings.hash_seed),
         bytes_(settings.frames + size_t{1}),
         frame_of_(trace.pages, kNoFrame),
         page_in_(settings.frames + size_t{1}),

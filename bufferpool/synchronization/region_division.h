@@ -24,13 +24,15 @@ class RegionDivision {
     uint32_t frames;
   };
 
-  /// `seed` chooses the hash of the pages; the pool uses 0. REQUIRES: regions >= 1.
-  RegionDivision(size_t frames, size_t regions, uint64_t seed = 0)
+  /// `fewest` is the fewest frames with which the replacement algorithm works as published. `seed`
+  /// chooses the hash of the pages; the pool uses 0. REQUIRES: regions >= 1.
+  RegionDivision(size_t frames, size_t regions, size_t fewest, uint64_t seed = 0)
       : frames_(frames),
-        active_(std::clamp<size_t>(frames / kFewestFrames, 1, regions)),
+        active_(std::clamp<size_t>(frames / std::max(kFewestFrames, fewest), 1, regions)),
         seed_(seed == 0 ? 0 : MixHash(seed)) {}
 
-  /// Regions in use: fewer than asked for if they would have fewer frames than kFewestFrames.
+  /// Regions in use: fewer than asked for if they would have fewer frames than kFewestFrames or
+  /// `fewest`.
   size_t active() const { return active_; }
   /// Empty for a region that is not in use.
   Range RangeOf(size_t region) const {

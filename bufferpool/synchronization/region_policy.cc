@@ -267,7 +267,7 @@ void RegionPolicy::DrainFreeFrames(size_t frames, std::vector<FrameId>& free) {
 
 std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(size_t frames) {
   std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms;
-  const RegionDivision division(frames, regions_.size());
+  const RegionDivision division = Divide(frames);
   for (size_t r = 0; r < regions_.size(); ++r) {
     const RegionDivision::Range range = division.RangeOf(r);
     algorithms.push_back(
@@ -282,7 +282,7 @@ std::vector<std::unique_ptr<ReplacementAlgorithm>> RegionPolicy::MakeAlgorithms(
 void RegionPolicy::DrawRanges(size_t frames,
                               std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms) {
   frames_ = frames;
-  division_ = RegionDivision(frames, regions_.size());
+  division_ = Divide(frames);
   for (size_t r = 0; r < regions_.size(); ++r) {
     Region& region = *regions_[r];
     const auto [first, count] = division_.RangeOf(r);

@@ -52,9 +52,14 @@ class RegionPolicy final : public FixPolicy {
   void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) override;
   /// With one region the algorithm keeps its state. With several, the frames are divided anew, and
   /// every region starts from the old order of eviction, without ghosts. A region has at least four
-  /// frames; with fewer frames than that, fewer regions are in use.
+  /// frames, and as many as the algorithm needs; with fewer frames, fewer regions are in use.
   void Resize(size_t frames) override LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // locks all regions
   FixPolicyStats stats() const override;
+  size_t bytes_per_frame() const override {
+    return kBytesPerFrame + replacement_.entry().bytes_per_frame(replacement_.values());
+  }
+  /// Bytes of the scheme for each frame.
+  static const size_t kBytesPerFrame;
 
  protected:
   void OnHitSlow(FrameId frame, PageId page, uint32_t actor) override;
@@ -90,6 +95,9 @@ class RegionPolicy final : public FixPolicy {
                    absl::FunctionRef<bool(FrameId)> claim);
   FrameId BorrowFreeFrame(size_t own_region);
 
+  RegionDivision Divide(size_t frames) const {
+    return {frames, regions_.size(), replacement_.entry().fewest_frames};
+  }
   std::vector<std::unique_ptr<ReplacementAlgorithm>> MakeAlgorithms(size_t frames);
   // REQUIRE: an AllRegionsLock, which clang cannot follow.
   void DrawRanges(size_t frames, std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms)
@@ -103,12 +111,15 @@ class RegionPolicy final : public FixPolicy {
   const uint64_t seed_;
   const size_t max_frames_;
   size_t frames_ = 0;
-  RegionDivision division_{1, 1};
+  RegionDivision division_{1, 1, 1};
   ZeroedArray<FrameRecord> records_;                   // indexed by frame id
   ZeroedArray<std::atomic<uint32_t>> free_links_;      // indexed by frame id
   ZeroedArray<std::atomic<uint8_t>> reference_bytes_;  // indexed by frame id
   std::vector<std::unique_ptr<Region>> regions_;
   std::atomic<size_t> peek_cursor_{0};
 };
+
+inline constexpr size_t RegionPolicy::kBytesPerFrame =
+    sizeof(FrameRecord) + sizeof(std::atomic<uint32_t>) + sizeof(std::atomic<uint8_t>);
 
 }  // namespace latchkey

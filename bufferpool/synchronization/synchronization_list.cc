@@ -28,11 +28,13 @@ constexpr SynchronizationInfo kSchemes[] = {
      [](const SynchronizationConfig& config, std::span<const double>) -> FixPolicyOr {
        return MakeRegions(config, 1);
      },
+     RegionPolicy::kBytesPerFrame,
      "global"},
     {{"regions", "pages hashed to n regions, each with its instance and lock", kRegionsParameters},
      [](const SynchronizationConfig& config, std::span<const double> parameters) -> FixPolicyOr {
        return MakeRegions(config, static_cast<size_t>(parameters[0]));
      },
+     RegionPolicy::kBytesPerFrame,
      "regions:4"},
 };
 
@@ -64,6 +66,12 @@ FixPolicyOr MakeFixPolicy(Runtime& runtime, const ReplacementChoice& replacement
                                                     .frames = frames,
                                                     .max_frames = max_frames,
                                                     .seed = seed});
+}
+
+size_t PolicyBytesPerFrame(const ReplacementChoice& replacement,
+                           const SynchronizationChoice& synchronization) {
+  return synchronization.entry().bytes_per_frame +
+         replacement.entry().bytes_per_frame(replacement.values());
 }
 
 std::unique_ptr<FixPolicy> MakePlainFixPolicy(Runtime& runtime, size_t frames) {

@@ -31,6 +31,8 @@ struct SynchronizationInfo {
   ChoiceDescription description;
   absl::StatusOr<std::unique_ptr<FixPolicy>> (*make)(const SynchronizationConfig& config,
                                                      std::span<const double> parameters);
+  /// Bytes of memory that the scheme takes for each frame, beside the algorithm's.
+  size_t bytes_per_frame;
   /// The item for a pool of 16 frames, for campaigns and tests of small pools.
   std::string_view small_item;
 };
@@ -45,6 +47,10 @@ using SynchronizationChoice = Choice<SynchronizationInfo>;
 absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(
     Runtime& runtime, const ReplacementChoice& replacement,
     const SynchronizationChoice& synchronization, size_t frames, size_t max_frames, uint64_t seed);
+
+/// Bytes of memory that the policy which MakeFixPolicy makes of the two takes for each frame.
+size_t PolicyBytesPerFrame(const ReplacementChoice& replacement,
+                           const SynchronizationChoice& synchronization);
 
 /// CLOCK under one lock, for pools of `frames` frames without a choice of policy: those of salvage
 /// and of tests. REQUIRES: 1 <= frames < 2^32 - 2.
