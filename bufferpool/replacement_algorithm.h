@@ -70,9 +70,10 @@ class ReplacementAlgorithm {
 
   /// Reports that the page in `frame` was fixed again.
   virtual void OnHit(FrameId frame) = 0;
-  /// Asks the processor for the memory that OnHit(frame) will touch. Changes nothing and needs no
-  /// lock (BP-Wrapper III.B).
-  virtual void PrefetchForHit(FrameId /*frame*/) const {}
+  /// Asks the processor for the memory that OnHit(frame) will touch, if `page` is in it. A hint:
+  /// changes nothing. Other threads may call all functions but Resize at the same time
+  /// (BP-Wrapper III.B).
+  virtual void PrefetchForHit(FrameId /*frame*/, PageId /*page*/) const {}
   /// Reports that `page` was loaded into `frame`, which was empty.
   virtual void OnLoad(FrameId frame, PageId page, LoadKind kind) = 0;
   /// Chooses a frame to empty for `incoming`, or for no page in particular if that is

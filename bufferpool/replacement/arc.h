@@ -32,7 +32,7 @@ class ArcReplacement final : public ReplacementAlgorithm {
   ArcReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void PrefetchForHit(FrameId frame) const override { links_.Prefetch(SlotOf(frame)); }
+  void PrefetchForHit(FrameId frame, PageId) const override { links_.Prefetch(SlotOf(frame)); }
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page returns to the end of the list that it left.

@@ -1,5 +1,5 @@
-// A heap of frames ordered by a key, for algorithms whose victim is the frame with the smallest key
-// (LFU, LRU-2, OPT). Equal keys are ordered by slot. No allocation per element.
+// A heap of frames, ordered by a key. LFU, LRU-2 and OPT evict the frame with the smallest key. Equal
+// keys are ordered by slot. No allocation per element.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -13,6 +13,7 @@
 
 #include "bufferpool/replacement/frame_list.h"
 #include "storage/base/check.h"
+#include "storage/base/racy_memory.h"
 
 namespace latchkey {
 
@@ -46,9 +47,11 @@ class FrameHeap {
   bool Contains(FrameSlot slot) const { return position_[slot] != kNoFrameSlot; }
   /// REQUIRES: Contains(slot).
   const Key& KeyOf(FrameSlot slot) const { return entries_[position_[slot]].key; }
-  /// Asks the processor for the entry of `slot`.
+  /// Asks the processor for the entry of `slot`. Another thread may change the heap meanwhile, except
+  /// for Grow.
   void Prefetch(FrameSlot slot) const {
-    if (Contains(slot)) __builtin_prefetch(&entries_[position_[slot]], 1);
+    const auto position = RacyLoad<uint32_t>(&position_[slot]);
+    if (position != kNoFrameSlot) __builtin_prefetch(&entries_[position], 1);
   }
 
   /// REQUIRES: not Contains(slot).
@@ -65,7 +68,7 @@ class FrameHeap {
   void Remove(FrameSlot slot) {
     LATCHKEY_DCHECK(Contains(slot));
     const uint32_t hole = position_[slot];
-    position_[slot] = kNoFrameSlot;
+    SetPosition(slot, kNoFrameSlot);
     --size_;
     if (hole != size_) Settle(hole, entries_[size_]);
   }
@@ -86,7 +89,7 @@ class FrameHeap {
     }
     size_t waiting = size_;
     if (found != kNoFrameSlot) {
-      position_[found] = kNoFrameSlot;
+      SetPosition(found, kNoFrameSlot);
       ++waiting;
     }
     for (; waiting < size_before; ++waiting) {
@@ -125,8 +128,9 @@ class FrameHeap {
     return end < size_ ? end : size_;
   }
 
+  void SetPosition(FrameSlot slot, uint32_t position) { RacyStore(&position_[slot], position); }
   void Put(uint32_t position, Entry entry) {
-    position_[entry.slot] = position;
+    SetPosition(entry.slot, position);
     entries_[position] = std::move(entry);
   }
   // Puts `entry` where it belongs, starting at the free `position`.

@@ -8,6 +8,7 @@
 
 #include "bufferpool/replacement_algorithm.h"
 #include "storage/base/check.h"
+#include "storage/base/racy_memory.h"
 
 namespace latchkey {
 
@@ -18,11 +19,13 @@ class FrameLinks {
   void Grow(size_t slots) {
     if (slots > links_.size()) links_.resize(slots);
   }
-  /// Asks the processor for the links of `slot` and of its neighbours.
+  /// Asks the processor for the links of `slot` and of its neighbours. Another thread may change
+  /// the lists meanwhile, but not call Grow.
   void Prefetch(FrameSlot slot) const {
-    const Link link = links_[slot];
-    if (link.newer != kNoFrameSlot) __builtin_prefetch(&links_[link.newer], 1);
-    if (link.older != kNoFrameSlot) __builtin_prefetch(&links_[link.older], 1);
+    const auto newer = RacyLoad<FrameSlot>(&links_[slot].newer);
+    const auto older = RacyLoad<FrameSlot>(&links_[slot].older);
+    if (newer != kNoFrameSlot) __builtin_prefetch(&links_[newer], 1);
+    if (older != kNoFrameSlot) __builtin_prefetch(&links_[older], 1);
   }
   static constexpr size_t kBytesEach = 8;
 
@@ -33,6 +36,13 @@ class FrameLinks {
     FrameSlot older = kNoFrameSlot;
   };
   static_assert(sizeof(Link) == kBytesEach);
+  void SetNewer(FrameSlot slot, FrameSlot newer) { RacyStore(&links_[slot].newer, newer); }
+  void SetOlder(FrameSlot slot, FrameSlot older) { RacyStore(&links_[slot].older, older); }
+  void Set(FrameSlot slot, const Link& link) {
+    SetNewer(slot, link.newer);
+    SetOlder(slot, link.older);
+  }
+
   std::vector<Link> links_;
 };
 
@@ -40,21 +50,21 @@ class FrameLinks {
 class FrameList {
  public:
   void PushNewest(FrameLinks& links, FrameSlot slot) {
-    links.links_[slot] = {.newer = kNoFrameSlot, .older = newest_};
+    links.Set(slot, {.newer = kNoFrameSlot, .older = newest_});
     if (newest_ == kNoFrameSlot) {
       oldest_ = slot;
     } else {
-      links.links_[newest_].newer = slot;
+      links.SetNewer(newest_, slot);
     }
     newest_ = slot;
     ++size_;
   }
   void PushOldest(FrameLinks& links, FrameSlot slot) {
-    links.links_[slot] = {.newer = oldest_, .older = kNoFrameSlot};
+    links.Set(slot, {.newer = oldest_, .older = kNoFrameSlot});
     if (oldest_ == kNoFrameSlot) {
       newest_ = slot;
     } else {
-      links.links_[oldest_].older = slot;
+      links.SetOlder(oldest_, slot);
     }
     oldest_ = slot;
     ++size_;
@@ -66,15 +76,16 @@ class FrameList {
       PushOldest(links, slot);
       return;
     }
-    links.links_[slot] = {.newer = newer, .older = older};
-    links.links_[newer].older = links.links_[older].newer = slot;
+    links.Set(slot, {.newer = newer, .older = older});
+    links.SetOlder(newer, slot);
+    links.SetNewer(older, slot);
     ++size_;
   }
   void Remove(FrameLinks& links, FrameSlot slot) {
     LATCHKEY_DCHECK(size_ > 0);
     const FrameLinks::Link link = links.links_[slot];
-    (link.newer == kNoFrameSlot ? newest_ : links.links_[link.newer].older) = link.older;
-    (link.older == kNoFrameSlot ? oldest_ : links.links_[link.older].newer) = link.newer;
+    SetOlderOf(links, link.newer, link.older);
+    SetNewerOf(links, link.older, link.newer);
     --size_;
   }
   void MoveToNewest(FrameLinks& links, FrameSlot slot) {
@@ -85,9 +96,9 @@ class FrameList {
   /// Puts `with`, which is on no list, at the place of `slot`, which leaves the list.
   void Replace(FrameLinks& links, FrameSlot slot, FrameSlot with) {
     const FrameLinks::Link link = links.links_[slot];
-    links.links_[with] = link;
-    (link.newer == kNoFrameSlot ? newest_ : links.links_[link.newer].older) = with;
-    (link.older == kNoFrameSlot ? oldest_ : links.links_[link.older].newer) = with;
+    links.Set(with, link);
+    SetOlderOf(links, link.newer, with);
+    SetNewerOf(links, link.older, with);
   }
   /// The first slot, from the oldest on, for which `accept(slot)` returns true, or kNoFrameSlot.
   template <typename Accept>
@@ -104,6 +115,22 @@ class FrameList {
   size_t size() const { return size_; }
 
  private:
+  // Of the list itself if `slot` is kNoFrameSlot.
+  void SetOlderOf(FrameLinks& links, FrameSlot slot, FrameSlot older) {
+    if (slot == kNoFrameSlot) {
+      newest_ = older;
+    } else {
+      links.SetOlder(slot, older);
+    }
+  }
+  void SetNewerOf(FrameLinks& links, FrameSlot slot, FrameSlot newer) {
+    if (slot == kNoFrameSlot) {
+      oldest_ = newer;
+    } else {
+      links.SetNewer(slot, newer);
+    }
+  }
+
   FrameSlot newest_ = kNoFrameSlot;
   FrameSlot oldest_ = kNoFrameSlot;
   size_t size_ = 0;

@@ -41,10 +41,10 @@ class GhostQueue {
   /// Makes `page` the newest ghost, whether or not it is in the queue already, and returns its
   /// entry. At capacity the oldest ghost is forgotten; with capacity 0 nothing happens (kNone).
   uint32_t PushNewest(PageId page);
-  /// As PushNewest, and forgets the oldest ghosts beyond `limit`, but not `incoming`, which becomes
-  /// the newest if it is a ghost. It stays beyond the limit until it is loaded. For algorithms
-  /// whose paper takes `incoming` out of the queue before the victim enters. REQUIRES: the
-  /// capacity is limit + kBeyondLimit, or 0.
+  /// As PushNewest. Then forgets the oldest ghosts beyond `limit`, except `incoming`: if that is a
+  /// ghost, it becomes the newest and stays, beyond the limit, until it is loaded. (In the papers
+  /// of 2Q and MQ `incoming` leaves the queue before the victim enters it.) REQUIRES: the capacity
+  /// is limit + kBeyondLimit, or 0.
   uint32_t Remember(PageId page, PageId incoming, size_t limit);
   /// One more for `incoming`, one more because a ghost enters before the oldest is forgotten.
   static constexpr size_t kBeyondLimit = 2;

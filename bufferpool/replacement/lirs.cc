@@ -36,7 +36,7 @@ void LirsReplacement::OnHit(FrameId frame) {
   last_fixed_ = slot;
 }
 
-void LirsReplacement::PrefetchForHit(FrameId frame) const {
+void LirsReplacement::PrefetchForHit(FrameId frame, PageId) const {
   const FrameSlot slot = SlotOf(frame);
   __builtin_prefetch(&state_[slot], 1);
   stack_links_.Prefetch(slot);

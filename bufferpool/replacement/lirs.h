@@ -64,7 +64,7 @@ class LirsReplacement final : public ReplacementAlgorithm {
   LirsReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void PrefetchForHit(FrameId frame) const override;
+  void PrefetchForHit(FrameId frame, PageId page) const override;
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page becomes the oldest of Q. If its ghost is still in S, the page takes its place.

@@ -18,7 +18,7 @@ class LruReplacement final : public OneListReplacement {
       : OneListReplacement(config) {}
 
   void OnHit(FrameId frame) override { list_.MoveToNewest(links_, SlotOf(frame)); }
-  void PrefetchForHit(FrameId frame) const override { links_.Prefetch(SlotOf(frame)); }
+  void PrefetchForHit(FrameId frame, PageId) const override { links_.Prefetch(SlotOf(frame)); }
 };
 
 }  // namespace latchkey

@@ -40,7 +40,7 @@ void Lru2Replacement::OnHit(FrameId frame) {
   EndPeriods();
 }
 
-void Lru2Replacement::PrefetchForHit(FrameId frame) const {
+void Lru2Replacement::PrefetchForHit(FrameId frame, PageId) const {
   const FrameSlot slot = SlotOf(frame);
   __builtin_prefetch(&history_[slot], 1);
   if (!scans_) heap_.Prefetch(slot);

@@ -1,5 +1,6 @@
-// LRU-2 (O'Neil, O'Neil, Weikum, SIGMOD 1993; thesis 5.4): the victim is the page whose second last
-// uncorrelated fix, HIST(2), is longest ago. A page with one such fix comes before all others;
+// LRU-2 (O'Neil, O'Neil, Weikum, SIGMOD 1993; thesis 5.4): each page has HIST(2), the
+// time of its second last uncorrelated fix. The victim is the page with the oldest HIST(2). A page
+// that was fixed only once comes before all others;
 // among equals, the older last fix, HIST(1), decides. Fixes within the correlated reference period
 // after the last one count as one with it, and a page in that period is evicted only if no other
 // page can be. A ghost keeps HIST(1) of an evicted page. Times are counts of requests.
@@ -71,7 +72,7 @@ class Lru2Replacement final : public ReplacementAlgorithm {
   Lru2Replacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void PrefetchForHit(FrameId frame) const override;
+  void PrefetchForHit(FrameId frame, PageId page) const override;
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page has the history that it had. Its correlated period does not spare it any more.

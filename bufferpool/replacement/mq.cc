@@ -23,7 +23,7 @@ void MqReplacement::OnHit(FrameId frame) {
   Adjust();
 }
 
-void MqReplacement::PrefetchForHit(FrameId frame) const {
+void MqReplacement::PrefetchForHit(FrameId frame, PageId) const {
   __builtin_prefetch(&entries_[SlotOf(frame)], 1);
   links_.Prefetch(SlotOf(frame));
 }

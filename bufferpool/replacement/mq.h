@@ -43,7 +43,7 @@ class MqReplacement final : public ReplacementAlgorithm {
   MqReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void PrefetchForHit(FrameId frame) const override;
+  void PrefetchForHit(FrameId frame, PageId page) const override;
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page returns to the end of the queue that it left.

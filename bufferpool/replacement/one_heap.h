@@ -1,5 +1,5 @@
-// The common part of LFU and OPT: one heap of the loaded frames, whose first evictable frame is the
-// victim.
+// The common part of LFU and OPT: one heap of the loaded frames. The first evictable frame is
+// the victim.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ class OneHeapReplacement : public ReplacementAlgorithm {
     return FrameHeap<Key>::kBytesEach + sizeof(Key);
   }
 
-  void PrefetchForHit(FrameId frame) const override { heap_.Prefetch(SlotOf(frame)); }
+  void PrefetchForHit(FrameId frame, PageId) const override { heap_.Prefetch(SlotOf(frame)); }
   /// The page has the key that it had.
   void Reinstate(FrameId frame) override { heap_.Insert(SlotOf(frame), left_with_[SlotOf(frame)]); }
   void OnRemove(FrameId frame) override { heap_.Remove(SlotOf(frame)); }

@@ -1,5 +1,5 @@
-// The common part of FIFO and LRU: one list of the loaded frames, whose oldest evictable frame is the
-// victim.
+// The common part of FIFO and LRU: one list of the loaded frames. The oldest evictable frame is
+// the victim.
 #pragma once
 
 #include "bufferpool/replacement/frame_list.h"

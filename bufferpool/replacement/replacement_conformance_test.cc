@@ -254,16 +254,19 @@ TEST_CASE("Every replacement algorithm takes the memory that it states, and all 
   }
 }
 
-TEST_CASE("Every replacement algorithm makes the same choices for the same seed") {
+TEST_CASE("The same seed gives the same choices, with and without prefetching for hits") {
   for (const std::string& item : AllItems()) {
     CAPTURE(item);
     std::vector<FrameId> history[2];
     for (auto& victims : history) {
+      const bool prefetches = &victims == &history[1];
       Bench bench(item, 30, 7);
       Rng rng(5);
       bench.LoadAll(30);
       for (uint32_t i = 0; i < 500; ++i) {
-        bench.Hit(bench.AnyLoaded(rng));
+        const FrameId hit = bench.AnyLoaded(rng);
+        if (prefetches) bench.algorithm().PrefetchForHit(hit, bench.loaded().at(Raw(hit)));
+        bench.Hit(hit);
         victims.push_back(bench.Victim(PageId{1000 + i}, {}));
         bench.Load(victims.back(), PageId{1000 + i});
       }

@@ -33,10 +33,9 @@ void WTinyLfuReplacement::OnHit(FrameId frame) {
   if (protected_list.size() > most_protected_) MoveTo(Segment::kProbation, protected_list.oldest());
 }
 
-void WTinyLfuReplacement::PrefetchForHit(FrameId frame) const {
-  const FrameSlot slot = SlotOf(frame);
-  links_.Prefetch(slot);
-  sketch_.Prefetch(page_of_[slot]);
+void WTinyLfuReplacement::PrefetchForHit(FrameId frame, PageId page) const {
+  links_.Prefetch(SlotOf(frame));
+  sketch_.Prefetch(page);
 }
 
 void WTinyLfuReplacement::OnLoad(FrameId frame, PageId page, LoadKind kind) {

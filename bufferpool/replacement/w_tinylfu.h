@@ -40,7 +40,7 @@ class WTinyLfuReplacement final : public ReplacementAlgorithm {
   WTinyLfuReplacement(const ReplacementConfig& config, std::span<const double> parameters);
 
   void OnHit(FrameId frame) override;
-  void PrefetchForHit(FrameId frame) const override;
+  void PrefetchForHit(FrameId frame, PageId page) const override;
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page returns to the end of the segment that it left.
