@@ -66,6 +66,9 @@ class FixPolicy {
   /// TakeFreeFrame again, and waits for another actor to unfix or return a frame.
   virtual size_t Evict(PageId incoming, std::span<FrameId> victims,
                        absl::FunctionRef<bool(FrameId)> claim, uint32_t actor) = 0;
+  /// The most victims that the scheme wants from one eviction, 1 to kMostVictims.
+  virtual size_t most_victims() const = 0;
+  static constexpr size_t kMostVictims = 64;
   /// Reports that the eviction of `frame` was given up: `page` is still in it.
   virtual void Reinstate(FrameId frame, PageId page, uint32_t actor) = 0;
   /// Reports that the page in `frame` was freed: the algorithm forgets it without a ghost, and the

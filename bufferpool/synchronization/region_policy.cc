@@ -7,49 +7,37 @@
 #include "storage/base/hash.h"
 
 namespace latchkey {
-namespace {
-
-// A batch of victims takes at most this part of a region, so that evicting ahead does not lower the
-// hit ratio of small regions.
-constexpr size_t kLargestBatchDivisor = 8;
-
-constexpr uint64_t kNoPage = 0;
-uint64_t PagePlusOne(PageId page) { return Raw(page) + 1; }
-
-}  // namespace
-
-class [[nodiscard]] LATCHKEY_SCOPED_CAPABILITY RegionPolicy::RegionLock {
- public:
-  explicit RegionLock(Region& region) LATCHKEY_ACQUIRE(region.mutex) : region_(region) {
-    const bool slept = region.mutex.Lock();
-    Increment(region.lock_acquisitions);
-    if (slept) Increment(region.contentions);
-  }
-  ~RegionLock() LATCHKEY_RELEASE() { region_.mutex.Unlock(); }
-  RegionLock(const RegionLock&) = delete;
-  RegionLock& operator=(const RegionLock&) = delete;
-
- private:
-  // The lock is held, so only readers of the statistics run at the same time.
-  static void Increment(std::atomic<uint64_t>& counter) {
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  Region& region_;
-};
 
 class [[nodiscard]] RegionPolicy::AllRegionsLock {
  public:
-  explicit AllRegionsLock(std::vector<std::unique_ptr<Region>>& regions) : regions_(regions) {
-    for (auto& region : regions_) region->mutex.Lock();
+  explicit AllRegionsLock(std::vector<std::unique_ptr<Region>>& regions)
+      LATCHKEY_NO_THREAD_SAFETY_ANALYSIS : regions_(regions) {
+    for (auto& region : regions_) region->lock().Lock();
   }
-  ~AllRegionsLock() {
-    for (auto& region : regions_) region->mutex.Unlock();
+  ~AllRegionsLock() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
+    for (auto& region : regions_) region->lock().Unlock();
   }
   AllRegionsLock(const AllRegionsLock&) = delete;
   AllRegionsLock& operator=(const AllRegionsLock&) = delete;
 
  private:
   std::vector<std::unique_ptr<Region>>& regions_;
+};
+
+// While it lives, no actor prefetches from an algorithm.
+class [[nodiscard]] RegionPolicy::PrefetchStop {
+ public:
+  PrefetchStop(Runtime& runtime, AccessQueues* queues) : queues_(queues) {
+    if (queues_ != nullptr) queues_->StopPrefetches(runtime);
+  }
+  ~PrefetchStop() {
+    if (queues_ != nullptr) queues_->AllowPrefetches();
+  }
+  PrefetchStop(const PrefetchStop&) = delete;
+  PrefetchStop& operator=(const PrefetchStop&) = delete;
+
+ private:
+  AccessQueues* const queues_;
 };
 
 // A loaded page while the ranges are redrawn.
@@ -59,23 +47,33 @@ struct RegionPolicy::Resident {
   uint8_t reference_byte;
 };
 
-RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacement, size_t regions,
-                           size_t frames, size_t max_frames, uint64_t seed)
+RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacement,
+                           const RegionSettings& settings, size_t frames, size_t max_frames,
+                           uint64_t seed)
     : runtime_(runtime),
       replacement_(replacement),
+      settings_(settings),
       seed_(seed),
       max_frames_(max_frames),
-      records_(max_frames + 1),
-      free_links_(max_frames + 1),
+      records_(max_frames),
       reference_bytes_(max_frames + 1) {
-  LATCHKEY_CHECK(1 <= regions && regions <= frames && frames <= max_frames);
+  LATCHKEY_CHECK(1 <= settings.regions && settings.regions <= frames && frames <= max_frames);
   LATCHKEY_CHECK(max_frames < UINT32_MAX - 1);
-  regions_.reserve(regions);
-  for (size_t r = 0; r < regions; ++r) {
-    regions_.push_back(std::make_unique<Region>(runtime_, free_links_.data()));
+  LATCHKEY_CHECK(settings.queue == 0 ||
+                 (1 <= settings.threshold && settings.threshold <= settings.queue));
+  if (settings.queue > 0) queues_.emplace(settings.regions, settings.queue);
+  const BatchingRules rules{.queues = queues_ ? &*queues_ : nullptr,
+                            .threshold = settings.threshold,
+                            .prefetch = settings.prefetch,
+                            .free_lists = settings.free_lists};
+  regions_.reserve(settings.regions);
+  for (size_t r = 0; r < settings.regions; ++r) {
+    regions_.push_back(std::make_unique<Region>(runtime_, settings.lock, static_cast<uint32_t>(r),
+                                                records_, rules));
   }
-  DrawRanges(frames, MakeAlgorithms(frames));
-  reference_ = regions_[0]->algorithm->reference_bytes();
+  std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms = MakeAlgorithms(frames);
+  if (!settings.locks_every_hit) reference_ = algorithms[0]->reference_bytes();
+  DrawRanges(frames, std::move(algorithms));
   for (size_t frame = frames; frame > 0; --frame) {
     ReturnFreeFrame(FrameId{static_cast<uint32_t>(frame)});
   }
@@ -83,113 +81,61 @@ RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacemen
 
 FrameId RegionPolicy::TakeFreeFrame(PageId incoming, uint32_t /*actor*/) {
   const size_t own = division_.RegionOf(incoming);
-  Region& region = *regions_[own];
-  const FrameId frame = region.free_frames.Pop();
-  if (frame != kNoFrame || !region.exhausted.load(std::memory_order_relaxed)) return frame;
+  const FrameId frame = regions_[own]->PopFree(incoming);
+  if (frame != kNoFrame || !regions_[own]->exhausted()) return frame;
   return BorrowFreeFrame(own);
 }
 
 FrameId RegionPolicy::BorrowFreeFrame(size_t own_region) {
-  for (size_t i = 1; i < division_.active(); ++i) {
-    Region& other = *regions_[(own_region + i) % division_.active()];
-    if (const FrameId frame = other.free_frames.Pop(); frame != kNoFrame) return frame;
+  for (size_t i = 0; i < division_.active(); ++i) {
+    Region& region = *regions_[(own_region + i) % division_.active()];
+    if (const FrameId frame = region.PopAnyFree(); frame != kNoFrame) return frame;
   }
   return kNoFrame;
 }
 
 void RegionPolicy::ReturnFreeFrame(FrameId frame) {
   LATCHKEY_CHECK(frame != kNoFrame && Raw(frame) <= frames_);
-  Region& region = RegionOf(frame);
-  region.free_frames.Push(frame);
-  if (region.exhausted.load(std::memory_order_relaxed)) {
-    region.exhausted.store(false, std::memory_order_relaxed);
-  }
+  RegionOf(frame).PushFree(frame);
 }
 
-void RegionPolicy::OnHitSlow(FrameId frame, PageId page, uint32_t /*actor*/) {
-  FrameRecord& record = records_[Raw(frame)];
-  const uint32_t number = record.region.load(std::memory_order_relaxed);
-  Region& region = *regions_[number];
-  RegionLock lock(region);
-  // Resize may have moved the frame to another region before this thread got the lock. The hit is
-  // then lost.
-  if (record.region.load(std::memory_order_relaxed) != number) return;
-  if (record.page_plus_one == PagePlusOne(page)) region.algorithm->OnHit(frame);
+void RegionPolicy::OnHitSlow(FrameId frame, PageId page, uint32_t actor) {
+  RegionOf(frame).OnHit(frame, page, actor);
 }
 
-void RegionPolicy::Record(FrameId frame, PageId page) {
-  FrameRecord& record = records_[Raw(frame)];
-  LATCHKEY_CHECK(record.page_plus_one == kNoPage);
-  record.page_plus_one = PagePlusOne(page);
-}
-
-void RegionPolicy::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t /*actor*/) {
-  Region& region = RegionOf(frame);
-  RegionLock lock(region);
-  Record(frame, page);
-  region.algorithm->OnLoad(frame, page, kind);
+void RegionPolicy::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
+  RegionOf(frame).OnLoad(frame, page, kind, actor);
 }
 
 void RegionPolicy::Reinstate(FrameId frame, PageId page, uint32_t /*actor*/) {
-  Region& region = RegionOf(frame);
-  RegionLock lock(region);
-  Record(frame, page);
-  region.algorithm->Reinstate(frame);
+  RegionOf(frame).Reinstate(frame, page);
 }
 
 void RegionPolicy::OnRemove(FrameId frame, PageId page, uint32_t /*actor*/) {
-  Region& region = RegionOf(frame);
-  RegionLock lock(region);
-  FrameRecord& record = records_[Raw(frame)];
-  LATCHKEY_CHECK(record.page_plus_one == PagePlusOne(page));
-  record.page_plus_one = kNoPage;
-  region.algorithm->OnRemove(frame);
+  RegionOf(frame).OnRemove(frame, page);
 }
 
 size_t RegionPolicy::Evict(PageId incoming, std::span<FrameId> victims,
-                           absl::FunctionRef<bool(FrameId)> claim, uint32_t /*actor*/) {
+                           absl::FunctionRef<bool(FrameId)> claim, uint32_t actor) {
   const size_t own = division_.RegionOf(incoming);
-  Region& region = *regions_[own];
-  size_t count = EvictFrom(region, incoming, victims, claim);
-  if (region.exhausted.load(std::memory_order_relaxed) != (count == 0)) {
-    region.exhausted.store(count == 0, std::memory_order_relaxed);
-  }
+  size_t count = regions_[own]->Evict(incoming, victims, claim, actor);
+  regions_[own]->SetExhausted(count == 0);
   for (size_t i = 1; i < division_.active() && count == 0; ++i) {
-    count = EvictFrom(*regions_[(own + i) % division_.active()], incoming, victims, claim);
-  }
-  return count;
-}
-
-size_t RegionPolicy::EvictFrom(Region& region, PageId incoming, std::span<FrameId> victims,
-                               absl::FunctionRef<bool(FrameId)> claim) {
-  const size_t most =
-      std::min(victims.size(), std::max<size_t>(1, region.frames / kLargestBatchDivisor));
-  RegionLock lock(region);
-  size_t count = 0;
-  while (count < most) {
-    const PageId page = count == 0 ? incoming : kInvalidPageId;
-    const FrameId victim = region.algorithm->Victim(page, claim);
-    if (victim == kNoFrame) break;
-    records_[Raw(victim)].page_plus_one = kNoPage;
-    victims[count++] = victim;
+    Region& other = *regions_[(own + i) % division_.active()];
+    count = other.Evict(incoming, victims, claim, actor);
   }
   return count;
 }
 
 size_t RegionPolicy::PeekColdest(std::span<FrameId> out) {
   if (out.empty()) return 0;
-  if (division_.active() == 1) {
-    RegionLock lock(*regions_[0]);
-    return regions_[0]->algorithm->PeekColdest(out);
-  }
+  if (division_.active() == 1) return regions_[0]->PeekColdest(out);
   const size_t visited = std::min(division_.active(), out.size());
   const size_t start = peek_cursor_.fetch_add(visited, std::memory_order_relaxed);
   std::vector<std::pair<size_t, FrameId>> found;  // rank within its region
   std::vector<FrameId> share((out.size() + visited - 1) / visited);
   for (size_t i = 0; i < visited; ++i) {
-    Region& region = *regions_[(start + i) % division_.active()];
-    RegionLock lock(region);
-    const size_t count = region.algorithm->PeekColdest(share);
+    const size_t count = regions_[(start + i) % division_.active()]->PeekColdest(share);
     for (size_t rank = 0; rank < count; ++rank) found.emplace_back(rank, share[rank]);
   }
   std::stable_sort(found.begin(), found.end(),
@@ -201,16 +147,13 @@ size_t RegionPolicy::PeekColdest(std::span<FrameId> out) {
 
 size_t RegionPolicy::free_frames() const {
   size_t count = 0;
-  for (const auto& region : regions_) count += region->free_frames.size();
+  for (const auto& region : regions_) count += region->free_frames();
   return count;
 }
 
 FixPolicyStats RegionPolicy::stats() const {
   FixPolicyStats stats;
-  for (const auto& region : regions_) {
-    stats.lock_acquisitions += region->lock_acquisitions.load(std::memory_order_relaxed);
-    stats.contentions += region->contentions.load(std::memory_order_relaxed);
-  }
+  for (const auto& region : regions_) region->AddTo(&stats);
   return stats;
 }
 
@@ -220,7 +163,7 @@ void RegionPolicy::TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken
   std::vector<FrameId> kept;
   kept.reserve(frames_);
   for (auto& region : regions_) {
-    for (FrameId f = region->free_frames.Pop(); f != kNoFrame; f = region->free_frames.Pop()) {
+    for (FrameId f = region->PopAnyFree(); f != kNoFrame; f = region->PopAnyFree()) {
       (Raw(f) > Raw(last) ? *taken : kept).push_back(f);
     }
   }
@@ -235,14 +178,17 @@ void RegionPolicy::Resize(size_t frames) {
   std::vector<FrameId> free;
   free.reserve(std::max(frames, frames_));
   const AllRegionsLock lock(regions_);  // keeps hits out; nothing else runs now
+  const PrefetchStop stop(runtime_, queues_ ? &*queues_ : nullptr);
+  for (auto& region : regions_) region->DrainQueues();
   for (size_t frame = frames + 1; frame <= frames_; ++frame) {
-    LATCHKEY_CHECK(records_[frame].page_plus_one == kNoPage);
+    LATCHKEY_CHECK(records_.records[frame].page_plus_one == 0);
   }
   // Take all memory before any change.
   if (regions_.size() == 1) {
-    regions_[0]->algorithm->Resize(frames);
+    regions_[0]->algorithm().Resize(frames);
     DrainFreeFrames(frames, free);
-    regions_[0]->frames = frames_ = frames;
+    regions_[0]->SetFrames(frames);
+    frames_ = frames;
   } else {
     const std::vector<Resident> residents = CollectResidents();
     std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms = MakeAlgorithms(frames);
@@ -259,7 +205,7 @@ void RegionPolicy::DrainFreeFrames(size_t frames, std::vector<FrameId>& free) {
     free.push_back(FrameId{static_cast<uint32_t>(frame)});
   }
   for (auto& region : regions_) {
-    for (FrameId f = region->free_frames.Pop(); f != kNoFrame; f = region->free_frames.Pop()) {
+    for (FrameId f = region->PopAnyFree(); f != kNoFrame; f = region->PopAnyFree()) {
       if (Raw(f) <= frames) free.push_back(f);
     }
   }
@@ -284,12 +230,12 @@ void RegionPolicy::DrawRanges(size_t frames,
   frames_ = frames;
   division_ = Divide(frames);
   for (size_t r = 0; r < regions_.size(); ++r) {
-    Region& region = *regions_[r];
     const auto [first, count] = division_.RangeOf(r);
-    region.frames = count;
-    region.algorithm = std::move(algorithms[r]);
-    for (uint32_t frame = first; frame < first + region.frames; ++frame) {
-      records_[frame].region.store(static_cast<uint32_t>(r), std::memory_order_relaxed);
+    regions_[r]->SetFrames(count, std::move(algorithms[r]));
+    for (uint32_t frame = first; frame < first + count; ++frame) {
+      FrameRecord& record = records_.Of(FrameId{frame});
+      record.region.store(static_cast<uint32_t>(r), std::memory_order_relaxed);
+      record.free_list.store(frame % settings_.free_lists, std::memory_order_relaxed);
     }
   }
 }
@@ -299,8 +245,8 @@ std::vector<RegionPolicy::Resident> RegionPolicy::CollectResidents() {
   std::vector<Resident> residents;
   std::vector<FrameId> order;
   for (auto& region : regions_) {
-    order.resize(region->algorithm->size());
-    order.resize(region->algorithm->PeekColdest(order));
+    order.resize(region->algorithm().size());
+    order.resize(region->algorithm().PeekColdest(order));
     for (size_t i = 0; i < order.size(); ++i) {
       residents.push_back({static_cast<double>(i) / static_cast<double>(order.size()), order[i],
                            reference_bytes_[Raw(order[i])].load(std::memory_order_relaxed)});
@@ -314,9 +260,10 @@ std::vector<RegionPolicy::Resident> RegionPolicy::CollectResidents() {
 
 void RegionPolicy::Reinsert(const std::vector<Resident>& residents) {
   for (const Resident& resident : residents) {
-    const uint64_t page_plus_one = records_[Raw(resident.frame)].page_plus_one;
+    const uint64_t page_plus_one = records_.Of(resident.frame).page_plus_one;
     RegionOf(resident.frame)
-        .algorithm->OnLoad(resident.frame, PageId{page_plus_one - 1}, LoadKind::kDemand);
+        .algorithm()
+        .OnLoad(resident.frame, PageId{page_plus_one - 1}, LoadKind::kDemand);
     reference_bytes_[Raw(resident.frame)].store(resident.reference_byte, std::memory_order_relaxed);
   }
 }

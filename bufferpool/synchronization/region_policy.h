@@ -1,18 +1,12 @@
-// The multi-region cache (thesis 5.5): pages are hashed to n regions of fixed size. Each region has
-// its own instance of the replacement algorithm, its own lock and its own free frames. With one
-// region this is the scheme with a global lock.
+// The multi-region cache (thesis 5.5): pages are hashed to n regions of fixed size. With one region
+// this is the scheme with a global lock. With queues it is BP-Wrapper (TPDS 2016), of one region or
+// of several (its "distributed locks").
 //
-// Invariants:
+// Invariants, besides those of region.h:
 //  1. Frames 1..frames are divided into n contiguous ranges whose sizes differ by at most one. A
 //     frame belongs to the region of its range, and so does the page in it. On a hit the frame
 //     determines the region. The hash is computed on a miss only, to choose the region in which to
 //     look for a frame.
-//  2. A frame is in exactly one of three places: the free frames of its region, the region's
-//     algorithm (then record.page is its page), or with one caller, which got it from TakeFreeFrame
-//     or Evict or has removed its page.
-//  3. The algorithm and the page records of a region's frames are accessed only under its lock. A
-//     hit may be reported after its page was evicted, because optimistic visits do not pin. Under
-//     the lock the hit is dropped unless the frame still holds that page.
 //
 // Deviation from the thesis: when all frames of a region are pinned or owned by callers, its pages
 // borrow frames of the next regions. By invariant 1 such a page belongs to the other region while
@@ -21,22 +15,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/replacement/replacement_list.h"
-#include "bufferpool/synchronization/free_frame_stack.h"
+#include "bufferpool/synchronization/access_queues.h"
+#include "bufferpool/synchronization/region.h"
 #include "bufferpool/synchronization/region_division.h"
 #include "bufferpool/synchronization/zeroed_array.h"
-#include "storage/runtime/mutex.h"
 
 namespace latchkey {
+
+/// The settings of a RegionPolicy. The defaults are those of the scheme `global`.
+struct RegionSettings {
+  size_t regions = 1;
+  LockKind lock = LockKind::kSleep;
+  /// Every hit takes the lock, even if the algorithm needs only its reference byte.
+  bool locks_every_hit = false;
+  size_t queue = 0;          ///< entries of an actor's queue; 0: no queues
+  size_t threshold = 0;      ///< 1 to queue: entries from which on an actor tries to take the lock
+  bool prefetch = false;     ///< before it tries
+  size_t free_lists = 1;     ///< per region, 1 or more
+  size_t most_victims = 16;  ///< of one eviction, 1 to kMostVictims
+};
 
 class RegionPolicy final : public FixPolicy {
  public:
   /// REQUIRES: 1 <= regions <= frames <= max_frames < 2^32 - 1.
-  RegionPolicy(Runtime& runtime, const ReplacementChoice& replacement, size_t regions,
-               size_t frames, size_t max_frames, uint64_t seed);
+  RegionPolicy(Runtime& runtime, const ReplacementChoice& replacement,
+               const RegionSettings& settings, size_t frames, size_t max_frames, uint64_t seed);
 
   FrameId TakeFreeFrame(PageId incoming, uint32_t actor) override;
   void ReturnFreeFrame(FrameId frame) override;
@@ -54,6 +62,7 @@ class RegionPolicy final : public FixPolicy {
   /// every region starts from the old order of eviction, without ghosts. A region has at least four
   /// frames, and as many as the algorithm needs; with fewer frames, fewer regions are in use.
   void Resize(size_t frames) override LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // locks all regions
+  size_t most_victims() const override { return settings_.most_victims; }
   FixPolicyStats stats() const override;
   size_t bytes_per_frame() const override {
     return kBytesPerFrame + replacement_.entry().bytes_per_frame(replacement_.values());
@@ -65,34 +74,12 @@ class RegionPolicy final : public FixPolicy {
   void OnHitSlow(FrameId frame, PageId page, uint32_t actor) override;
 
  private:
-  struct FrameRecord {
-    uint64_t page_plus_one;        // 0 = no page; guarded by the lock of the frame's region
-    std::atomic<uint32_t> region;  // changes only in Resize
-  };
-  // On its own cache lines, because other threads lock the neighbouring regions.
-  struct alignas(128) Region {
-    Region(Runtime& runtime, std::atomic<uint32_t>* links) : mutex(runtime), free_frames(links) {}
-
-    Mutex mutex;
-    std::unique_ptr<ReplacementAlgorithm> algorithm LATCHKEY_GUARDED_BY(mutex)
-        LATCHKEY_PT_GUARDED_BY(mutex);
-    size_t frames = 0;
-    std::atomic<uint64_t> lock_acquisitions{0};
-    std::atomic<uint64_t> contentions{0};
-    alignas(128) FreeFrameStack free_frames;
-    // Set when an eviction found no victim here: misses then also try free frames of other regions.
-    std::atomic<bool> exhausted{false};
-  };
-  class RegionLock;
   class AllRegionsLock;
+  class PrefetchStop;
   struct Resident;
   Region& RegionOf(FrameId frame) {
-    return *regions_[records_[Raw(frame)].region.load(std::memory_order_relaxed)];
+    return *regions_[records_.Of(frame).region.load(std::memory_order_relaxed)];
   }
-  // Notes that `page` is in `frame`. REQUIRES: the lock of the frame's region.
-  void Record(FrameId frame, PageId page);
-  size_t EvictFrom(Region& region, PageId incoming, std::span<FrameId> victims,
-                   absl::FunctionRef<bool(FrameId)> claim);
   FrameId BorrowFreeFrame(size_t own_region);
 
   RegionDivision Divide(size_t frames) const {
@@ -108,13 +95,14 @@ class RegionPolicy final : public FixPolicy {
 
   Runtime& runtime_;
   const ReplacementChoice replacement_;
+  const RegionSettings settings_;
   const uint64_t seed_;
   const size_t max_frames_;
   size_t frames_ = 0;
   RegionDivision division_{1, 1, 1};
-  ZeroedArray<FrameRecord> records_;                   // indexed by frame id
-  ZeroedArray<std::atomic<uint32_t>> free_links_;      // indexed by frame id
+  FrameRecords records_;
   ZeroedArray<std::atomic<uint8_t>> reference_bytes_;  // indexed by frame id
+  std::optional<AccessQueues> queues_;
   std::vector<std::unique_ptr<Region>> regions_;
   std::atomic<size_t> peek_cursor_{0};
 };

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "bufferpool/synchronization/testing/policy_replay.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
@@ -13,47 +14,14 @@ namespace {
 constexpr auto kClaimAll = [](FrameId) { return true; };
 
 RegionPolicy Make(const char* replacement, size_t regions, size_t frames, size_t max_frames) {
-  return RegionPolicy(ThreadRuntime(), ReplacementAlgorithms().Named(replacement), regions, frames,
-                      max_frames, 42);
-}
-
-// Misses of a cache of one actor that runs `requests` through `policy`, one victim at a time.
-uint64_t Replay(FixPolicy& policy, std::span<const uint64_t> requests) {
-  std::map<uint64_t, FrameId> frame_of;
-  std::map<uint32_t, uint64_t> page_in;
-  uint64_t misses = 0;
-  for (const uint64_t page : requests) {
-    if (const auto it = frame_of.find(page); it != frame_of.end()) {
-      policy.OnHit(it->second, PageId{page}, 0);
-      continue;
-    }
-    ++misses;
-    FrameId frame = policy.TakeFreeFrame(PageId{page}, 0);
-    if (frame == kNoFrame) {
-      REQUIRE(policy.Evict(PageId{page}, {&frame, 1}, kClaimAll, 0) == 1);
-      frame_of.erase(page_in.at(Raw(frame)));
-    }
-    frame_of[page] = frame;
-    page_in[Raw(frame)] = page;
-    policy.OnLoad(frame, PageId{page}, LoadKind::kDemand, 0);
-  }
-  return misses;
-}
-
-// Four in five requests go to one page in five.
-std::vector<uint64_t> SkewedRequests(size_t count, uint64_t pages) {
-  Rng rng(3);
-  std::vector<uint64_t> requests(count);
-  for (uint64_t& page : requests) {
-    page = rng.Below(5) < 4 ? 5 * rng.Below(pages / 5) : rng.Below(pages);
-  }
-  return requests;
+  return RegionPolicy(ThreadRuntime(), ReplacementAlgorithms().Named(replacement),
+                      RegionSettings{.regions = regions}, frames, max_frames, 42);
 }
 
 TEST_CASE("One region is LRU over the whole pool") {
   auto policy = Make("lru", 1, 3, 3);
   const std::vector<uint64_t> requests = {1, 2, 3, 1, 4, 2, 1};  // 4 replaces 2, 2 replaces 3
-  CHECK(Replay(policy, requests) == 5);
+  CHECK(ReplayThrough(policy, requests) == 5);
 }
 
 TEST_CASE("Regions of a hundred frames miss about as often as one region does") {
@@ -62,8 +30,9 @@ TEST_CASE("Regions of a hundred frames miss about as often as one region does") 
     CAPTURE(replacement);
     auto whole = Make(replacement, 1, 2000, 2000);
     auto divided = Make(replacement, 20, 2000, 2000);
-    const auto misses = static_cast<double>(Replay(whole, requests));
-    CHECK(static_cast<double>(Replay(divided, requests)) / misses == Approx(1.0).margin(0.03));
+    const auto misses = static_cast<double>(ReplayThrough(whole, requests));
+    CHECK(static_cast<double>(ReplayThrough(divided, requests)) / misses ==
+          Approx(1.0).margin(0.03));
   }
 }
 
@@ -77,7 +46,7 @@ TEST_CASE("Three pages in turn miss three times, however many regions were asked
     for (int turn = 0; turn < 10; ++turn) {
       for (uint64_t next = page; next < page + 3; ++next) requests.push_back(next);
     }
-    CHECK(Replay(policy, requests) == 3);
+    CHECK(ReplayThrough(policy, requests) == 3);
   }
 }
 
@@ -85,7 +54,7 @@ TEST_CASE("A batch of victims leaves most of a small region alone") {
   auto policy = Make("lru", 1, 16, 16);
   std::vector<uint64_t> requests;
   for (uint64_t page = 0; page < 16; ++page) requests.push_back(page);
-  Replay(policy, requests);
+  ReplayThrough(policy, requests);
   FrameId victims[16];
   CHECK(policy.Evict(PageId{100}, victims, kClaimAll, 0) == 2);
 }
@@ -106,7 +75,7 @@ TEST_CASE("Pages are spread evenly over regions and stay in the range of theirs"
 TEST_CASE("Cleaners see the coldest frames of all regions, the coldest first") {
   auto policy = Make("lru", 4, 400, 400);
   const auto requests = SkewedRequests(20'000, 2000);
-  Replay(policy, requests);
+  ReplayThrough(policy, requests);
   std::vector<FrameId> all(1000);
   CHECK(policy.PeekColdest(all) == 400);
   std::vector<FrameId> some(40);
@@ -127,7 +96,7 @@ TEST_CASE("Cleaners see the coldest frames of all regions, the coldest first") {
 TEST_CASE("A few frames at a time, the cleaners come round to every region") {
   auto policy = Make("clock", 10, 100, 100);
   const auto requests = SkewedRequests(5000, 500);
-  Replay(policy, requests);
+  ReplayThrough(policy, requests);
   std::map<uint32_t, int> seen;
   for (int i = 0; i < 5; ++i) {
     FrameId out[2];

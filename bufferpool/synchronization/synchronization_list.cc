@@ -1,5 +1,6 @@
 #include "bufferpool/synchronization/synchronization_list.h"
 
+#include "bufferpool/synchronization/nb_gclock_policy.h"
 #include "bufferpool/synchronization/region_policy.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
@@ -9,34 +10,139 @@ namespace {
 
 using FixPolicyOr = absl::StatusOr<std::unique_ptr<FixPolicy>>;
 
-constexpr ChoiceParameter kRegionsParameters[] = {
-    {"n", 64, 1, 1 << 20, ParameterKind::kWhole, "number of regions"}};
+constexpr std::string_view kHitWords[] = {"unlocked", "locked"};
+constexpr std::string_view kLockWords[] = {"sleep", "spin", "ttas"};  // in the order of LockKind
+constexpr std::string_view kHandWords[] = {"atomic", "striped"};      // of ClockHandKind
 
-FixPolicyOr MakeRegions(const SynchronizationConfig& config, size_t regions) {
-  if (regions > config.frames) {
+constexpr ChoiceParameter kHits = {
+    "hits",
+    0,
+    0,
+    1,
+    ParameterKind::kWord,
+    "locked: every hit takes the lock, also of algorithms that need only a byte",
+    kHitWords};
+constexpr ChoiceParameter kLock = {
+    "lock", 0, 0, 2, ParameterKind::kWord, "how an actor waits for the lock", kLockWords};
+constexpr ChoiceParameter kRegions = {
+    "n", 64, 1, 1 << 20, ParameterKind::kWhole, "number of regions"};
+
+FixPolicyOr MakeRegions(const SynchronizationConfig& config, const RegionSettings& settings) {
+  if (settings.regions > config.frames) {
     return InvalidArgument(
         "{} regions need at least as many frames, but the cache has {}; ask for "
         "at most {} regions or a larger cache",
-        regions, config.frames, config.frames);
+        settings.regions, config.frames, config.frames);
   }
-  return std::make_unique<RegionPolicy>(config.runtime, config.replacement, regions, config.frames,
+  return std::make_unique<RegionPolicy>(config.runtime, config.replacement, settings, config.frames,
                                         config.max_frames, config.seed);
 }
 
+// ---- global, regions
+
+constexpr ChoiceParameter kGlobalParameters[] = {kHits, kLock};
+constexpr ChoiceParameter kRegionsParameters[] = {kRegions, kHits, kLock};
+
+FixPolicyOr MakeGlobal(const SynchronizationConfig& config, std::span<const double> parameters) {
+  return MakeRegions(config, {.lock = static_cast<LockKind>(parameters[1]),
+                              .locks_every_hit = parameters[0] != 0});
+}
+
+FixPolicyOr MakeRegional(const SynchronizationConfig& config, std::span<const double> parameters) {
+  return MakeRegions(config, {.regions = static_cast<size_t>(parameters[0]),
+                              .lock = static_cast<LockKind>(parameters[2]),
+                              .locks_every_hit = parameters[1] != 0});
+}
+
+// ---- bp-wrapper
+
+constexpr double kMostQueue = 256;  // entries for each actor and region
+constexpr ChoiceParameter kBpWrapperParameters[] = {
+    {"queue", 64, 1, kMostQueue, ParameterKind::kWhole, "accesses that an actor queues at most"},
+    {"threshold", 32, 1, kMostQueue, ParameterKind::kWhole,
+     "queued accesses from which on the actor tries to report them"},
+    {"prefetch", 1, 0, 1, ParameterKind::kSwitch, "ask for what the report will touch before it"},
+    {"free_lists", 64, 1, 1024, ParameterKind::kWhole, "lists of free frames, per region"},
+    {"refill", 64, 1, FixPolicy::kMostVictims, ParameterKind::kWhole,
+     "victims of an eviction, for the free list of the page that is loaded"},
+    {"regions", 1, 1, 256, ParameterKind::kWhole, "number of regions, each with its queues"},
+    kLock};
+
+FixPolicyOr MakeBpWrapper(const SynchronizationConfig& config, std::span<const double> parameters) {
+  const RegionSettings settings{.regions = static_cast<size_t>(parameters[5]),
+                                .lock = static_cast<LockKind>(parameters[6]),
+                                .queue = static_cast<size_t>(parameters[0]),
+                                .threshold = static_cast<size_t>(parameters[1]),
+                                .prefetch = parameters[2] != 0,
+                                .free_lists = static_cast<size_t>(parameters[3]),
+                                .most_victims = static_cast<size_t>(parameters[4])};
+  if (settings.threshold > settings.queue) {
+    return InvalidArgument(
+        "bp-wrapper with a queue of {} accesses and a threshold of {}: the threshold is at most "
+        "the "
+        "length of the queue",
+        settings.queue, settings.threshold);
+  }
+  const size_t lists = settings.regions * settings.free_lists;
+  if (lists > config.frames) {
+    return InvalidArgument(
+        "bp-wrapper with {} regions of {} free lists needs {} frames or more, but the cache has "
+        "{}; "
+        "ask for fewer lists or a larger cache",
+        settings.regions, settings.free_lists, lists, config.frames);
+  }
+  return MakeRegions(config, settings);
+}
+
+// ---- nb-gclock
+
+constexpr std::string_view kNbGclockReplacements[] = {"gclock", "clock"};
+constexpr ChoiceParameter kNbGclockParameters[] = {
+    {"hand", 0, 0, 1, ParameterKind::kWord, "one counter for the clock hand, or 64", kHandWords}};
+
+FixPolicyOr MakeNbGclock(const SynchronizationConfig& config, std::span<const double> parameters) {
+  NbGclockSettings settings{
+      .initial = 0, .limit = 1, .hand = static_cast<ClockHandKind>(parameters[0])};  // clock
+  if (config.replacement.name() == "gclock") {
+    settings.limit = static_cast<uint8_t>(config.replacement.values()[0]);
+    settings.initial = static_cast<uint8_t>(config.replacement.values()[1]);
+  }
+  return std::make_unique<NbGclockPolicy>(config.runtime, settings, config.frames,
+                                          config.max_frames);
+}
+
 constexpr SynchronizationInfo kSchemes[] = {
-    {{"global", "one lock around one instance", {}},
-     [](const SynchronizationConfig& config, std::span<const double>) -> FixPolicyOr {
-       return MakeRegions(config, 1);
-     },
+    {{"global", "one lock around one instance", kGlobalParameters},
+     MakeGlobal,
      RegionPolicy::kBytesPerFrame,
      "global"},
     {{"regions", "pages hashed to n regions, each with its instance and lock", kRegionsParameters},
-     [](const SynchronizationConfig& config, std::span<const double> parameters) -> FixPolicyOr {
-       return MakeRegions(config, static_cast<size_t>(parameters[0]));
-     },
+     MakeRegional,
      RegionPolicy::kBytesPerFrame,
      "regions:4"},
+    {{"bp-wrapper", "accesses queued per actor and reported in batches", kBpWrapperParameters},
+     MakeBpWrapper,
+     RegionPolicy::kBytesPerFrame,
+     "bp-wrapper:queue=8:threshold=4:free_lists=2:refill=2"},
+    {{"nb-gclock", "gclock without a lock", kNbGclockParameters},
+     MakeNbGclock,
+     NbGclockPolicy::kBytesPerFrame,
+     "nb-gclock",
+     kNbGclockReplacements},
 };
+
+absl::Status CheckRuns(const SynchronizationChoice& synchronization,
+                       const ReplacementChoice& replacement) {
+  if (synchronization.entry().Runs(replacement.name())) return absl::OkStatus();
+  std::string possible;
+  for (const std::string_view name : synchronization.entry().replacements) {
+    possible += (possible.empty() ? "" : " or ") + std::string(name);
+  }
+  return InvalidArgument(
+      "synchronization scheme {} with replacement algorithm {}: the scheme is itself a form of {}; "
+      "give one of these, or another scheme",
+      synchronization.name(), replacement.name(), possible);
+}
 
 absl::Status CheckFrames(size_t frames, size_t max_frames) {
   constexpr size_t kMostFrames = UINT32_MAX - 2;  // frame ids have 32 bits, two values are reserved
@@ -61,6 +167,7 @@ FixPolicyOr MakeFixPolicy(Runtime& runtime, const ReplacementChoice& replacement
                           size_t max_frames, uint64_t seed) {
   LATCHKEY_RETURN_IF_ERROR(CheckFrames(frames, max_frames));
   LATCHKEY_RETURN_IF_ERROR(CheckRunsInPool(replacement));
+  LATCHKEY_RETURN_IF_ERROR(CheckRuns(synchronization, replacement));
   return synchronization.Make(SynchronizationConfig{.runtime = runtime,
                                                     .replacement = replacement,
                                                     .frames = frames,

@@ -4,6 +4,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,13 @@ struct SynchronizationInfo {
   size_t bytes_per_frame;
   /// The item for a pool of 16 frames, for campaigns and tests of small pools.
   std::string_view small_item;
+  /// The only replacement algorithms that it can run; empty: all.
+  std::span<const std::string_view> replacements = {};
+
+  bool Runs(std::string_view replacement) const {
+    return replacements.empty() ||
+           std::find(replacements.begin(), replacements.end(), replacement) != replacements.end();
+  }
 };
 
 /// The list of synchronisation schemes. `Parse` returns a choice such as `regions:64`.
@@ -43,7 +51,8 @@ using SynchronizationChoice = Choice<SynchronizationInfo>;
 
 /// The fix policy of a pool with frames 1..`frames`, all free: `replacement` under
 /// `synchronization`. InvalidArgument for contradictions (more regions than frames, frames above
-/// max_frames) and for a replacement algorithm that only a trace replay can run.
+/// max_frames), for a replacement algorithm that only a trace replay can run, and for one that the
+/// scheme does not run.
 absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(
     Runtime& runtime, const ReplacementChoice& replacement,
     const SynchronizationChoice& synchronization, size_t frames, size_t max_frames, uint64_t seed);

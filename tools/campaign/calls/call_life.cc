@@ -44,6 +44,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   t.segment_cleaning = OneOf(rng, SegmentCleaningItems());
   t.replacement = OneOf(rng, ReplacementItems());
   t.synchronization = OneOf(rng, SynchronizationItems());
+  MakePolicy(&t.replacement, t.synchronization);
   t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));
   t.space_utilization = rng.Below(2) == 0 ? 0.8 : 0.95;

@@ -150,6 +150,7 @@ BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions b
   choose(segment_cleanings, &base.segment_cleaning);
   choose(replacements, &base.replacement);
   choose(synchronizations, &base.synchronization);
+  if (!replacements.empty()) MakePolicy(&base.replacement, base.synchronization);
   choose(durabilities, &base.durability);
   choose(page_sizes, &base.page_size);
   choose(space_utilizations, &base.space_utilization);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tools/campaign/crash/crash_campaign.h"
+#include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 namespace {
@@ -22,14 +23,20 @@ TEST_CASE("Equal seeds crash a busy database in equal ways, other seeds in other
 TEST_CASE("Seeds take a database through all combinations, and each seed through the same") {
   const BusyDatabaseChoices choices = BusyDatabaseChoices::All();
   std::set<std::string> names, policies;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     const BusyDatabaseOptions options = choices.Of(seed, {.layout = "lfs"});
     CHECK(options.layout == "lfs");
     CHECK(options.replacement == choices.Of(seed, {}).replacement);
     policies.insert(options.replacement + options.synchronization);
     names.insert(BusyDatabase(options).name());
   }
-  CHECK(policies.size() == choices.replacements.size() * choices.synchronizations.size());
+  size_t possible = 0;
+  for (const std::string& replacement : choices.replacements) {
+    for (const std::string& synchronization : choices.synchronizations) {
+      possible += IsPolicy(replacement, synchronization) ? 1 : 0;
+    }
+  }
+  CHECK(policies.size() > possible * 9 / 10);  // of 300 draws
   CHECK(names.size() > 80);
   CHECK(BusyDatabaseChoices{}.Of(3, {.replacement = "2q"}).replacement == "2q");
 }

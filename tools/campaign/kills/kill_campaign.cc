@@ -232,6 +232,7 @@ void ChangeKillOptions(Rng& rng, Options* options) {
   options->cache_bytes = uint64_t{options->page_size <= 4096 ? 3u : 6u} << (20 + rng.Below(3));
   options->techniques.replacement = Pick(rng, ReplacementItems());
   options->techniques.synchronization = Pick(rng, SynchronizationItems());
+  MakePolicy(&options->techniques.replacement, options->techniques.synchronization);
   options->techniques.cleaner = Pick(rng, CleanerItems());
   options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));
   options->techniques.segment_cleaning = Pick(rng, SegmentCleaningItems());

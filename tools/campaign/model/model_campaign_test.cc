@@ -137,14 +137,26 @@ TEST_CASE("the configurations hold every pair of option values") {
 
 TEST_CASE("pairwise rows hold every pair in few rows") {
   const std::vector<uint8_t> values = {5, 4, 4, 3, 2, 2};
-  const auto rows = PairwiseRows(values, 1);
-  CHECK(CountPairs(rows) == CountAllPairs(values));
+  const auto any = [](const ValuePair&) { return true; };
+  const auto rows = PairwiseRows(values, any, 1);
+  CHECK(CountPairs(rows) == CountAllPairs(values, any));
   CHECK(rows.size() >= 20);
   CHECK(rows.size() <= 30);
   for (const auto& row : rows) {
     for (size_t d = 0; d < values.size(); ++d) REQUIRE(row[d] < values[d]);
   }
-  CHECK(PairwiseRows(values, 1) == rows);
+  CHECK(PairwiseRows(values, any, 1) == rows);
+}
+
+TEST_CASE("pairwise rows hold no pair that is impossible, and all others") {
+  const std::vector<uint8_t> values = {5, 4, 4};
+  const auto possible = [](const ValuePair& pair) {
+    return pair.a.dimension != 0 || pair.b.dimension != 2 || pair.b.value != 3 || pair.a.value < 2;
+  };
+  const auto rows = PairwiseRows(values, possible, 1);
+  CHECK(CountAllPairs(values, possible) == 5 * 4 + 5 * 4 - 3 + 4 * 4);
+  CHECK(CountPairs(rows) == CountAllPairs(values, possible));
+  for (const auto& row : rows) CHECK((row[2] != 3 || row[0] < 2));
 }
 
 TEST_CASE("shrinking keeps what fails and leaves out the rest") {

@@ -63,8 +63,15 @@ const std::array<uint8_t, kDimensions>& Values() {
   return values;
 }
 
+bool IsPossible(const ValuePair& pair) {
+  static_assert(kReplacement < kSynchronization);
+  if (pair.a.dimension != kReplacement || pair.b.dimension != kSynchronization) return true;
+  return IsPolicy(ReplacementItems()[pair.a.value], SynchronizationItems()[pair.b.value]);
+}
+
 const std::vector<std::vector<uint8_t>>& Rows() {
-  static const std::vector<std::vector<uint8_t>> rows = PairwiseRows(Values(), /*seed=*/1);
+  static const std::vector<std::vector<uint8_t>> rows =
+      PairwiseRows(Values(), IsPossible, /*seed=*/1);
   return rows;
 }
 
@@ -118,7 +125,7 @@ ModelPairs CountModelPairs(const std::vector<bool>& used) {
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) run.push_back(Rows()[i]);
   }
-  return {.run = CountPairs(run), .all = CountAllPairs(Values())};
+  return {.run = CountPairs(run), .all = CountAllPairs(Values(), IsPossible)};
 }
 
 }  // namespace latchkey

@@ -44,4 +44,16 @@ Items& CleanerItems() {
   return items;
 }
 
+bool IsPolicy(const std::string& replacement, const std::string& synchronization) {
+  return SynchronizationSchemes()
+      .Named(synchronization)
+      .entry()
+      .Runs(ReplacementAlgorithms().Named(replacement).name());
+}
+
+void MakePolicy(std::string* replacement, const std::string& synchronization) {
+  if (IsPolicy(*replacement, synchronization)) return;
+  *replacement = SynchronizationSchemes().Named(synchronization).entry().replacements.front();
+}
+
 }  // namespace latchkey

@@ -14,4 +14,9 @@ const std::vector<std::string>& ReplacementItems();
 const std::vector<std::string>& SynchronizationItems();
 const std::vector<std::string>& CleanerItems();
 
+/// Whether the synchronisation scheme runs the replacement algorithm. REQUIRES: items of the lists.
+bool IsPolicy(const std::string& replacement, const std::string& synchronization);
+/// Replaces the replacement algorithm by one that the scheme runs, if it does not run that one.
+void MakePolicy(std::string* replacement, const std::string& synchronization);
+
 }  // namespace latchkey

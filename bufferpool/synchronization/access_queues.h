@@ -1,0 +1,132 @@
+// The queues of BP-Wrapper (TPDS 2016, III.A): each actor notes its accesses in a queue of its own,
+// and reports them in batches under the lock of the replacement algorithm.
+//
+// An actor has one queue for each region. Only the actor appends. Whoever holds the region's lock
+// may take entries out, also those of other actors. So an actor that is idle or has ended keeps
+// nothing back.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "bufferpool/replacement_algorithm.h"
+#include "bufferpool/synchronization/zeroed_array.h"
+#include "storage/base/check.h"
+#include "storage/base/ids.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// A hit or a load that the replacement algorithm does not know yet.
+struct Access {
+  enum class Kind : uint32_t { kHit, kDemandLoad, kAheadLoad };
+
+  PageId page;
+  FrameId frame;
+  Kind kind;
+};
+
+/// Memory: about 128 bytes and 16 per entry for each region that an actor has used.
+class AccessQueues {
+ public:
+  /// REQUIRES: capacity >= 1. May throw std::bad_alloc.
+  AccessQueues(size_t regions, size_t capacity)
+      : capacity_(capacity),
+        ends_(regions * Runtime::kMaxActors),
+        entries_(regions * Runtime::kMaxActors * capacity),
+        prefetching_(Runtime::kMaxActors) {}
+
+  size_t capacity() const { return capacity_; }
+
+  /// Appends `access` and returns the number of entries now in the queue. Called by `actor` only.
+  /// REQUIRES: the queue is not full.
+  size_t Push(size_t region, uint32_t actor, const Access& access) {
+    Ends& ends = EndsOf(region, actor);
+    const uint64_t tail = ends.tail.load(std::memory_order_relaxed);
+    const uint64_t queued = tail - ends.head.load(std::memory_order_acquire);
+    LATCHKEY_CHECK(queued < capacity_);
+    EntryAt(region, actor, tail) = access;
+    ends.tail.store(tail + 1, std::memory_order_release);
+    NoteActor(actor);
+    return queued + 1;
+  }
+
+  /// Takes all entries out of the actor's queue, oldest first, and calls apply(access) for each.
+  /// REQUIRES: the lock of the region.
+  template <typename Apply>
+  void Drain(size_t region, uint32_t actor, Apply apply) {
+    Ends& ends = EndsOf(region, actor);
+    const uint64_t tail = ends.tail.load(std::memory_order_acquire);
+    uint64_t head = ends.head.load(std::memory_order_relaxed);
+    if (head == tail) return;
+    for (; head != tail; ++head) apply(EntryAt(region, actor, head));
+    ends.head.store(head, std::memory_order_release);
+  }
+  /// Drain for the queues of all actors. REQUIRES: the lock of the region.
+  template <typename Apply>
+  void DrainAll(size_t region, Apply apply) {
+    const uint32_t actors = actors_seen_.load(std::memory_order_acquire);
+    for (uint32_t actor = 0; actor < actors; ++actor) Drain(region, actor, apply);
+  }
+
+  /// Calls prefetch(access) for each entry in the actor's queue. Called by `actor` only, without
+  /// the region's lock. Does nothing between StopPrefetches and AllowPrefetches.
+  template <typename Prefetch>
+  void PrefetchEntries(size_t region, uint32_t actor, Prefetch prefetch) {
+    Flag& flag = prefetching_[actor];
+    flag.value.store(true, std::memory_order_seq_cst);
+    if (!prefetches_stopped_.load(std::memory_order_seq_cst)) {
+      const Ends& ends = EndsOf(region, actor);
+      const uint64_t tail = ends.tail.load(std::memory_order_relaxed);
+      // The holder of the lock may advance the head meanwhile, but only the actor overwrites entries.
+      for (uint64_t i = ends.head.load(std::memory_order_relaxed); i < tail; ++i) {
+        prefetch(static_cast<const Access&>(EntryAt(region, actor, i)));
+      }
+    }
+    flag.value.store(false, std::memory_order_release);
+  }
+  /// From the return of this call on, no actor is in PrefetchEntries: algorithms may move their
+  /// memory. One caller at a time.
+  void StopPrefetches(Runtime& runtime) {
+    prefetches_stopped_.store(true, std::memory_order_seq_cst);
+    const uint32_t actors = actors_seen_.load(std::memory_order_seq_cst);
+    for (uint32_t actor = 0; actor < actors; ++actor) {
+      Backoff backoff(runtime);
+      while (prefetching_[actor].value.load(std::memory_order_seq_cst)) backoff.Pause();
+    }
+  }
+  void AllowPrefetches() { prefetches_stopped_.store(false, std::memory_order_release); }
+
+ private:
+  struct Ends {
+    alignas(64) std::atomic<uint64_t> tail;  // entries appended so far
+    alignas(64) std::atomic<uint64_t> head;  // entries taken out so far
+  };
+  struct Flag {
+    alignas(64) std::atomic<bool> value;
+  };
+
+  Ends& EndsOf(size_t region, uint32_t actor) {
+    return ends_[region * Runtime::kMaxActors + actor];
+  }
+  Access& EntryAt(size_t region, uint32_t actor, uint64_t number) {
+    return entries_[(region * Runtime::kMaxActors + actor) * capacity_ + number % capacity_];
+  }
+  // Actors from this index on have empty queues.
+  void NoteActor(uint32_t actor) {
+    uint32_t seen = actors_seen_.load(std::memory_order_relaxed);
+    while (seen <= actor &&
+           !actors_seen_.compare_exchange_weak(seen, actor + 1, std::memory_order_seq_cst)) {
+    }
+  }
+
+  const size_t capacity_;
+  ZeroedArray<Ends> ends_;
+  ZeroedArray<Access> entries_;
+  ZeroedArray<Flag> prefetching_;  // indexed by actor
+  std::atomic<bool> prefetches_stopped_{false};
+  std::atomic<uint32_t> actors_seen_{0};
+};
+
+}  // namespace latchkey
