@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bufferpool/policy_presets.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/option_names.h"
@@ -43,9 +44,24 @@ void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
 
 bool IsTechnique(const std::string& flag) {
   constexpr std::string_view kTechniques[] = {
-      "layout",          "space-utilization", "segment-size", "segment-cleaning",     "replacement",
-      "synchronization", "cleaner",           "cleaners",     "torn-write-protection"};
+      "layout",   "space-utilization",    "segment-size",    "segment-cleaning",
+      "policy",   "replacement",          "synchronization", "cleaner",
+      "cleaners", "torn-write-protection"};
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
+}
+
+// The value of --policy without a preset.
+constexpr std::string_view kNoPolicy = "none";
+
+std::string PolicyNames() {
+  std::string names;
+  for (const PolicyPreset& preset : PolicyPresets()) names += std::string(preset.name) + ", ";
+  return names + "mr-ALG:N";
+}
+
+// A preset has its own of these.
+bool IsPartOfPolicy(const std::string& flag) {
+  return flag == "replacement" || flag == "synchronization";
 }
 
 bool IsOfSimulation(const std::string& flag) { return flag == "disks" || flag == "cpu-us"; }
@@ -60,6 +76,8 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   if (flag == "engine") return value;
   const KvTraits& traits = KvTraitsOf(so_far.Get("engine"));
   if (IsTechnique(flag) && !traits.techniques) return std::nullopt;
+  if (flag == "policy" && value == kNoPolicy) return std::nullopt;
+  if (IsPartOfPolicy(flag) && so_far.Has("policy")) return std::nullopt;
   if (flag == "torn-write-protection" && so_far.Get("durability") == "none") return std::nullopt;
   if (flag == "cache-size" && !traits.cache) return std::nullopt;
   if (flag == "page-size" && !traits.page_size) return std::nullopt;
@@ -78,6 +96,7 @@ std::string_view RemedyFor(const std::string& flag) {
   if (flag == "torn-write-protection") {
     return "it is part of --engine=latchkey with --durability=group or commit";
   }
+  if (flag == "policy") return "none is the default; give a preset";
   if (flag == "snapshot") {
     return "it is held in real time, by an engine whose writers go on beside it: give "
            "--engine=latchkey with --device=file or memory";
@@ -89,6 +108,19 @@ std::string_view RemedyFor(const std::string& flag) {
 bool AnyHas(std::span<const Combination> combinations, const std::string& flag) {
   return std::any_of(combinations.begin(), combinations.end(),
                      [&](const Combination& combination) { return combination.Has(flag); });
+}
+
+absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {
+  const auto policy = given.find("policy");
+  if (policy == given.end() || policy->second == kNoPolicy) return absl::OkStatus();
+  for (const auto& [flag, text] : given) {
+    if (!IsPartOfPolicy(flag)) continue;
+    return InvalidArgument(
+        "--policy={} and --{}={}: a policy has its own replacement algorithm and synchronization "
+        "scheme; give either the policy or its parts",
+        policy->second, flag, text);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckNoneIgnored(std::span<const Combination> combinations, const FlagTexts& given) {
@@ -162,6 +194,8 @@ std::vector<FlagSpec> EngineFlags() {
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
+      {"policy", std::string(kNoPolicy),
+       "replacement algorithm and synchronization scheme of a paper's system: " + PolicyNames()},
       {"replacement", defaults.replacement, Join(PoolReplacementNames())},
       {"synchronization", defaults.synchronization, Join(SynchronizationSchemes().Names())},
       {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
@@ -229,6 +263,7 @@ absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> s
     dimensions.push_back({spec.name, std::move(values)});
   }
   LATCHKEY_RETURN_IF_ERROR(CheckEngines(dimensions, texts));
+  LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
   std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
   LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts));
   return combinations;

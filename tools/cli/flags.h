@@ -34,8 +34,8 @@ using FlagTexts = std::map<std::string, std::string>;
 ///  - an unknown engine;
 ///  - a flag that was given and that no combination has;
 ///  - a device or a durability that one of the engines does not have: with another one in its place
-///    it would be another experiment.
-///    another experiment.
+///    it would be another experiment;
+///  - a policy together with one of its parts.
 absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
                                                      const FlagTexts& texts);
 

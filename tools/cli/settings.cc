@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bufferpool/policy_presets.h"
 #include "engine/option_names.h"
 #include "engine/technique_choices.h"
 #include "layout/geometry.h"
@@ -28,8 +29,14 @@ constexpr double kMaxCpuMicros = 1'000'000;
 absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   to.layout = from.Get("layout");
   to.segment_cleaning = from.Get("segment-cleaning");
-  to.replacement = from.Get("replacement");
-  to.synchronization = from.Get("synchronization");
+  if (from.Has("policy")) {
+    LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, ParsePolicy(from.Get("policy")));
+    to.replacement = items.replacement;
+    to.synchronization = items.synchronization;
+  } else {
+    to.replacement = from.Get("replacement");
+    to.synchronization = from.Get("synchronization");
+  }
   to.cleaner = from.Get("cleaner");
   LATCHKEY_ASSIGN_OR_RETURN(const TechniqueChoices choices, ParseTechniques(to));
   choices.SpellOut(&to);

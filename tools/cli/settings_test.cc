@@ -120,6 +120,21 @@ TEST_CASE("A flag that no combination has is refused, and one that some have is 
              Catch::Contains("--zipf=0.5 would be ignored"));
 }
 
+TEST_CASE("A policy is a replacement algorithm and a synchronization scheme, or neither is given") {
+  if (KvBackends().Find("latchkey") == nullptr) return;
+  const auto plan = Plan({{"engine", "latchkey"}, {"policy", "bufdistlock"}});
+  REQUIRE(plan.ok());
+  const Techniques& techniques = plan->settings.kv.techniques;
+  CHECK(techniques.replacement == "lru");
+  CHECK_THAT(techniques.synchronization, Catch::StartsWith("regions:n=64"));
+  CHECK_THAT(Refusal({{"engine", "latchkey"}, {"policy", "pg2q"}, {"replacement", "lru"}}),
+             Catch::Contains("--policy=pg2q and --replacement=lru") &&
+                 Catch::Contains("either the policy or its parts"));
+  const auto sweep = ExpandFlags(TpccFlags(), {{"engine", "latchkey"}, {"policy", "none,pg2q"}});
+  REQUIRE(sweep.ok());
+  CHECK(sweep->size() == 2);
+}
+
 TEST_CASE("A snapshot beside the run is swept, and refused where none can be held") {
   CHECK_THAT(Refusal({{"engine", "memory"}, {"snapshot", "idle"}}),
              Catch::Contains("--snapshot=idle would be ignored") && Catch::Contains("latchkey"));
@@ -191,6 +206,8 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"segment-cleaning", "mop", "greedy"},
       {"replacement", "mru", "clock"},
       {"synchronization", "prayer", "regions"},
+      {"policy", "pg3q", "pgbat-pre"},
+      {"policy", "mr-lru", "mr-lru:64"},
       {"cleaner", "robot", "fixed"},
       {"space-utilization", "0.99", "0.98"},
       {"space-utilization", "0.4", "0.5"},
