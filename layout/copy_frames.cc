@@ -23,7 +23,7 @@ FrameGroup* FrameTable::NewGroup(uint32_t count) {
   return group.release();
 }
 
-bool FrameTable::CopyOut(const PageMap& map, PageId id, PageWord word, std::byte* out) const {
+bool FrameTable::CopyOut(const PageMap& map, PageId id, LocationWord word, std::byte* out) const {
   CopyFrame& frame = Frame(word.frame());
   frame.pins.fetch_add(1, std::memory_order_seq_cst);
   const bool current = map.Load(id) == word;

@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "layout/page_word.h"
+#include "layout/location_word.h"
 #include "storage/base/reserved_memory.h"
 #include "storage/runtime/mutex.h"
 
@@ -85,7 +85,7 @@ class FrameTable {
   }
 
   /// Copies page `id` to `out` if its word still is `word`, which is kInMemory.
-  bool CopyOut(const PageMap& map, PageId id, PageWord word, std::byte* out) const;
+  bool CopyOut(const PageMap& map, PageId id, LocationWord word, std::byte* out) const;
   /// Waits until no reader copies from `frame`. REQUIRES: no page's word names the frame any more.
   void AwaitUnpinned(Runtime& runtime, FrameIndex frame) const;
 

@@ -56,7 +56,7 @@ void DoublewriteRepair::Consider(const std::byte* page) {
   const PageHeader header = HeaderOf(page);
   const PageId id{header.page_id};
   if (header.page_id >= PageMap::kMaxIds || !ProvesItself(id, page)) return;
-  PageWord newest = Raw(id) < core_.map.limit() ? core_.map.Load(id) : PageWord();
+  LocationWord newest = Raw(id) < core_.map.limit() ? core_.map.Load(id) : LocationWord();
   const auto found = newest_.find(id);
   if (found != newest_.end()) newest = newest.WithSequence(HeaderOf(found->second).write_sequence);
   if (newest.sequence() == header.write_sequence || newest.OlderThan(header.write_sequence)) {
@@ -67,7 +67,8 @@ void DoublewriteRepair::Consider(const std::byte* page) {
 absl::Status DoublewriteRepair::SkipLostWrites() {
   for (const auto& [id, page] : newest_) {
     if (Raw(id) < core_.map.limit() && core_.map.Load(id).on_device()) continue;
-    LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(id, PageWord::Free(HeaderOf(page).write_sequence)));
+    LATCHKEY_RETURN_IF_ERROR(
+        core_.map.Restore(id, LocationWord::Free(HeaderOf(page).write_sequence)));
   }
   return absl::OkStatus();
 }
@@ -75,7 +76,7 @@ absl::Status DoublewriteRepair::SkipLostWrites() {
 // Writes the page to its slot, unless the slot holds this write or a later one.
 absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
                                            AlignedBuffer& slot_page, bool* wrote) {
-  const PageWord word = core_.map.Load(id);
+  const LocationWord word = core_.map.Load(id);
   const uint64_t offset = core_.geometry.OffsetOf(word.slot());
   const uint32_t sequence = HeaderOf(page).write_sequence;
   LATCHKEY_RETURN_IF_ERROR(core_.device.Read(offset, slot_page.span(), IoClass::kMeta));
@@ -96,7 +97,7 @@ absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
                       sound ? fmt::format("write {}", in_slot) : std::string("a torn page")));
   }
   if (newest == word.sequence()) return absl::OkStatus();
-  const PageWord now = word.WithSequence(newest);
+  const LocationWord now = word.WithSequence(newest);
   LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(id, now));
   core_.journal->NoteWord(id, now);
   return absl::OkStatus();

@@ -44,7 +44,7 @@ Doublewriter::Batch* Doublewriter::OpenBatch() {
 }
 
 bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
-                       PageWord current) {
+                       LocationWord current) {
   CopyFrame& frame = batch.group->frames[batch.filled];
   frame.target = target;
   core_.TakeTicket(frame);
@@ -56,7 +56,7 @@ bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte
   return true;
 }
 
-bool Doublewriter::Write(PageId page, const std::byte* data, PageWord current) {
+bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord current) {
   for (;;) {
     bool accepted = false;
     {
@@ -75,13 +75,13 @@ bool Doublewriter::Write(PageId page, const std::byte* data, PageWord current) {
 }
 
 bool Doublewriter::Overtake(PageId page, const std::byte* data) {
-  const PageWord seen = core_.map.Load(page);
+  const LocationWord seen = core_.map.Load(page);
   if (!seen.in_memory() || core_.frames.GroupOf(seen.frame()).in_place_helper != this) return false;
   bool full = false;
   {
     MutexLock lock(mutex_);
     Batch* batch = OpenBatch();
-    const PageWord word = core_.map.Load(page);
+    const LocationWord word = core_.map.Load(page);
     if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
         &core_.frames.GroupOf(word.frame()) != batch->group) {
       return false;
@@ -170,7 +170,7 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
   for (uint32_t i = 0; i < batch.filled; ++i) {
     CopyFrame& frame = batch.group->frames[i];
     const FrameIndex index = batch.group->IndexOf(i);
-    if (core_.map.Load(frame.page) != PageWord::InMemory(index, frame.sequence)) {
+    if (core_.map.Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
       frame.ticket.store(0);  // overtaken by a later frame of the batch
       continue;
     }

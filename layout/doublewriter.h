@@ -36,7 +36,7 @@ class Doublewriter final : public WriteHelper {
 
   /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
   /// `current` any more or the store is poisoned.
-  bool Write(PageId page, const std::byte* data, PageWord current);
+  bool Write(PageId page, const std::byte* data, LocationWord current);
   /// Accepts `page` if the batch being filled holds a copy of it, and replaces that copy.
   bool Overtake(PageId page, const std::byte* data);
   /// Returns once every write accepted before the call is on the device.
@@ -58,7 +58,7 @@ class Doublewriter final : public WriteHelper {
   // Makes the batches and the I/O queue. Clang does not check it: before there is a batch nothing
   // is written, so mutex_ guards members that io_mutex_ guards afterwards.
   bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
-  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, PageWord current)
+  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, LocationWord current)
       LATCHKEY_REQUIRES(mutex_);
   void WriteOpenBatch() LATCHKEY_REQUIRES(io_mutex_);
   Batch* CloseBatch() LATCHKEY_REQUIRES(io_mutex_);

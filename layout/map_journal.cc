@@ -123,8 +123,8 @@ void MapJournal::SignalIfDue() {
   Signal();
 }
 
-bool MapJournal::Change(PageMap& map, PageId page, PageWord& expected, PageWord desired,
-                        PageWord durable, SlotId superseded) {
+bool MapJournal::Change(PageMap& map, PageId page, LocationWord& expected, LocationWord desired,
+                        LocationWord durable, SlotId superseded) {
   {
     SpinLatchGuard guard(latch_, runtime_);
     MakeRoom();
@@ -135,7 +135,7 @@ bool MapJournal::Change(PageMap& map, PageId page, PageWord& expected, PageWord 
   return true;
 }
 
-void MapJournal::NoteWord(PageId page, PageWord durable) {
+void MapJournal::NoteWord(PageId page, LocationWord durable) {
   SpinLatchGuard guard(latch_, runtime_);
   Gather(JournalEntry::Page(page, durable), kNoSlot);
 }

@@ -39,7 +39,7 @@ struct JournalEntry {
   uint64_t key = 0;  ///< type in bits 56-63; page id, segment or LSN below
   uint64_t value = 0;
 
-  static JournalEntry Page(PageId page, PageWord word) {
+  static JournalEntry Page(PageId page, LocationWord word) {
     return {Key(Type::kPage, Raw(page)), word.bits()};
   }
   static JournalEntry Segment(SegmentId segment, uint64_t table_entry) {
@@ -108,10 +108,10 @@ class MapJournal {
   /// Exchanges the word of `page` in `map` from `expected` to `desired`. Notes that `durable` is
   /// the durable word from now on, and that it supersedes the copy in `superseded` (kNoSlot: none).
   /// False, with the present word in `expected`, when the word was not `expected`.
-  bool Change(PageMap& map, PageId page, PageWord& expected, PageWord desired, PageWord durable,
-              SlotId superseded);
+  bool Change(PageMap& map, PageId page, LocationWord& expected, LocationWord desired,
+              LocationWord durable, SlotId superseded);
   /// Notes the word of a page. REQUIRES: no other thread changes it.
-  void NoteWord(PageId page, PageWord durable);
+  void NoteWord(PageId page, LocationWord durable);
   /// Notes kind and birth of a segment. REQUIRES: called before any page in the segment is noted.
   void NoteSegment(SegmentId segment, SegmentKind kind, uint64_t birth);
 

@@ -17,9 +17,9 @@ absl::Status PageMap::EnsureEntry(uint64_t id) {
 }
 
 void PageMap::Use(PageId id) {
-  const PageWord old = Load(id);
+  const LocationWord old = Load(id);
   LATCHKEY_CHECK(old.free());
-  words_[Raw(id)].store(PageWord::Unwritten(old.sequence()).bits(), std::memory_order_seq_cst);
+  words_[Raw(id)].store(LocationWord::Unwritten(old.sequence()).bits(), std::memory_order_seq_cst);
   allocated_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -60,14 +60,14 @@ absl::Status PageMap::Adopt(PageId id) {
 
 void PageMap::Free(PageId id) {
   MutexLock lock(mutex_);
-  const PageWord old = Load(id);
+  const LocationWord old = Load(id);
   LATCHKEY_CHECK(!old.free() && !old.in_memory());
-  words_[Raw(id)].store(PageWord::Free(old.sequence()).bits(), std::memory_order_seq_cst);
+  words_[Raw(id)].store(LocationWord::Free(old.sequence()).bits(), std::memory_order_seq_cst);
   free_ids_.push_back(static_cast<uint32_t>(Raw(id)));
   allocated_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-absl::Status PageMap::Restore(PageId id, PageWord word) {
+absl::Status PageMap::Restore(PageId id, LocationWord word) {
   if (Raw(id) >= kMaxIds) {
     return InvalidArgument("page id {} is outside 0-{}", Raw(id), kMaxIds - 1);
   }

@@ -23,7 +23,7 @@
 
 #include "layout/geometry.h"
 #include "layout/lazy_array.h"
-#include "layout/page_word.h"
+#include "layout/location_word.h"
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
@@ -48,21 +48,21 @@ class PageMap {
   /// caller uses it.
   void Free(PageId id);
 
-  PageWord Load(PageId id) const {
-    return PageWord(words_[Raw(id)].load(std::memory_order_seq_cst));
+  LocationWord Load(PageId id) const {
+    return LocationWord(words_[Raw(id)].load(std::memory_order_seq_cst));
   }
-  bool CompareExchange(PageId id, PageWord& expected, PageWord desired) {
+  bool CompareExchange(PageId id, LocationWord& expected, LocationWord desired) {
     uint64_t bits = expected.bits();
     const bool changed =
         words_[Raw(id)].compare_exchange_strong(bits, desired.bits(), std::memory_order_seq_cst);
-    expected = PageWord(bits);
+    expected = LocationWord(bits);
     return changed;
   }
 
   /// Used only while a store is opened, before any other call, and so without the mutex. Restore
   /// sets the word of an id and may be called repeatedly; FinishRestore ends the restore. Errors as
   /// Adopt.
-  absl::Status Restore(PageId id, PageWord word) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status Restore(PageId id, LocationWord word) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   void FinishRestore() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
 
   /// Every id handed out is below the limit.

@@ -56,7 +56,7 @@ std::optional<uint32_t> PageWriteQueue::TakeFrame() {
 }
 
 bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
-                           std::optional<PageWord> only_from) {
+                           std::optional<LocationWord> only_from) {
   const std::optional<uint32_t> free_frame = TakeFrame();
   if (!free_frame) return false;
   const uint32_t index = *free_frame;

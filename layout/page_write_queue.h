@@ -25,7 +25,7 @@ class PageWriteQueue final : public WriteHelper {
   /// with nothing done, when the page's word is not `only_from` any more (if given) or the store is
   /// poisoned. REQUIRES: `page` owns `target`.
   bool Write(PageId page, const std::byte* data, SlotId target,
-             std::optional<PageWord> only_from = std::nullopt);
+             std::optional<LocationWord> only_from = std::nullopt);
   /// Starts the writes that Write has queued.
   void Start();
   /// Starts all queued writes and waits until at most `max_outstanding` are outstanding.

@@ -297,7 +297,7 @@ void SegmentCleaner::Collect(const SegmentView& victim, std::vector<Move>& moves
     const SlotId slot = core_.geometry.SlotAt(victim.id, i);
     const PageId page = core_.segments.OwnerOf(slot);
     if (page == kInvalidPageId) continue;
-    const PageWord word = core_.map.Load(page);
+    const LocationWord word = core_.map.Load(page);
     if (!word.on_device() || word.slot() != slot) continue;
     moves.push_back({.page = page, .word = word});
   }

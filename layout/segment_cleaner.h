@@ -77,7 +77,7 @@ class SegmentCleaner {
  private:
   struct Move {
     PageId page;
-    PageWord word;
+    LocationWord word;
     FrameIndex frame{};
     bool valid = false;
     bool reading = false;

@@ -298,15 +298,15 @@ void SegmentStoreImpl::SetCheckpointGate(std::function<absl::Status()> may_go_on
   checkpoint_gate_ = std::move(may_go_on);
 }
 
-PageWord SegmentStoreImpl::DurableWord(PageId id) const {
+LocationWord SegmentStoreImpl::DurableWord(PageId id) const {
   for (;;) {
-    const PageWord word = core_.map.Load(id);
+    const LocationWord word = core_.map.Load(id);
     if (!word.in_memory()) {
-      return word.on_device() ? word : PageWord::Free(word.sequence());
+      return word.on_device() ? word : LocationWord::Free(word.sequence());
     }
-    const PageWord durable(core_.frames.Frame(word.frame()).durable_word.load());
+    const LocationWord durable(core_.frames.Frame(word.frame()).durable_word.load());
     if (core_.map.Load(id) != word) continue;
-    return durable.on_device() ? durable : PageWord::Free(durable.sequence());
+    return durable.on_device() ? durable : LocationWord::Free(durable.sequence());
   }
 }
 

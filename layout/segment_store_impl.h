@@ -98,11 +98,11 @@ class SegmentStoreImpl final : public SegmentStore {
     return doublewriter_ != nullptr && !relies_on_images_.load(std::memory_order_acquire);
   }
   // Each returns false when it could not accept the page now; Accept tries again.
-  bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, PageWord word);
-  bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word);
-  bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word);
+  bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, LocationWord word);
+  bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word);
+  bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, LocationWord word);
   bool WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
-                    std::optional<PageWord> only_from);
+                    std::optional<LocationWord> only_from);
   bool Overtake(const PageWrite& write);
   bool Append(LogId log, Claim claim, const PageWrite& write);
   bool WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind);
@@ -110,7 +110,7 @@ class SegmentStoreImpl final : public SegmentStore {
   std::vector<PageWriteQueue*> AllQueues() const;
 
   // Reading (segment_store_read.cc).
-  absl::Status ReadFromDevice(PageId id, PageWord word, std::byte* out);
+  absl::Status ReadFromDevice(PageId id, LocationWord word, std::byte* out);
   absl::Status CheckReadable(PageId id) const;
   absl::Status NeverWritten(PageId id) const;
   std::unique_ptr<IoQueue> TakeReadQueue();
@@ -147,7 +147,7 @@ class SegmentStoreImpl final : public SegmentStore {
                                 Superblock& next);
   absl::Status WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
                           const std::vector<SegmentId>& segments);
-  PageWord DurableWord(PageId id) const;
+  LocationWord DurableWord(PageId id) const;
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
 
   // Restoring (segment_store_restore.cc). These functions take no locks, and clang does not check

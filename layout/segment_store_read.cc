@@ -28,7 +28,7 @@ absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
   LATCHKEY_RETURN_IF_ERROR(CheckReadable(id));
   core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
-    const PageWord word = core_.map.Load(id);
+    const LocationWord word = core_.map.Load(id);
     if (word.in_memory()) {
       if (core_.frames.CopyOut(core_.map, id, word, out)) return absl::OkStatus();
       continue;
@@ -42,7 +42,7 @@ absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
 
 // Reads up to twice, for two reasons: a device error is retried once; and a page that moved away
 // and back to the same slot during the read has the same word, but reads as damaged the first time.
-absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, PageWord word, std::byte* out) {
+absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, LocationWord word, std::byte* out) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::span<std::byte> page(out, core_.geometry.page_size);
@@ -80,7 +80,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
   struct Pending {
     IoRequest request;
     PageRead* read = nullptr;
-    PageWord word;
+    LocationWord word;
   };
   std::vector<Pending> slots(std::min<size_t>(reads.size(), kReadQueueDepth));
   std::vector<Pending*> idle;
@@ -97,7 +97,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
       PageRead& read = reads[next++];
       read.status = CatchOutOfMemory([&] { return CheckReadable(read.id); });
       if (!read.status.ok()) continue;
-      const PageWord word = core_.map.Load(read.id);
+      const LocationWord word = core_.map.Load(read.id);
       if (!word.on_device()) {  // from memory, or never written
         read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
         continue;

@@ -16,7 +16,7 @@
 namespace latchkey {
 namespace {
 
-absl::Status CheckWord(PageWord word, uint64_t id, std::string_view where) {
+absl::Status CheckWord(LocationWord word, uint64_t id, std::string_view where) {
   if (word.free() || word.on_device()) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss, "{} has the impossible entry {:#x} for page {}",
                     where, word.bits(), id);
@@ -128,8 +128,8 @@ absl::Status SegmentStoreImpl::RestoreCheckpoint(std::vector<SegmentEntry>& tabl
 absl::Status SegmentStoreImpl::RestoreMap(CheckpointReader& reader) {
   for (uint64_t id = 0; id < superblock_.page_id_limit; ++id) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
-    LATCHKEY_RETURN_IF_ERROR(CheckWord(PageWord(bits), id, "the page map of the checkpoint"));
-    LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(PageId{id}, PageWord(bits)));
+    LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(bits), id, "the page map of the checkpoint"));
+    LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(PageId{id}, LocationWord(bits)));
   }
   return absl::OkStatus();
 }
@@ -159,11 +159,11 @@ absl::Status SegmentStoreImpl::ReplayJournal(std::vector<SegmentEntry>& table) {
 
 absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
                                            std::vector<SegmentEntry>& table) {
-  constexpr uint64_t kMostSegments = PageWord::kMaxSlots / 8;
+  constexpr uint64_t kMostSegments = LocationWord::kMaxSlots / 8;
   switch (entry.type()) {
     case JournalEntry::Type::kPage:
-      LATCHKEY_RETURN_IF_ERROR(CheckWord(PageWord(entry.value), entry.id(), "the map journal"));
-      return core_.map.Restore(PageId{entry.id()}, PageWord(entry.value));
+      LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(entry.value), entry.id(), "the map journal"));
+      return core_.map.Restore(PageId{entry.id()}, LocationWord(entry.value));
     case JournalEntry::Type::kSegment: {
       const SegmentEntry segment = SegmentEntry::Decode(entry.value);
       if (entry.id() >= kMostSegments || segment.kind > SegmentKind::kCold) break;
@@ -204,7 +204,7 @@ absl::Status SegmentStoreImpl::RestoreSegments(std::vector<SegmentEntry>& table)
 absl::Status SegmentStoreImpl::RestoreOwners() {
   const uint64_t limit = core_.map.limit();
   for (uint64_t id = 0; id < limit; ++id) {
-    const PageWord word = core_.map.Load(PageId{id});
+    const LocationWord word = core_.map.Load(PageId{id});
     if (!word.on_device()) continue;
     const uint64_t segment = Raw(word.slot()) / core_.geometry.slots_per_segment;
     if (segment >= SegmentsOnDevice()) {

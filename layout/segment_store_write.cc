@@ -116,17 +116,18 @@ void SegmentStoreImpl::TryFreePage(PageId id) {
     }
   }
   for (;;) {
-    PageWord word = AwaitInPlaceWrite(core_, id);
+    LocationWord word = AwaitInPlaceWrite(core_, id);
     if (word.free() || core_.poisoned()) return;
-    PageWord durable = word;
+    LocationWord durable = word;
     if (word.in_memory()) {
-      durable = PageWord(core_.frames.Frame(word.frame()).durable_word.load());
+      durable = LocationWord(core_.frames.Frame(word.frame()).durable_word.load());
     }
-    const PageWord unwritten = PageWord::Unwritten(word.sequence());
+    const LocationWord unwritten = LocationWord::Unwritten(word.sequence());
     const bool changed =
-        durable.on_device() ? core_.ChangeWord(id, word, unwritten,
-                                               PageWord::Free(unwritten.sequence()), durable.slot())
-                            : core_.map.CompareExchange(id, word, unwritten);
+        durable.on_device()
+            ? core_.ChangeWord(id, word, unwritten, LocationWord::Free(unwritten.sequence()),
+                               durable.slot())
+            : core_.map.CompareExchange(id, word, unwritten);
     if (changed) break;
   }
   separator_->OnFree(id);
@@ -151,7 +152,7 @@ absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& wr
 }
 
 bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Placement placement,
-                             PageWord word) {
+                             LocationWord word) {
   switch (placement) {
     case Placement::kInPlace:
       return PlaceCold(queue, write, word);
@@ -168,7 +169,7 @@ bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Plac
 //   Its slot is in the hot partition: it moves into a hole of the cold partition (thesis 6.2.2).
 //   It has no slot: it goes into a fresh cold segment, filled in sequence, while there are free
 //   segments to spare, then into a hole.
-bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
+bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
   if (!word.on_device()) {
     return Append(LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
@@ -183,7 +184,8 @@ bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, 
 // once the segments with the holes have been written or cleaned, and once there is room for a round
 // or a checkpoint in its place. If that room does not come, Accept returns an error after
 // kTriesWithoutRound tries.
-bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, PageWord word) {
+bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
+                                     LocationWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(LogId::kCold, Claim::kUser, write)) return true;
@@ -206,7 +208,7 @@ bool SegmentStoreImpl::Overtake(const PageWrite& write) {
 }
 
 bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
-                                    std::optional<PageWord> only_from) {
+                                    std::optional<LocationWord> only_from) {
   const bool over_itself = only_from.has_value();
   const bool accepted = over_itself && writes_twice()
                             ? doublewriter_->Write(write.id, write.data, *only_from)

@@ -28,7 +28,7 @@ bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte*
   return true;
 }
 
-std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, PageWord word) {
+std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, LocationWord word) {
   const std::optional<Place> place = TakePlace(log, Claim::kCleaner, page);
   if (!place) return std::nullopt;
   CopyFrame& frame = place->buffer->group->frames[place->index];

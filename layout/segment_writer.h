@@ -45,7 +45,7 @@ class SegmentWriter {
 
   /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
   /// The caller owns the frame's memory until FinishMove. nullopt: no segment.
-  std::optional<FrameIndex> BeginMove(LogId log, PageId page, PageWord word);
+  std::optional<FrameIndex> BeginMove(LogId log, PageId page, LocationWord word);
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
   /// the frame holds nothing, and the page stays where it is.
   void FinishMove(FrameIndex frame, bool valid);

@@ -78,9 +78,9 @@ bool StoreCore::InstallWritten(FrameIndex index) {
 
 void StoreCore::Install(FrameIndex index) {
   CopyFrame& frame = frames.Frame(index);
-  const PageWord before(frame.durable_word.load(std::memory_order_relaxed));
-  PageWord expected = frame.moved ? before : PageWord::InMemory(index, frame.sequence);
-  const PageWord installed = PageWord::OnDevice(frame.target, frame.sequence);
+  const LocationWord before(frame.durable_word.load(std::memory_order_relaxed));
+  LocationWord expected = frame.moved ? before : LocationWord::InMemory(index, frame.sequence);
+  const LocationWord installed = LocationWord::OnDevice(frame.target, frame.sequence);
   const bool supersedes = before.on_device() && before.slot() != frame.target;
   const bool at_once = supersedes && LATCHKEY_CANARY("slot-reused-before-journal");
   const bool done =
@@ -100,8 +100,8 @@ void StoreCore::Forget(CopyFrame& frame) {
   frame.ticket.store(0, std::memory_order_seq_cst);
 }
 
-bool StoreCore::ChangeWord(PageId page, PageWord& expected, PageWord desired, PageWord durable_word,
-                           SlotId superseded) {
+bool StoreCore::ChangeWord(PageId page, LocationWord& expected, LocationWord desired,
+                           LocationWord durable_word, SlotId superseded) {
   if (journal != nullptr) {
     return journal->Change(map, page, expected, desired, durable_word, superseded);
   }
@@ -167,7 +167,7 @@ bool IsJournalFull(const absl::Status& round) {
   return absl::IsResourceExhausted(round) && !IsOutOfMemory(round);
 }
 
-absl::Status StoreCore::Prove(PageId page, PageWord word, std::span<const std::byte> read) {
+absl::Status StoreCore::Prove(PageId page, LocationWord word, std::span<const std::byte> read) {
   const absl::Status proof = VerifyPage(read, page, word.sequence(), database_id);
   if (proof.ok() || !recovered) return proof;
   PageHeader header;
@@ -176,21 +176,21 @@ absl::Status StoreCore::Prove(PageId page, PageWord word, std::span<const std::b
       !VerifyPage(read, page, header.write_sequence, database_id).ok()) {
     return proof;
   }
-  PageWord expected = word;
-  const PageWord newer = word.WithSequence(header.write_sequence);
+  LocationWord expected = word;
+  const LocationWord newer = word.WithSequence(header.write_sequence);
   ChangeWord(page, expected, newer, newer, kNoSlot);
   return absl::AbortedError("the page is newer than the map");
 }
 
 bool AcceptIntoFrame(StoreCore& core, FrameIndex index, PageId page, const std::byte* data,
-                     std::optional<PageWord> only_from) {
+                     std::optional<LocationWord> only_from) {
   CopyFrame& frame = core.frames.Frame(index);
   std::byte* memory = core.frames.Memory(index);
   std::memcpy(memory, data, core.geometry.page_size);
   frame.page = page;
   frame.moved = false;
   frame.sequence = 0;
-  PageWord word = core.map.Load(page);
+  LocationWord word = core.map.Load(page);
   for (;;) {
     LATCHKEY_CHECK(!word.free());
     if (only_from && word != *only_from) return false;
@@ -204,16 +204,16 @@ bool AcceptIntoFrame(StoreCore& core, FrameIndex index, PageId page, const std::
             ? core.frames.Frame(word.frame()).durable_word.load(std::memory_order_relaxed)
             : word.bits();
     frame.durable_word.store(durable, std::memory_order_relaxed);
-    if (core.map.CompareExchange(page, word, PageWord::InMemory(index, frame.sequence))) {
+    if (core.map.CompareExchange(page, word, LocationWord::InMemory(index, frame.sequence))) {
       return true;
     }
   }
 }
 
-PageWord AwaitInPlaceWrite(StoreCore& core, PageId page) {
+LocationWord AwaitInPlaceWrite(StoreCore& core, PageId page) {
   Backoff backoff(core.runtime);
   for (;;) {
-    const PageWord word = core.map.Load(page);
+    const LocationWord word = core.map.Load(page);
     if (!word.in_memory()) return word;
     WriteHelper* helper = core.frames.GroupOf(word.frame()).in_place_helper;
     if (helper == nullptr || core.poisoned()) return word;

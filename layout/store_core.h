@@ -72,7 +72,7 @@ struct StoreCore {
   /// durable word from now on. Releases the slot `superseded` (kNoSlot: none): without a journal at
   /// once, with a journal after the round that makes the change durable. False: the word was not
   /// `expected`.
-  bool ChangeWord(PageId page, PageWord& expected, PageWord desired, PageWord durable,
+  bool ChangeWord(PageId page, LocationWord& expected, LocationWord desired, LocationWord durable,
                   SlotId superseded);
 
   /// Runs one round of the journal (map_journal.h): every write that was on the device before the
@@ -101,7 +101,7 @@ struct StoreCore {
   /// Checks that `read` is `page` with the write sequence of `word`. After a crash the page may be
   /// a later write, because the journal entry of an in-place write was lost: then corrects the word
   /// and returns Aborted, and the caller loads the word again. Otherwise DataLoss.
-  absl::Status Prove(PageId page, PageWord word, std::span<const std::byte> read);
+  absl::Status Prove(PageId page, LocationWord word, std::span<const std::byte> read);
 
   Runtime& runtime;
   BlockDevice& device;
@@ -152,10 +152,10 @@ bool IsJournalFull(const absl::Status& round);
 /// have moved. Returns whether it did.
 /// REQUIRES: only the caller uses the frame, whose `target` is set.
 bool AcceptIntoFrame(StoreCore& core, FrameIndex frame, PageId page, const std::byte* data,
-                     std::optional<PageWord> only_from = std::nullopt);
+                     std::optional<LocationWord> only_from = std::nullopt);
 
 /// Waits until no in-place write of `page` is in flight, and returns the page's word. The store
 /// accepts a page again only after that.
-PageWord AwaitInPlaceWrite(StoreCore& core, PageId page);
+LocationWord AwaitInPlaceWrite(StoreCore& core, PageId page);
 
 }  // namespace latchkey

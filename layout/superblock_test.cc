@@ -5,7 +5,7 @@
 
 #include "layout/checkpoint.h"
 #include "layout/geometry.h"
-#include "layout/page_word.h"
+#include "layout/location_word.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/faulty/crash_replay.h"
@@ -174,19 +174,20 @@ TEST_CASE("No crash while a superblock is written makes a torn one of before com
 }
 
 TEST_CASE("A map entry and a table entry have the bits that FORMAT.md says") {
-  CHECK(PageWord::OnDevice(SlotId{5}, 3).bits() == ((uint64_t{2} << 62) | (uint64_t{3} << 36) | 5));
-  CHECK(PageWord::Free(9).bits() == uint64_t{9} << 36);
+  CHECK(LocationWord::OnDevice(SlotId{5}, 3).bits() ==
+        ((uint64_t{2} << 62) | (uint64_t{3} << 36) | 5));
+  CHECK(LocationWord::Free(9).bits() == uint64_t{9} << 36);
   const SegmentEntry entry{SegmentState::kClosed, SegmentKind::kCold, 1000};
   CHECK(entry.Encode() == ((uint64_t{1000} << 16) | (1 << 8) | 3));
   CHECK(SegmentEntry::Decode(entry.Encode()).birth == 1000);
 }
 
 TEST_CASE("A write sequence wraps around past the value that means never written") {
-  const uint32_t last = (1u << PageWord::kSequenceBits) - 1;
-  CHECK(PageWord::OnDevice(SlotId{1}, last).next_sequence() == 1);
-  CHECK(PageWord::OnDevice(SlotId{1}, 1).next_sequence() == 2);
-  CHECK(PageWord::OnDevice(SlotId{PageWord::kMaxSlots - 1}, last).slot() ==
-        SlotId{PageWord::kMaxSlots - 1});
+  const uint32_t last = (1u << LocationWord::kSequenceBits) - 1;
+  CHECK(LocationWord::OnDevice(SlotId{1}, last).next_sequence() == 1);
+  CHECK(LocationWord::OnDevice(SlotId{1}, 1).next_sequence() == 2);
+  CHECK(LocationWord::OnDevice(SlotId{LocationWord::kMaxSlots - 1}, last).slot() ==
+        SlotId{LocationWord::kMaxSlots - 1});
 }
 
 }  // namespace

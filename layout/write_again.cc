@@ -56,13 +56,13 @@ bool MoveTarget(StoreCore& core, CopyFrame& frame, const absl::Status& error) {
 
 // Whether the write goes over the page's present slot. The page then has no other durable copy.
 bool IsInPlace(const CopyFrame& frame) {
-  const PageWord durable(frame.durable_word.load(std::memory_order_relaxed));
+  const LocationWord durable(frame.durable_word.load(std::memory_order_relaxed));
   return !frame.moved && durable.on_device() && durable.slot() == frame.target;
 }
 
 bool IsOvertaken(const StoreCore& core, FrameIndex index, const CopyFrame& frame) {
   return frame.page == kInvalidPageId ||
-         core.map.Load(frame.page) != PageWord::InMemory(index, frame.sequence);
+         core.map.Load(frame.page) != LocationWord::InMemory(index, frame.sequence);
 }
 
 absl::Status WriteToTarget(StoreCore& core, FrameIndex index) {

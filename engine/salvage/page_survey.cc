@@ -6,7 +6,7 @@
 
 #include "engine/btree/node.h"
 #include "layout/geometry.h"
-#include "layout/page_word.h"
+#include "layout/location_word.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -16,7 +16,7 @@ constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 
 /// Write sequences wrap. The newer one is ahead by less than half a round.
 bool IsNewer(uint32_t a, uint32_t b) {
-  constexpr uint32_t kRound = uint32_t{1} << PageWord::kSequenceBits;
+  constexpr uint32_t kRound = uint32_t{1} << LocationWord::kSequenceBits;
   return a != b && ((a - b) & (kRound - 1)) < kRound / 2;
 }
 

@@ -199,7 +199,7 @@ std::string WriteOrderMonitor::OnJournalGroup(const GroupHeader& group,
 }
 
 std::string WriteOrderMonitor::OnJournalEntry(const JournalEntry& entry) const {
-  const PageWord word(entry.value);
+  const LocationWord word(entry.value);
   if (entry.type() != JournalEntry::Type::kPage || !word.on_device()) return {};
   const auto slot = slots_.find(kHeaderAreaBytes + Raw(word.slot()) * database_.page_size);
   // A later write of the page to the same slot may be in flight.

@@ -141,7 +141,7 @@ TEST_CASE("A page that leaves its doublewrite area too early is noticed") {
 TEST_CASE("A map journal that names a page before it is durable is noticed") {
   Disks disks;
   REQUIRE(disks.Write(kData, kSlot0 + 4096, PageOf(3, 0, 5)).empty());
-  const JournalEntry entry = JournalEntry::Page(PageId{3}, PageWord::OnDevice(SlotId{1}, 5));
+  const JournalEntry entry = JournalEntry::Page(PageId{3}, LocationWord::OnDevice(SlotId{1}, 5));
   const auto record = std::as_bytes(std::span(&entry, 1));
   CHECK_THAT(disks.WriteGroup(kJournal, 0, record), Catch::Contains("write 5 of page 3"));
   disks.Sync(kData);

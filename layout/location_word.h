@@ -1,4 +1,5 @@
-// One entry of the page map. See page_map.h for the meaning of its bits and states.
+// One entry of the page map: the location of the page's newest copy. See page_map.h for the meaning
+// of its bits and states.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,23 @@ namespace latchkey {
 /// Index of a copy frame (copy_frames.h).
 enum class FrameIndex : uint32_t {};
 
-class PageWord {
+class LocationWord {
  public:
   enum class State : uint8_t { kFree = 0, kUnwritten = 1, kOnDevice = 2, kInMemory = 3 };
   static constexpr int kPlaceBits = 36;
   static constexpr int kSequenceBits = 26;
   static constexpr uint64_t kMaxSlots = uint64_t{1} << kPlaceBits;
 
-  constexpr PageWord() = default;
-  constexpr explicit PageWord(uint64_t bits) : bits_(bits) {}
-  static constexpr PageWord Free(uint32_t sequence) { return Make(State::kFree, 0, sequence); }
-  static constexpr PageWord Unwritten(uint32_t sequence) {
+  constexpr LocationWord() = default;
+  constexpr explicit LocationWord(uint64_t bits) : bits_(bits) {}
+  static constexpr LocationWord Free(uint32_t sequence) { return Make(State::kFree, 0, sequence); }
+  static constexpr LocationWord Unwritten(uint32_t sequence) {
     return Make(State::kUnwritten, 0, sequence);
   }
-  static constexpr PageWord OnDevice(SlotId slot, uint32_t sequence) {
+  static constexpr LocationWord OnDevice(SlotId slot, uint32_t sequence) {
     return Make(State::kOnDevice, Raw(slot), sequence);
   }
-  static constexpr PageWord InMemory(FrameIndex frame, uint32_t sequence) {
+  static constexpr LocationWord InMemory(FrameIndex frame, uint32_t sequence) {
     return Make(State::kInMemory, Raw(frame), sequence);
   }
 
@@ -56,18 +57,18 @@ class PageWord {
     return ahead != 0 && ahead < (1u << (kSequenceBits - 1));
   }
   /// A word with the same place and state, and another write sequence.
-  constexpr PageWord WithSequence(uint32_t sequence) const {
+  constexpr LocationWord WithSequence(uint32_t sequence) const {
     return Make(state(), bits_ & (kMaxSlots - 1), sequence);
   }
-  constexpr bool operator==(const PageWord&) const = default;
+  constexpr bool operator==(const LocationWord&) const = default;
 
  private:
-  static constexpr PageWord Make(State state, uint64_t place, uint32_t sequence) {
-    return PageWord((static_cast<uint64_t>(state) << 62) | (uint64_t{sequence} << kPlaceBits) |
-                    place);
+  static constexpr LocationWord Make(State state, uint64_t place, uint32_t sequence) {
+    return LocationWord((static_cast<uint64_t>(state) << 62) | (uint64_t{sequence} << kPlaceBits) |
+                        place);
   }
   uint64_t bits_ = 0;
 };
-static_assert(sizeof(PageWord) == 8);
+static_assert(sizeof(LocationWord) == 8);
 
 }  // namespace latchkey
