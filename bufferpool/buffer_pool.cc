@@ -75,7 +75,7 @@ BufferPool::~BufferPool() {
       const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
       if (page == kInvalidPageId) continue;
       // A latch that is still held here is a leaked guard.
-      LATCHKEY_CHECK(PageState(table_.WordOf(page).load(std::memory_order_relaxed)).latch() == 0);
+      LATCHKEY_CHECK(table_.WordOf(page).ReadRelaxed().free());
     }
   }
   for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) delete actors_[i].load();
@@ -104,19 +104,16 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
   Backoff backoff(runtime_);
   for (;;) {
     runtime_.SchedulePoint();
-    const PageState state(word.load(std::memory_order_acquire));
-    uint64_t expected = state.bits();
+    const PageState state = word.Read();
     if (state.resident()) {
       if (acquire(state)) {
         CountHit(actor, state.frame(), page);
         return absl::OkStatus();
       }
-    } else if (state.latch() == 0 &&
-               word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                            std::memory_order_acquire)) {
+    } else if (state.free() && word.TryBeginLoad(state)) {
       const absl::Status loaded =
           CatchOutOfMemory([&] { return Load(actor, page, word, loaded_latch); });
-      if (!loaded.ok()) word.store(state.bits(), std::memory_order_release);
+      if (!loaded.ok()) word.AbandonLoad();
       return loaded;
     }
     backoff.Pause();
@@ -127,7 +124,7 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
                                            OptimisticGuard* guard) {
   for (;;) {
     guard->word_ = nullptr;
-    LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 0, [&](PageState state) {
+    LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kFree, [&](PageState state) {
       if (state.exclusive()) return false;
       *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
       return true;
@@ -144,15 +141,12 @@ absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* g
   bool latched = false;
   LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 1, [&](PageState state) {
     if (state.latch() >= PageState::kMaxShared) return false;
-    uint64_t expected = state.bits();
-    latched = word.compare_exchange_strong(expected, state.WithLatch(state.latch() + 1).bits(),
-                                           std::memory_order_acquire);
+    latched = word.TryLatchShared(state);
     if (latched) *guard = SharedGuard(this, page, DataOf(state.frame()));
     return latched;
   }));
   if (!latched) {
-    const PageState state(word.load(std::memory_order_relaxed));
-    *guard = SharedGuard(this, page, DataOf(state.frame()));
+    *guard = SharedGuard(this, page, DataOf(word.ReadRelaxed().frame()));
   }
   return absl::OkStatus();
 }
@@ -160,27 +154,22 @@ absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* g
 absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
   PageWord& word = table_.WordOf(page);
   LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kExclusive, [&](PageState state) {
-    if (state.latch() != 0) return false;
-    uint64_t expected = state.bits();
-    return word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                        std::memory_order_acquire);
+    return state.free() && word.TryLatchExclusive(state);
   }));
-  *guard = ExclusiveGuard(this, page, PageState(word.load(std::memory_order_relaxed)).frame());
+  *guard = ExclusiveGuard(this, page, word.ReadRelaxed().frame());
   return absl::OkStatus();
 }
 
 bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
   runtime_.SchedulePoint();
-  const PageState seen = guard.state().WithLatch(0);
+  const PageState seen = guard.state();
   __builtin_prefetch(&meta_[Raw(seen.frame())], /*rw=*/1);  // for the release of a changed page
-  uint64_t expected = seen.bits();
+  PageState now = seen;
   Backoff backoff(runtime_);
-  while (!guard.word_->compare_exchange_strong(
-      expected, seen.WithLatch(PageState::kExclusive).bits(), std::memory_order_acquire)) {
+  while (!guard.word_->TryUpgrade(seen, &now)) {
     // Shared holders only delay the upgrade; any other difference means that the page has changed.
-    if (!seen.ValidatedBy(PageState(expected))) return false;
+    if (!seen.ValidatedBy(now)) return false;
     backoff.Pause();
-    expected = seen.bits();
   }
   *exclusive = ExclusiveGuard(this, guard.page(), seen.frame());
   return true;
@@ -188,34 +177,25 @@ bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclus
 
 bool BufferPool::TryUpgrade(const OptimisticGuard& guard, SharedGuard* shared) {
   runtime_.SchedulePoint();
-  uint64_t expected = guard.word_->load(std::memory_order_acquire);
-  for (;;) {
-    const PageState now(expected);
-    if (!guard.state().ValidatedBy(now) || now.latch() >= PageState::kMaxShared) return false;
-    if (guard.word_->compare_exchange_weak(expected, now.WithLatch(now.latch() + 1).bits(),
-                                           std::memory_order_acquire)) {
-      *shared = SharedGuard(this, guard.page(), guard.data());
-      return true;
-    }
-  }
+  if (!guard.word_->TryUpgradeShared(guard.state())) return false;
+  *shared = SharedGuard(this, guard.page(), guard.data());
+  return true;
 }
 
 void BufferPool::ReleaseShared(PageId page) {
-  table_.WordOf(page).fetch_sub(1, std::memory_order_release);
+  table_.WordOf(page).ReleaseShared();
   runtime_.SchedulePoint();
 }
 
 PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified) {
   PageWord& word = table_.WordOf(page);
-  PageState state = PageState(word.load(std::memory_order_relaxed)).WithLatch(0);
   if (modified) {
     if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) MarkDirty(frame);
     if (log_ != nullptr) NoteLoggedChange(frame);
-    state = state.NextVersion();
   }
-  word.store(state.bits(), std::memory_order_release);
+  const PageState left = modified ? word.ReleaseModified() : word.ReleaseUnmodified();
   runtime_.SchedulePoint();
-  return state;
+  return left;
 }
 
 OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
@@ -288,11 +268,10 @@ void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   meta.rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
   // a victim, but a claim fails until the latch is free.
-  const PageState state = PageState(word.load(std::memory_order_relaxed)).WithFrame(frame);
-  word.store(state.bits(), std::memory_order_relaxed);
+  word.SetFrame(frame);
   PoolActor::Add(actor.misses, 1);
   policy_->OnLoad(frame, page, kind, actor.index);
-  word.store(state.WithLatch(latch).bits(), std::memory_order_release);
+  word.EndLoad(latch);
 }
 
 absl::StatusOr<PageId> BufferPool::AllocatePage() {
@@ -321,19 +300,14 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
   // No other thread knows the id. Only a cleaner with a stale frame number can latch the word
   // briefly.
   Backoff backoff(runtime_);
-  uint64_t expected = PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits();
-  while (!word.compare_exchange_strong(expected,
-                                       PageState(expected).WithLatch(PageState::kExclusive).bits(),
-                                       std::memory_order_acquire)) {
-    backoff.Pause();
-    expected = PageState(expected).WithLatch(0).bits();
-  }
-  LATCHKEY_CHECK(!PageState(expected).resident());
+  PageState seen = word.Read();
+  for (; !seen.free() || !word.TryBeginLoad(seen); seen = word.Read()) backoff.Pause();
+  LATCHKEY_CHECK(!seen.resident());
   MissGate gate(*this);
   const absl::StatusOr<FrameId> frame =
       CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/true); });
   if (!frame.ok()) {
-    word.store(expected, std::memory_order_release);
+    word.AbandonLoad();
     return frame.status();
   }
   RacyZero(DataOf(*frame), page_size_);
@@ -375,18 +349,11 @@ void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
 void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release) {
   PageWord& word = table_.WordOf(page);
   Backoff backoff(runtime_);
-  for (;; backoff.Pause()) {
-    const PageState state(word.load(std::memory_order_acquire));
-    uint64_t expected = state.WithLatch(0).bits();
-    if (word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                     std::memory_order_acquire)) {
-      break;
-    }
-  }
-  const PageState state(word.load(std::memory_order_relaxed));
+  PageState state = word.Read();
+  for (; !state.free() || !word.TryLatchExclusive(state); state = word.Read()) backoff.Pause();
   if (!state.resident()) {
     release();
-    word.store(state.WithLatch(0).bits(), std::memory_order_release);
+    word.ReleaseUnmodified();
     return;
   }
   MissGate gate(*this);
@@ -423,28 +390,22 @@ void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
     for (size_t i = 0; i < n; ++i) {
       PageWord& word = table_.WordOf(reads[i].id);
       if (reads[i].status.ok()) {
-        Publish(actor, reads[i].id, word, frames[i], LoadKind::kAhead, 0);
+        Publish(actor, reads[i].id, word, frames[i], LoadKind::kAhead, PageState::kFree);
       } else {
         policy_->ReturnFreeFrame(frames[i]);
-        word.store(PageState(word.load(std::memory_order_relaxed)).WithLatch(0).bits(),
-                   std::memory_order_release);
+        word.AbandonLoad();
       }
     }
     n = 0;
   };
   for (const PageId page : pages) {
     PageWord& word = table_.WordOf(page);
-    const PageState state(word.load(std::memory_order_relaxed));
-    if (state.resident() || state.latch() != 0) continue;
-    uint64_t expected = state.bits();
-    if (!word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                      std::memory_order_acquire)) {
-      continue;
-    }
+    const PageState state = word.ReadRelaxed();
+    if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
     const absl::StatusOr<FrameId> frame =
         CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/false); });
     if (!frame.ok()) {
-      word.store(state.bits(), std::memory_order_release);
+      word.AbandonLoad();
       break;
     }
     frames[n] = *frame;

@@ -212,15 +212,13 @@ class BufferPool {
   /// fix: TryRefix makes a fix of it once the page is needed.
   bool TryPeek(PageId page, OptimisticGuard* guard) {
     PageWord& word = table_.WordOf(page);
-    const PageState state(word.load(std::memory_order_acquire));
+    const PageState state = word.Read();
     if (!state.resident() || state.exclusive()) return false;
     *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
     return true;
   }
   /// Whether `page` is in a frame now (not a fix).
-  bool IsResident(PageId page) {
-    return PageState(table_.WordOf(page).load(std::memory_order_relaxed)).resident();
-  }
+  bool IsResident(PageId page) { return table_.WordOf(page).ReadRelaxed().resident(); }
 
   // ---- Cleaning.
 

@@ -51,12 +51,10 @@ bool BufferPool::TryClaim(FrameId frame) {
   const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
   if (page == kInvalidPageId) return false;
   PageWord& word = table_.WordOf(page);
-  const PageState state(word.load(std::memory_order_relaxed));
-  if (state.frame() != frame || state.latch() != 0) return false;
+  const PageState state = word.ReadRelaxed();
+  if (!state.FreeIn(frame)) return false;
   runtime_.SchedulePoint();
-  uint64_t expected = state.bits();
-  return word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                      std::memory_order_acquire);
+  return word.TryClaim(state);
 }
 
 void BufferPool::ReinstateVictim(PoolActor& actor, FrameId frame) {
@@ -167,9 +165,7 @@ void BufferPool::ReleaseEvicted(FrameId frame) {
   FrameMeta& meta = meta_[Raw(frame)];
   PageWord& word = table_.WordOf(PageId{meta.page.load(std::memory_order_relaxed)});
   meta.page.store(Raw(kInvalidPageId), std::memory_order_relaxed);
-  const PageState state(word.load(std::memory_order_relaxed));
-  word.store(state.WithFrame(kNoFrame).WithLatch(0).NextVersion().bits(),
-             std::memory_order_release);
+  word.ReleaseEvicted();
 }
 
 }  // namespace latchkey

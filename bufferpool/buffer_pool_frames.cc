@@ -17,15 +17,10 @@ absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, L
   const PageId page{meta.page.load(std::memory_order_relaxed)};
   if (page == kInvalidPageId) return false;
   PageWord& word = table_.WordOf(page);
-  PageState state(word.load(std::memory_order_relaxed));
+  const PageState state = word.ReadRelaxed();
   // An exclusive latch although the page is only read: two cleaners of one page would otherwise
   // race for its dirty flag.
-  if (state.frame() != frame || state.latch() != 0) return false;
-  uint64_t expected = state.bits();
-  if (!word.compare_exchange_strong(expected, state.WithLatch(PageState::kExclusive).bits(),
-                                    std::memory_order_acquire)) {
-    return false;
-  }
+  if (!state.FreeIn(frame) || !word.TryLatchExclusive(state)) return false;
   ExclusiveGuard guard(this, page, frame);
   if (!meta.dirty.load(std::memory_order_relaxed)) return false;
   if (!LogIsDurableFor(frame) && !LATCHKEY_CANARY("page-before-its-log")) {
@@ -48,7 +43,7 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
     if (log_ != nullptr) {
       const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
       if (page == kInvalidPageId) return absl::OkStatus();
-      const PageState state(table_.WordOf(page).load(std::memory_order_acquire));
+      const PageState state = table_.WordOf(page).Read();
       if (state.exclusive() && state.frame() == frame) {
         if (LATCHKEY_CANARY("write-back-passes-over-latched")) return absl::OkStatus();
         continue;  // may become dirty: wait
@@ -78,7 +73,7 @@ absl::Status BufferPool::WriteDirtyBefore(Lsn lsn, bool unlogged_too) {
 
 bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
   PageWord& word = table_.WordOf(page);
-  const PageState state(word.load(std::memory_order_acquire));
+  const PageState state = word.Read();
   if (!state.resident() || state.exclusive() || IsDirty(state.frame())) return false;
   const OptimisticGuard guard(&word, state, DataOf(state.frame()), page);
   guard.Copy(0, out, page_size_);
@@ -92,9 +87,9 @@ LeakedFrames BufferPool::CountLeaks() {
   for (uint32_t f = 1; f <= frames; ++f) {
     const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
     if (page == kInvalidPageId) continue;
-    const PageState state(table_.WordOf(page).load(std::memory_order_relaxed));
+    const PageState state = table_.WordOf(page).ReadRelaxed();
     if (state.frame() == FrameId{f}) ++resident;
-    if (state.latch() != 0) ++leaked.latched;
+    if (!state.free()) ++leaked.latched;
   }
   const uint64_t known = resident + policy_->free_frames();
   leaked.lost = known < frames ? frames - known : 0;

@@ -1,11 +1,12 @@
 /* The states of frames and page words: pin, modify, evict, load, clean, read optimistically.
  *
  * A model of bufferpool/buffer_pool*.cc and page_table.h for spin; tools/check_models runs it, and
- * each of its MUTANTs, which must fail. Every statement is one atomic access of the code; "Same" and
- * a change in one atomic block is a compare-and-swap of a page word.
+ * each of its MUTANTs, which must fail. Every statement is one atomic access of the code. The
+ * arrows of a page word have the names of the functions of PageWord.
  *
  *   model                     code
- *   frame_of/latch/version    the three fields of a PageWord (page_table.h); frame 0 = not resident
+ *   frame_of/latch/version    the three fields of a PageWord (page_word.h); frame 0 = not resident
+ *   TryBeginLoad ... ReleaseEvicted   the functions of PageWord
  *   page_in, dirty            FrameMeta::page, FrameMeta::dirty; page 0 = kInvalidPageId
  *   free_frame, loaded        state of the fix policy: free frames, frames it may offer as victims
  *   Fix                       BufferPool::FixWith with the acquire of FixShared, FixExclusive
@@ -89,6 +90,38 @@ inline ReadWord(p) {
   d_step { sf = frame_of[p]; sl = latch[p]; sv = version[p] }
 }
 
+/* The arrows of a page word. Each is one atomic access: its caller puts it into a d_step or atomic
+ * block. A Try arrow is a compare-and-swap of the word against (sf, sl, sv); taken says whether it
+ * succeeded. */
+inline TryChange(p, next) {
+  taken = Same(p);
+  if
+  :: taken -> latch[p] = next
+  :: else
+  fi
+}
+#if MUTANT == LOADS_WITHOUT_LATCH
+#define TryBeginLoad(p) TryChange(p, sl)
+#else
+#define TryBeginLoad(p) TryChange(p, EXCLUSIVE)
+#endif
+#define TryLatchShared(p) TryChange(p, sl + 1)
+#define TryLatchExclusive(p) TryChange(p, EXCLUSIVE)
+#define TryClaim(p) TryChange(p, EXCLUSIVE)
+inline SetFrame(p, f) { frame_of[p] = f }
+inline EndLoad(p, want) { latch[p] = want }
+inline AbandonLoad(p) { latch[p] = 0 }
+inline ReleaseShared(p) { latch[p]-- }
+inline ReleaseUnmodified(p) { latch[p] = 0 }
+inline ReleaseModified(p) { version[p]++; latch[p] = 0 }
+inline ReleaseEvicted(p) {
+  frame_of[p] = 0;
+  latch[p] = 0;
+#if MUTANT != EVICTION_KEEPS_VERSION
+  version[p]++
+#endif
+}
+
 inline ChooseFrame(f) {
   if
   :: f = 1
@@ -109,8 +142,8 @@ inline ChoosePage(p) {
 }
 
 /* The policy offers any frame that it knows as loaded; the claim decides. */
-inline TryClaim(c, q, claimed) {
-  claimed = NO;
+inline TryClaimFrame(c, q) {
+  taken = NO;
   q = page_in[c];
   if
   :: q != 0 ->
@@ -123,7 +156,12 @@ inline TryClaim(c, q, claimed) {
 #endif
         atomic {
           if
-          :: Same(q) && loaded[c] -> latch[q] = EXCLUSIVE; loaded[c] = false; claimed = YES
+          :: loaded[c] ->
+             TryClaim(q);
+             if
+             :: taken -> loaded[c] = false
+             :: else
+             fi
           :: else
           fi
         }
@@ -133,30 +171,24 @@ inline TryClaim(c, q, claimed) {
   fi
 }
 
-inline Evict(c, q, claimed) {
-  TryClaim(c, q, claimed);
+inline Evict(c, q) {
+  TryClaimFrame(c, q);
   if
-  :: claimed && dirty[c] ->
+  :: taken && dirty[c] ->
      if
 #if MUTANT != EVICTS_WITHOUT_WRITING
      :: disk[q] = data[c]; dirty[c] = false
 #else
      :: dirty[c] = false
 #endif
-     :: loaded[c] = true; latch[q] = 0; claimed = NO   /* the write failed: reinstated, dirty */
+     :: loaded[c] = true; ReleaseUnmodified(q); taken = NO   /* the write failed: reinstated, dirty */
      fi
   :: else
   fi;
   if
-  :: claimed ->
+  :: taken ->
      page_in[c] = 0;
-     d_step {
-       frame_of[q] = 0;
-       latch[q] = 0;
-#if MUTANT != EVICTION_KEEPS_VERSION
-       version[q]++
-#endif
-     }
+     d_step { ReleaseEvicted(q) }
   :: else
   fi
 }
@@ -174,13 +206,13 @@ inline Load(p, want, ok, f) {
 #endif
      :: !AnyFree && AnyClaimable ->
         ChooseFrame(c);
-        Evict(c, q, claimed);
+        Evict(c, q);
         if
-        :: claimed -> f = c
+        :: taken -> f = c
         :: else
         fi
 #if MUTANT != WAITS_FOR_FRAMES_FOR_EVER
-     :: !AnyFree && !AnyClaimable -> latch[p] = 0; ok = NO   /* gives up */
+     :: !AnyFree && !AnyClaimable -> AbandonLoad(p); ok = NO   /* gives up */
 #endif
      fi
   od;
@@ -199,7 +231,7 @@ inline Load(p, want, ok, f) {
      data[f] = disk[p];
      assert(data[f] == truth[p]);   /* no change was lost together with its dirty mark */
      page_in[f] = p;
-     frame_of[p] = f;
+     SetFrame(p, f);
      loaded[f] = true;
      d_step {
        i = 1;
@@ -208,7 +240,7 @@ inline Load(p, want, ok, f) {
        :: i > FRAMES -> break
        od;
        i = 0;
-       latch[p] = want;
+       EndLoad(p, want);
        if
        :: want != 0 -> pins[f]++
        :: else   /* for an optimistic reader: nobody holds it */
@@ -228,26 +260,25 @@ inline Fix(p, want, ok, f) {
      if
      :: sf != 0 && want == SHARED && sl < EXCLUSIVE - 1 ->
         atomic {
+          TryLatchShared(p);
           if
-          :: Same(p) -> latch[p] = sl + 1; f = sf; pins[f]++; ok = YES
+          :: taken -> f = sf; pins[f]++; ok = YES
           :: else
           fi
         }
      :: sf != 0 && want == EXCLUSIVE && sl == 0 ->
         atomic {
+          TryLatchExclusive(p);
           if
-          :: Same(p) -> latch[p] = EXCLUSIVE; f = sf; pins[f]++; ok = YES
+          :: taken -> f = sf; pins[f]++; ok = YES
           :: else
           fi
         }
      :: sf == 0 && sl == 0 ->
         atomic {
+          TryBeginLoad(p);
           if
-#if MUTANT == LOADS_WITHOUT_LATCH
-          :: Same(p) -> ok = LOADING
-#else
-          :: Same(p) -> latch[p] = EXCLUSIVE; ok = LOADING
-#endif
+          :: taken -> ok = LOADING
           :: else
           fi
         }
@@ -265,8 +296,8 @@ inline CheckHeld(p, f) {
   d_step { assert(frame_of[p] == f); assert(page_in[f] == p); assert(data[f] == truth[p]) }
 }
 
-inline ReleaseShared(p, f) {
-  d_step { pins[f]--; latch[p]-- }
+inline UnfixShared(p, f) {
+  d_step { pins[f]--; ReleaseShared(p) }
 }
 
 inline Modify(p, f) {
@@ -274,13 +305,13 @@ inline Modify(p, f) {
   d_step { truth[p]++; data[f] = truth[p] }
 }
 
-inline ReleaseModified(p, f) {
+inline UnfixModified(p, f) {
 #if MUTANT == DIRTY_AFTER_RELEASE
-  d_step { pins[f]--; version[p]++; latch[p] = 0 }
+  d_step { pins[f]--; ReleaseModified(p) }
   dirty[f] = true
 #else
   dirty[f] = true;
-  d_step { pins[f]--; version[p]++; latch[p] = 0 }
+  d_step { pins[f]--; ReleaseModified(p) }
 #endif
 }
 
@@ -293,23 +324,18 @@ inline Clean(c, q) {
         ReadWord(q);
         if
         :: sf == c && sl == 0 ->
-           atomic {
-             if
-             :: Same(q) -> latch[q] = EXCLUSIVE; claimed = YES
-             :: else -> claimed = NO
-             fi
-           }
+           d_step { TryLatchExclusive(q) }
            if
-           :: claimed && dirty[c] ->
+           :: taken && dirty[c] ->
               disk[q] = data[c];
 #if MUTANT == CLEAN_AFTER_RELEASE
-              latch[q] = 0;
+              ReleaseUnmodified(q);
               dirty[c] = false
 #else
               dirty[c] = false;
-              latch[q] = 0
+              ReleaseUnmodified(q)
 #endif
-           :: claimed && !dirty[c] -> latch[q] = 0
+           :: taken && !dirty[c] -> ReleaseUnmodified(q)
            :: else
            fi
         :: else
@@ -334,8 +360,9 @@ inline Optimistic(p, ok, f) {
 #else
      :: sf == 0 && sl == 0 ->
         atomic {
+          TryBeginLoad(p);
           if
-          :: Same(p) -> latch[p] = EXCLUSIVE; ok = LOADING
+          :: taken -> ok = LOADING
           :: else
           fi
         }
@@ -377,7 +404,7 @@ inline Optimistic(p, ok, f) {
 proctype User() {
   byte sf, sl, sv;           /* a page word as read */
   byte p, f, p2, f2, c, q;
-  byte ok, ok2, claimed, seen, i;
+  byte ok, ok2, taken, seen, i;
   byte left = OPERATIONS;
   do
   :: left == 0 -> break
@@ -394,19 +421,19 @@ proctype User() {
               p2 = p + 1;
               Fix(p2, SHARED, ok2, f2);
               if
-              :: ok2 == YES -> CheckHeld(p2, f2); ReleaseShared(p2, f2)
+              :: ok2 == YES -> CheckHeld(p2, f2); UnfixShared(p2, f2)
               :: else
               fi
            :: skip
            fi;
            CheckHeld(p, f);
-           ReleaseShared(p, f)
+           UnfixShared(p, f)
         :: else
         fi
      :: ChoosePage(p);          /* modify */
         Fix(p, EXCLUSIVE, ok, f);
         if
-        :: ok == YES -> CheckHeld(p, f); Modify(p, f); CheckHeld(p, f); ReleaseModified(p, f)
+        :: ok == YES -> CheckHeld(p, f); Modify(p, f); CheckHeld(p, f); UnfixModified(p, f)
         :: else
         fi
      :: ChooseFrame(c); Clean(c, q)
@@ -414,7 +441,7 @@ proctype User() {
      fi;
      /* Unused locals are reset so that they do not multiply states. */
      d_step { sf = 0; sl = 0; sv = 0; p = 0; f = 0; p2 = 0; f2 = 0; c = 0; q = 0; ok = 0; ok2 = 0;
-              claimed = 0; seen = 0 }
+              taken = 0; seen = 0 }
   od;
   done++
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "bufferpool/page_table.h"
+#include "bufferpool/page_word.h"
 #include "storage/base/ids.h"
 #include "storage/base/racy_memory.h"
 
@@ -28,7 +28,7 @@ class OptimisticGuard {
   /// Whether all bytes read through this guard so far belong to one unmodified version of the page.
   bool Validate() const {
     RacyReadFence();
-    return PageState(state_).ValidatedBy(PageState(word_->load(std::memory_order_acquire)));
+    return PageState(state_).ValidatedBy(word_->Read());
   }
   template <typename T>
   T Load(size_t offset) const {
