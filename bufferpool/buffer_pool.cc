@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<BufferPool>> BufferPool::Create(Runtime& runtime,
   }
   std::unique_ptr<BufferPool> pool(
       new BufferPool(runtime, store, std::move(policy), frames, max_frames));
-  if (pool->frame_memory_ == nullptr || pool->meta_ == nullptr) {
+  if (!pool->frames_.reserved()) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "the system refused to reserve {} bytes of address space for the cache",
                       size_t{max_frames} * store.page_size());
@@ -54,46 +54,18 @@ BufferPool::BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPo
     : runtime_(runtime),
       store_(store),
       policy_(std::move(policy)),
-      page_size_(store.page_size()),
-      max_frames_(max_frames),
-      frames_(frames),
-      resize_mutex_(runtime),
-      actors_(std::make_unique<std::atomic<PoolActor*>[]>(Runtime::kMaxActors)) {
-  const size_t slots = size_t{max_frames} + 1;
-  const bool huge = HugePagesPay(frames * size_t{page_size_});
-  frame_memory_ = static_cast<std::byte*>(
-      ReserveMemory(slots * page_size_, huge ? MemoryAdvice::kHugePages : MemoryAdvice::kNone));
-  meta_ = static_cast<FrameMeta*>(ReserveMemory(slots * sizeof(FrameMeta), MemoryAdvice::kNone));
-  if (meta_ == nullptr) return;
-  for (uint32_t f = 1; f <= frames; ++f) new (&meta_[f]) FrameMeta;
-}
+      frames_(store.page_size(), frames, max_frames),
+      log_(frames_),
+      actors_(runtime, store.page_size()),
+      resize_mutex_(runtime) {}
 
 BufferPool::~BufferPool() {
-  const size_t slots = size_t{max_frames_} + 1;
-  if (meta_ != nullptr) {
-    for (uint32_t f = 1; f <= frames_; ++f) {
-      const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
-      if (page == kInvalidPageId) continue;
-      // A latch that is still held here is a leaked guard.
-      LATCHKEY_CHECK(table_.WordOf(page).ReadRelaxed().free());
-    }
+  if (!frames_.reserved()) return;
+  for (uint32_t f = 1; f <= frames_.count(); ++f) {
+    const PageId page = frames_.PageOf(FrameId{f});
+    // A latch that is still held here is a leaked guard.
+    LATCHKEY_CHECK(page == kInvalidPageId || table_.WordOf(page).ReadRelaxed().free());
   }
-  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) delete actors_[i].load();
-  ReleaseMemory(frame_memory_, slots * page_size_);
-  ReleaseMemory(meta_, slots * sizeof(FrameMeta));
-}
-
-PoolActor& BufferPool::Here() {
-  const uint32_t index = runtime_.ActorIndex();
-  PoolActor* actor = actors_[index].load(std::memory_order_acquire);
-  if (__builtin_expect(actor == nullptr, 0)) {
-    auto fresh = std::make_unique<PoolActor>();
-    fresh->index = index;
-    fresh->scratch = std::make_unique_for_overwrite<uint64_t[]>(page_size_ / sizeof(uint64_t));
-    actor = fresh.release();  // only this actor writes this entry
-    actors_[index].store(actor, std::memory_order_release);
-  }
-  return *actor;
 }
 
 // ---- Fixing
@@ -126,7 +98,7 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
     guard->word_ = nullptr;
     LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kFree, [&](PageState state) {
       if (state.exclusive()) return false;
-      *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+      *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
       return true;
     }));
     if (guard->word_ != nullptr) return absl::OkStatus();
@@ -142,11 +114,11 @@ absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* g
   LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 1, [&](PageState state) {
     if (state.latch() >= PageState::kMaxShared) return false;
     latched = word.TryLatchShared(state);
-    if (latched) *guard = SharedGuard(this, page, DataOf(state.frame()));
+    if (latched) *guard = SharedGuard(this, page, frames_.DataOf(state.frame()));
     return latched;
   }));
   if (!latched) {
-    *guard = SharedGuard(this, page, DataOf(word.ReadRelaxed().frame()));
+    *guard = SharedGuard(this, page, frames_.DataOf(word.ReadRelaxed().frame()));
   }
   return absl::OkStatus();
 }
@@ -163,7 +135,7 @@ absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, ExclusiveGu
 bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
   runtime_.SchedulePoint();
   const PageState seen = guard.state();
-  __builtin_prefetch(&meta_[Raw(seen.frame())], /*rw=*/1);  // for the release of a changed page
+  frames_.PrefetchForChange(seen.frame());  // for the release
   PageState now = seen;
   Backoff backoff(runtime_);
   while (!guard.word_->TryUpgrade(seen, &now)) {
@@ -190,8 +162,8 @@ void BufferPool::ReleaseShared(PageId page) {
 PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified) {
   PageWord& word = table_.WordOf(page);
   if (modified) {
-    if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) MarkDirty(frame);
-    if (log_ != nullptr) NoteLoggedChange(frame);
+    if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) frames_.MarkDirty(frame);
+    if (log_.has_log()) frames_.NoteLoggedChange(frame);
   }
   const PageState left = modified ? word.ReleaseModified() : word.ReleaseUnmodified();
   runtime_.SchedulePoint();
@@ -201,7 +173,8 @@ PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified
 OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
   guard.pool_ = nullptr;
   const PageState left = ReleaseExclusive(guard.page_, guard.frame_, guard.modified_);
-  return OptimisticGuard(&table_.WordOf(guard.page_), left, DataOf(guard.frame_), guard.page_);
+  return OptimisticGuard(&table_.WordOf(guard.page_), left, frames_.DataOf(guard.frame_),
+                         guard.page_);
 }
 
 // ---- Loading
@@ -209,7 +182,7 @@ OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
 absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
   MissGate gate(*this);
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, ObtainFrame(actor, page, /*patient=*/true));
-  PageRead read{.id = page, .out = DataOf(frame), .status = {}};
+  PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
   ReadInto(std::span(&read, 1));  // throws nothing, so the frame is not lost
   if (!read.status.ok()) {
     policy_->ReturnFreeFrame(frame);
@@ -234,14 +207,14 @@ void BufferPool::ReadInto(std::span<PageRead> reads) {
 
 absl::Status BufferPool::CheckRead(const PageRead& read) const {
   const uint64_t lsn = RacyLoad<uint64_t>(read.out + offsetof(PageHeader, lsn));
-  if (refuses_pages_beyond_log_ && log_ != nullptr && lsn != 0 && lsn >= Raw(log_->durable())) {
+  if (refuses_pages_beyond_log_ && log_.has_log() && lsn != 0 && lsn >= Raw(log_.durable())) {
     return MakeStatus(absl::StatusCode::kDataLoss,
                       "page {} was changed at {} of the log, which is durable up to {} only: the "
                       "log has lost its end or is an older copy; restore a backup or salvage",
-                      Raw(read.id), lsn, Raw(log_->durable()));
+                      Raw(read.id), lsn, Raw(log_.durable()));
   }
   if (page_check_ == nullptr) return absl::OkStatus();
-  return page_check_(read.id, {read.out, page_size_});
+  return page_check_(read.id, {read.out, page_size()});
 }
 
 void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
@@ -250,9 +223,9 @@ void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
     // That is correct, because they validate. But ThreadSanitizer reports a race with the device's
     // plain stores, so the page is read into other memory and copied by the racy functions.
     for (PageRead& read : reads) {
-      AlignedBuffer bounce(page_size_);
+      AlignedBuffer bounce(page_size());
       read.status = store_.ReadPage(read.id, bounce.data());
-      RacyCopyIn(read.out, bounce.data(), page_size_);
+      RacyCopyIn(read.out, bounce.data(), page_size());
     }
   } else if (reads.size() == 1) {
     reads[0].status = store_.ReadPage(reads[0].id, reads[0].out);
@@ -263,9 +236,7 @@ void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
 
 void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
                          LoadKind kind, uint64_t latch) {
-  FrameMeta& meta = meta_[Raw(frame)];
-  meta.page.store(Raw(page), std::memory_order_relaxed);
-  meta.rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
+  frames_.SetPage(frame, page);
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
   // a victim, but a claim fails until the latch is free.
   word.SetFrame(frame);
@@ -310,7 +281,7 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
     word.AbandonLoad();
     return frame.status();
   }
-  RacyZero(DataOf(*frame), page_size_);
+  RacyZero(frames_.DataOf(*frame), page_size());
   Publish(actor, page, word, *frame, LoadKind::kDemand, PageState::kExclusive);
   *guard = ExclusiveGuard(this, page, *frame);
   guard->Mutable();
@@ -336,7 +307,7 @@ void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
   const FrameId frame = guard.frame();
   guard.pool_ = nullptr;
   MissGate gate(*this);
-  MarkClean(frame);
+  frames_.MarkClean(frame);
   policy_->OnRemove(frame, page, actor.index);
   // The id goes back while its word is latched. Otherwise a reader with a stale id could load the
   // old page before the store knows that it is free. With a log such a load is possible, and
@@ -357,7 +328,7 @@ void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()
     return;
   }
   MissGate gate(*this);
-  MarkClean(state.frame());
+  frames_.MarkClean(state.frame());
   policy_->OnRemove(state.frame(), page, actor.index);
   release();
   ReleaseEvicted(state.frame());
@@ -409,67 +380,31 @@ void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
       break;
     }
     frames[n] = *frame;
-    reads[n] = PageRead{.id = page, .out = DataOf(*frame), .status = {}};
+    reads[n] = PageRead{.id = page, .out = frames_.DataOf(*frame), .status = {}};
     if (++n == kBatch) load_batch();
   }
   load_batch();
-}
-
-// ---- Dirty frames
-
-void BufferPool::MarkDirty(FrameId frame) {
-  std::atomic<bool>& dirty = meta_[Raw(frame)].dirty;
-  if (dirty.load(std::memory_order_relaxed)) return;
-  dirty.store(true, std::memory_order_relaxed);
-  dirty_frames_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void BufferPool::MarkClean(FrameId frame) {
-  std::atomic<bool>& dirty = meta_[Raw(frame)].dirty;
-  if (!dirty.load(std::memory_order_relaxed)) return;
-  dirty.store(false, std::memory_order_relaxed);
-  meta_[Raw(frame)].rec_lsn.store(Raw(LsnOf(frame)) | kNothingLogged, std::memory_order_relaxed);
-  dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void BufferPool::NoteLoggedChange(FrameId frame) {
-  std::atomic<uint64_t>& rec_lsn = meta_[Raw(frame)].rec_lsn;
-  const uint64_t known = rec_lsn.load(std::memory_order_relaxed);
-  if ((known & kNothingLogged) == 0) return;
-  // An unlogged change does not change the page's LSN and needs no redo.
-  const uint64_t lsn = Raw(LsnOf(frame));
-  if (lsn > (known & ~kNothingLogged)) rec_lsn.store(lsn, std::memory_order_relaxed);
-}
-
-bool BufferPool::HoldsChangeBefore(FrameId frame, Lsn lsn, bool unlogged_too) const {
-  if (!IsDirty(frame)) return false;
-  const uint64_t rec_lsn = meta_[Raw(frame)].rec_lsn.load(std::memory_order_relaxed);
-  return lsn == Lsn{UINT64_MAX} || (unlogged_too ? rec_lsn & ~kNothingLogged : rec_lsn) < Raw(lsn);
 }
 
 // ---- Statistics
 
 BufferPoolStats BufferPool::stats() const {
   BufferPoolStats stats;
-  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) {
-    const PoolActor* actor = actors_[i].load(std::memory_order_acquire);
-    if (actor == nullptr) continue;
-    stats.hits += actor->hits.load(std::memory_order_relaxed);
-    stats.misses += actor->misses.load(std::memory_order_relaxed);
-    stats.sync_page_writes += actor->sync_writes.load(std::memory_order_relaxed);
-  }
+  const PoolActors::Totals totals = actors_.Sum();
+  stats.hits = totals.hits;
+  stats.misses = totals.misses;
+  stats.sync_page_writes = totals.sync_writes;
   stats.async_page_writes = async_writes_.load(std::memory_order_relaxed);
-  stats.frames = frames_.load(std::memory_order_relaxed);
+  stats.frames = frames_.count();
   stats.free_frames = policy_->free_frames();
-  stats.dirty_frames = dirty_frames_.load(std::memory_order_relaxed);
+  stats.dirty_frames = frames_.dirty_count();
   stats.policy = policy_->stats();
   return stats;
 }
 
 uint64_t BufferPool::memory_bytes() const {
-  static_assert(sizeof(FrameMeta) == kFrameOverhead);
-  const uint64_t bytes_per_frame = page_size_ + kFrameOverhead + policy_->bytes_per_frame();
-  return frames_.load(std::memory_order_relaxed) * bytes_per_frame +
+  const uint64_t bytes_per_frame = page_size() + kFrameOverhead + policy_->bytes_per_frame();
+  return frames_.count() * bytes_per_frame +
          table_.memory_bytes(store_.page_id_limit());
 }
 

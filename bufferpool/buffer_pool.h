@@ -39,9 +39,12 @@
 #include <span>
 #include <vector>
 
+#include "bufferpool/buffer_frames.h"
 #include "bufferpool/fix_policy.h"
+#include "bufferpool/log_before_page.h"
 #include "bufferpool/page_guard.h"
 #include "bufferpool/page_table.h"
+#include "bufferpool/pool_actor.h"
 #include "storage/base/ids.h"
 #include "storage/page_format.h"
 #include "storage/page_store.h"
@@ -50,35 +53,6 @@
 #include "storage/wal/log.h"
 
 namespace latchkey {
-
-/// Tells an actor whether to prefetch its next batch of pages. If all pages of a batch were
-/// resident, the actor skips the next kSkip - 1 batches. If one page was missing, it skips none.
-class PrefetchGauge {
- public:
-  bool ShouldAsk() { return skip_ == 0 || --skip_ == 0; }
-  void Note(bool pages_were_missing) { skip_ = pages_were_missing ? 0 : kSkip; }
-
- private:
-  static constexpr uint32_t kSkip = 64;
-  uint32_t skip_ = 0;
-};
-
-/// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
-struct alignas(64) PoolActor {
-  uint32_t index = 0;
-  std::atomic<uint64_t> hits{0};
-  std::atomic<uint64_t> misses{0};
-  std::atomic<uint64_t> sync_writes{0};
-  PrefetchGauge prefetch_pays;
-  /// Memory of one page, for the actor's own use between two calls of the pool. It exists because
-  /// an actor in the middle of a change must not fail for lack of memory.
-  std::unique_ptr<uint64_t[]> scratch;
-  std::unique_ptr<PageWriter> writer;  ///< for dirty victims; created at the first one
-
-  static void Add(std::atomic<uint64_t>& counter, uint64_t n) {
-    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-};
 
 struct BufferPoolStats {
   uint64_t hits = 0, misses = 0;
@@ -132,13 +106,13 @@ class BufferPool {
   /// Bytes of memory per frame besides the page itself and FixPolicy::bytes_per_frame.
   static constexpr size_t kFrameOverhead = 24;
 
-  uint32_t page_size() const { return page_size_; }
+  uint32_t page_size() const { return frames_.page_size(); }
   Runtime& runtime() { return runtime_; }
   PageStore& store() { return store_; }
 
   /// Log before page: from now on the pool hands a page to the store only when `log` is durable up
   /// to the page's LSN. Set before the first page is changed; nullptr: no log.
-  void SetWriteAheadLog(WriteAheadLog* log) { log_ = log; }
+  void SetWriteAheadLog(WriteAheadLog* log) { log_.SetLog(log); }
   /// From now on freed ids go to `freed_pages`. nullptr: at once to the store.
   void SetFreedPages(FreedPages* freed_pages) { freed_pages_ = freed_pages; }
 
@@ -152,7 +126,7 @@ class BufferPool {
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
 
   /// The calling actor's part of the pool, valid while the actor lives. Pass it to the fixes.
-  PoolActor& Here();
+  PoolActor& Here() { return actors_.Here(); }
 
   // ---- Fixing. NotFound: the page was never written. DataLoss: its proof failed.
 
@@ -214,7 +188,7 @@ class BufferPool {
     PageWord& word = table_.WordOf(page);
     const PageState state = word.Read();
     if (!state.resident() || state.exclusive()) return false;
-    *guard = OptimisticGuard(&word, state, DataOf(state.frame()), page);
+    *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
     return true;
   }
   /// Whether `page` is in a frame now (not a fix).
@@ -228,9 +202,11 @@ class BufferPool {
     return TryCleanIf(frame, writer, LogWait::kNever);
   }
   /// Whether page cleaners should not flush the log now, because its space is scarce.
-  bool SparesLog() const { return log_ != nullptr && log_->scarce(); }
+  bool SparesLog() const { return log_.scarce(); }
   /// Makes the log durable up to the newest LSN of the dirty pages among `frames`, with one flush.
-  absl::Status MakeLogDurable(std::span<const FrameId> frames);
+  absl::Status MakeLogDurable(std::span<const FrameId> frames) {
+    return log_.MakeDurableFor(frames);
+  }
   /// Hands every page that is dirty now to the store. Fuzzy: other actors go on.
   absl::Status WriteAllDirty() { return WriteDirtyBefore(Lsn{UINT64_MAX}); }
   /// Hands every page to the store that holds an unwritten change with an LSN below `lsn`; on
@@ -241,17 +217,15 @@ class BufferPool {
   absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false);
   /// Copies `page` to `out` if it is resident, clean and can be latched without waiting.
   bool CopyIfClean(PageId page, std::byte* out);
-  bool IsDirty(FrameId frame) const {
-    return meta_[Raw(frame)].dirty.load(std::memory_order_relaxed);
-  }
+  bool IsDirty(FrameId frame) const { return frames_.IsDirty(frame); }
   /// Attaches `signal`; nullptr detaches. REQUIRES: the signal lives until it is detached.
   void SetCleanerSignal(CleanerSignal* signal) {
     cleaner_signal_.store(signal, std::memory_order_release);
   }
   FixPolicy& policy() { return *policy_; }
   /// The most frames that Resize allows, and their present number.
-  uint32_t max_frames() const { return max_frames_; }
-  uint32_t frames() const { return frames_.load(std::memory_order_relaxed); }
+  uint32_t max_frames() const { return frames_.max_count(); }
+  uint32_t frames() const { return frames_.count(); }
 
   /// Changes the number of frames while all actors go on. InvalidArgument outside
   /// [kMinFrames, max_frames]; ResourceExhausted when one of the frames to give up stays latched
@@ -268,20 +242,11 @@ class BufferPool {
   friend class SharedGuard;
   friend class ExclusiveGuard;
 
-  struct FrameMeta {
-    std::atomic<uint64_t> page{Raw(kInvalidPageId)};
-    // The LSN of the first logged change that the store does not have; or kNothingLogged together
-    // with the page's LSN when it was last clean. Written under the page's exclusive latch.
-    std::atomic<uint64_t> rec_lsn{kNothingLogged};
-    std::atomic<bool> dirty{false};
-  };
-  static constexpr uint64_t kNothingLogged = uint64_t{1} << 63;
   enum class LogWait { kNever, kLatched };
 
   BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPolicy> policy, uint32_t frames,
              uint32_t max_frames);
 
-  std::byte* DataOf(FrameId frame) const { return frame_memory_ + size_t{Raw(frame)} * page_size_; }
   void CountHit(PoolActor& actor, FrameId frame, PageId page) {
     PoolActor::Add(actor.hits, 1);
     policy_->OnHit(frame, page, actor.index);
@@ -327,16 +292,6 @@ class BufferPool {
   static constexpr uint32_t kWriterDepth = 64;  // writes outstanding of one actor
   absl::StatusOr<PageWriter*> WriterOf(PoolActor& actor);
 
-  Lsn LsnOf(FrameId frame) const {
-    return Lsn{RacyLoad<uint64_t>(DataOf(frame) + offsetof(PageHeader, lsn))};
-  }
-  /// Whether the log is durable up to the page's LSN.
-  bool LogIsDurableFor(FrameId frame) const {
-    if (log_ == nullptr) return true;
-    const uint64_t lsn = Raw(LsnOf(frame));
-    return lsn == 0 || lsn < Raw(log_->durable());
-  }
-  bool HoldsChangeBefore(FrameId frame, Lsn lsn, bool unlogged_too) const;
   absl::StatusOr<bool> TryCleanIf(FrameId frame, PageWriter& writer, LogWait wait);
   absl::Status CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too, PageWriter& writer);
 
@@ -348,15 +303,9 @@ class BufferPool {
   /// Gives the id to FreedPages or to the store. REQUIRES: the page is latched and in no frame.
   void GiveUpId(PageId page);
 
-  void MarkDirty(FrameId frame);
-  void MarkClean(FrameId frame);
-  void NoteLoggedChange(FrameId frame);
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
   PageState ReleaseExclusive(PageId page, FrameId frame, bool modified);
-  bool IsEmpty(FrameId frame) const {
-    return meta_[Raw(frame)].page.load(std::memory_order_relaxed) == Raw(kInvalidPageId);
-  }
   void GrowTo(uint32_t frames);
   absl::Status ShrinkTo(uint32_t frames);
   /// Returns whether the caller now owns the frame, which held a page and is empty; an error comes
@@ -366,16 +315,12 @@ class BufferPool {
   Runtime& runtime_;
   PageStore& store_;
   std::unique_ptr<FixPolicy> policy_;
-  const uint32_t page_size_;
-  const uint32_t max_frames_;
-  std::atomic<uint32_t> frames_;
   PageTable table_;
-  std::byte* frame_memory_ = nullptr;  // frames 0..max_frames; frame 0 is never used
-  FrameMeta* meta_ = nullptr;
-  std::atomic<uint64_t> dirty_frames_{0};
+  BufferFrames frames_;
+  LogBeforePage log_;
+  PoolActors actors_;
   std::atomic<uint64_t> async_writes_{0};
   std::atomic<CleanerSignal*> cleaner_signal_{nullptr};
-  WriteAheadLog* log_ = nullptr;
   FreedPages* freed_pages_ = nullptr;
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;
@@ -388,8 +333,6 @@ class BufferPool {
   static constexpr uint32_t kGateClosed = 1u << 31;
   std::atomic<uint32_t> miss_gate_{0};
   Mutex resize_mutex_;
-
-  std::unique_ptr<std::atomic<PoolActor*>[]> actors_;
 };
 
 // ---- Functions of the guards that need the pool.
@@ -397,10 +340,10 @@ class BufferPool {
 inline void SharedGuard::Unfix() {
   if (pool_ != nullptr) std::exchange(pool_, nullptr)->ReleaseShared(page_);
 }
-inline const std::byte* ExclusiveGuard::data() const { return pool_->DataOf(frame_); }
+inline const std::byte* ExclusiveGuard::data() const { return pool_->frames_.DataOf(frame_); }
 inline std::byte* ExclusiveGuard::Mutable() {
   modified_ = true;
-  return pool_->DataOf(frame_);
+  return pool_->frames_.DataOf(frame_);
 }
 inline void ExclusiveGuard::Unfix() {
   if (pool_ != nullptr) std::exchange(pool_, nullptr)->ReleaseExclusive(page_, frame_, modified_);

@@ -29,9 +29,8 @@ absl::StatusOr<FrameId> BufferPool::ObtainFrame(PoolActor& actor, PageId incomin
     if (free != kNoFrame) return free;
     std::array<FrameId, kMaxEvictionBatch> freed;
     absl::Status written;
-    const size_t n = EvictBatch(
-        actor, incoming,
-        std::span(freed.data(), EvictionBatch(frames_.load(std::memory_order_relaxed))), &written);
+    const size_t n = EvictBatch(actor, incoming,
+                                std::span(freed.data(), EvictionBatch(frames_.count())), &written);
     if (n == 0 && !written.ok()) return written;
     if (n > 0) {
       for (size_t i = 1; i < n; ++i) policy_->ReturnFreeFrame(freed[i]);
@@ -41,14 +40,14 @@ absl::StatusOr<FrameId> BufferPool::ObtainFrame(PoolActor& actor, PageId incomin
       return MakeStatus(absl::StatusCode::kResourceExhausted,
                         "all {} frames of the cache are in use: enlarge the cache or use fewer "
                         "concurrent transactions",
-                        frames_.load(std::memory_order_relaxed));
+                        frames_.count());
     }
     backoff.Pause();
   }
 }
 
 bool BufferPool::TryClaim(FrameId frame) {
-  const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
+  const PageId page = frames_.PageOf(frame);
   if (page == kInvalidPageId) return false;
   PageWord& word = table_.WordOf(page);
   const PageState state = word.ReadRelaxed();
@@ -59,7 +58,7 @@ bool BufferPool::TryClaim(FrameId frame) {
 
 void BufferPool::ReinstateVictim(PoolActor& actor, FrameId frame) {
   // The page stays in its frame and stays dirty, so nothing is lost.
-  const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
+  const PageId page = frames_.PageOf(frame);
   policy_->Reinstate(frame, page, actor.index);
   ReleaseExclusive(page, frame, /*modified=*/false);
 }
@@ -67,13 +66,13 @@ void BufferPool::ReinstateVictim(PoolActor& actor, FrameId frame) {
 size_t BufferPool::SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t* clean,
                                absl::Status* written) {
   const auto dirty_begin = std::stable_partition(claimed.begin(), claimed.end(),
-                                                 [this](FrameId f) { return !IsDirty(f); });
+                                                 [this](FrameId f) { return !frames_.IsDirty(f); });
   *clean = static_cast<size_t>(dirty_begin - claimed.begin());
   const auto waiting_begin = std::stable_partition(
-      dirty_begin, claimed.end(), [this](FrameId f) { return LogIsDurableFor(f); });
+      dirty_begin, claimed.end(), [this](FrameId f) { return log_.IsDurableFor(f); });
   if (waiting_begin == claimed.end()) return claimed.size();
   const bool all_wait = waiting_begin == claimed.begin();
-  if (all_wait && !(log_->scarce() && FreeDurableFrame(actor))) {
+  if (all_wait && !(log_.scarce() && FreeDurableFrame(actor))) {
     *written = CatchOutOfMemory([&] { return MakeLogDurable(claimed); });
     if (written->ok()) return claimed.size();
   }
@@ -82,18 +81,18 @@ size_t BufferPool::SortVictims(PoolActor& actor, std::span<FrameId> claimed, siz
 }
 
 bool BufferPool::FreeDurableFrame(PoolActor& actor) {
-  const uint32_t frames = frames_.load(std::memory_order_relaxed);
+  const uint32_t frames = frames_.count();
   for (uint32_t f = 1; f <= frames; ++f) {
     const FrameId frame{f};
-    if (!LogIsDurableFor(frame) || !TryClaim(frame)) continue;
-    const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
-    const bool can_go = LogIsDurableFor(frame) &&
-                        (!IsDirty(frame) || WriteVictims(actor, std::span(&frame, 1)).ok());
+    if (!log_.IsDurableFor(frame) || !TryClaim(frame)) continue;
+    const PageId page = frames_.PageOf(FrameId{f});
+    const bool can_go = log_.IsDurableFor(frame) &&
+                        (!frames_.IsDirty(frame) || WriteVictims(actor, std::span(&frame, 1)).ok());
     if (!can_go) {
       ReleaseExclusive(page, frame, /*modified=*/false);
       continue;
     }
-    MarkClean(frame);
+    frames_.MarkClean(frame);
     policy_->OnRemove(frame, page, actor.index);
     ReleaseEvicted(frame);
     policy_->ReturnFreeFrame(frame);
@@ -117,7 +116,7 @@ size_t BufferPool::EvictBatch(PoolActor& actor, PageId incoming, std::span<Frame
   *written = WriteVictims(actor, victims);
   for (const FrameId frame : victims) {
     if (written->ok()) {
-      MarkClean(frame);
+      frames_.MarkClean(frame);
       ReleaseEvicted(frame);
       freed[n++] = frame;
     } else {
@@ -125,15 +124,6 @@ size_t BufferPool::EvictBatch(PoolActor& actor, PageId incoming, std::span<Frame
     }
   }
   return n;
-}
-
-absl::Status BufferPool::MakeLogDurable(std::span<const FrameId> frames) {
-  if (log_ == nullptr || LATCHKEY_CANARY("page-before-its-log")) return absl::OkStatus();
-  uint64_t newest = 0;
-  for (const FrameId frame : frames) {
-    if (IsDirty(frame)) newest = std::max(newest, Raw(LsnOf(frame)));
-  }
-  return newest < Raw(log_->durable()) ? absl::OkStatus() : log_->EnsureDurable(Lsn{newest});
 }
 
 absl::StatusOr<PageWriter*> BufferPool::WriterOf(PoolActor& actor) {
@@ -152,8 +142,7 @@ absl::Status BufferPool::WriteClaimed(PoolActor& actor, std::span<const FrameId>
   LATCHKEY_ASSIGN_OR_RETURN(PageWriter * writer, WriterOf(actor));
   std::array<PageWrite, kMaxEvictionBatch> writes;
   for (size_t i = 0; i < dirty.size(); ++i) {
-    writes[i] = {.id = PageId{meta_[Raw(dirty[i])].page.load(std::memory_order_relaxed)},
-                 .data = DataOf(dirty[i])};
+    writes[i] = {.id = frames_.PageOf(dirty[i]), .data = frames_.DataOf(dirty[i])};
   }
   size_t accepted = 0;
   LATCHKEY_RETURN_IF_ERROR(writer->Submit(std::span(writes.data(), dirty.size()), &accepted));
@@ -162,9 +151,8 @@ absl::Status BufferPool::WriteClaimed(PoolActor& actor, std::span<const FrameId>
 }
 
 void BufferPool::ReleaseEvicted(FrameId frame) {
-  FrameMeta& meta = meta_[Raw(frame)];
-  PageWord& word = table_.WordOf(PageId{meta.page.load(std::memory_order_relaxed)});
-  meta.page.store(Raw(kInvalidPageId), std::memory_order_relaxed);
+  PageWord& word = table_.WordOf(frames_.PageOf(frame));
+  frames_.Clear(frame);
   word.ReleaseEvicted();
 }
 

@@ -12,9 +12,8 @@ namespace latchkey {
 // ---- Cleaning
 
 absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, LogWait wait) {
-  FrameMeta& meta = meta_[Raw(frame)];
-  if (!meta.dirty.load(std::memory_order_relaxed)) return false;
-  const PageId page{meta.page.load(std::memory_order_relaxed)};
+  if (!frames_.IsDirty(frame)) return false;
+  const PageId page = frames_.PageOf(frame);
   if (page == kInvalidPageId) return false;
   PageWord& word = table_.WordOf(page);
   const PageState state = word.ReadRelaxed();
@@ -22,15 +21,15 @@ absl::StatusOr<bool> BufferPool::TryCleanIf(FrameId frame, PageWriter& writer, L
   // race for its dirty flag.
   if (!state.FreeIn(frame) || !word.TryLatchExclusive(state)) return false;
   ExclusiveGuard guard(this, page, frame);
-  if (!meta.dirty.load(std::memory_order_relaxed)) return false;
-  if (!LogIsDurableFor(frame) && !LATCHKEY_CANARY("page-before-its-log")) {
+  if (!frames_.IsDirty(frame)) return false;
+  if (!log_.IsDurableFor(frame)) {
     if (wait == LogWait::kNever) return false;
-    LATCHKEY_RETURN_IF_ERROR(log_->EnsureDurable(LsnOf(frame)));
+    LATCHKEY_RETURN_IF_ERROR(log_.MakeDurableFor(std::span(&frame, 1)));
   }
-  const PageWrite write{.id = page, .data = DataOf(frame)};
+  const PageWrite write{.id = page, .data = frames_.DataOf(frame)};
   size_t accepted = 0;
   LATCHKEY_RETURN_IF_ERROR(writer.Submit(std::span(&write, 1), &accepted));
-  MarkClean(frame);
+  frames_.MarkClean(frame);
   async_writes_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -40,8 +39,8 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
   constexpr uint32_t kUnlatchedWaits = 2;  // waits for the log before it waits with a page latched
   Backoff backoff(runtime_);
   for (;; backoff.Pause()) {
-    if (log_ != nullptr) {
-      const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
+    if (log_.has_log()) {
+      const PageId page = frames_.PageOf(frame);
       if (page == kInvalidPageId) return absl::OkStatus();
       const PageState state = table_.WordOf(page).Read();
       if (state.exclusive() && state.frame() == frame) {
@@ -49,7 +48,7 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
         continue;  // may become dirty: wait
       }
     }
-    if (!HoldsChangeBefore(frame, lsn, unlogged_too)) return absl::OkStatus();
+    if (!frames_.HoldsChangeBefore(frame, lsn, unlogged_too)) return absl::OkStatus();
     const bool unlatched = backoff.attempts() < kUnlatchedWaits;
     if (unlatched) LATCHKEY_RETURN_IF_ERROR(MakeLogDurable(std::span(&frame, 1)));
     LATCHKEY_ASSIGN_OR_RETURN(
@@ -62,7 +61,7 @@ absl::Status BufferPool::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too,
 absl::Status BufferPool::WriteDirtyBefore(Lsn lsn, bool unlogged_too) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageWriter> writer,
                             store_.NewWriter(kWriterDepth));
-  const uint32_t frames = frames_.load(std::memory_order_acquire);
+  const uint32_t frames = frames_.count();
   for (uint32_t f = 1; f <= frames; ++f) {
     if (LATCHKEY_CANARY("checkpoint-misses-pages") && f % 8 == 7) continue;
     LATCHKEY_RETURN_IF_ERROR(CleanBefore(FrameId{f}, lsn, unlogged_too, *writer));
@@ -74,18 +73,18 @@ absl::Status BufferPool::WriteDirtyBefore(Lsn lsn, bool unlogged_too) {
 bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
   PageWord& word = table_.WordOf(page);
   const PageState state = word.Read();
-  if (!state.resident() || state.exclusive() || IsDirty(state.frame())) return false;
-  const OptimisticGuard guard(&word, state, DataOf(state.frame()), page);
-  guard.Copy(0, out, page_size_);
-  return !IsDirty(state.frame()) && guard.Validate();
+  if (!state.resident() || state.exclusive() || frames_.IsDirty(state.frame())) return false;
+  const OptimisticGuard guard(&word, state, frames_.DataOf(state.frame()), page);
+  guard.Copy(0, out, page_size());
+  return !frames_.IsDirty(state.frame()) && guard.Validate();
 }
 
 LeakedFrames BufferPool::CountLeaks() {
   LeakedFrames leaked;
-  const uint32_t frames = frames_.load(std::memory_order_relaxed);
+  const uint32_t frames = frames_.count();
   uint64_t resident = 0;
   for (uint32_t f = 1; f <= frames; ++f) {
-    const PageId page{meta_[f].page.load(std::memory_order_relaxed)};
+    const PageId page = frames_.PageOf(FrameId{f});
     if (page == kInvalidPageId) continue;
     const PageState state = table_.WordOf(page).ReadRelaxed();
     if (state.frame() == FrameId{f}) ++resident;

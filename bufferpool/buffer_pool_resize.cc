@@ -71,7 +71,7 @@ class BufferPool::Shrink {
     const size_t before = aside_.size();
     pool_.policy_->TakeFreeFramesAbove(FrameId{frames_}, &aside_);
     if (aside_.size() == before) return;
-    std::erase_if(full_, [this](FrameId frame) { return pool_.IsEmpty(frame); });
+    std::erase_if(full_, [this](FrameId frame) { return pool_.frames_.IsEmpty(frame); });
   }
   absl::Status EmptyFull() {
     absl::Status written;
@@ -88,9 +88,8 @@ class BufferPool::Shrink {
   void Finish() {
     pool_.policy_->Resize(frames_);
     aside_.clear();  // these frames exist no more
-    pool_.frames_.store(frames_, std::memory_order_release);
-    // Returns the memory to the system, from the next whole huge page on.
-    DiscardMemory(pool_.DataOf(FrameId{frames_ + 1}), size_t{old_ - frames_} * pool_.page_size_);
+    pool_.frames_.SetCount(frames_);
+    pool_.frames_.DiscardUpTo(FrameId{old_});
   }
 
   BufferPool& pool_;
@@ -102,26 +101,23 @@ class BufferPool::Shrink {
 };
 
 absl::Status BufferPool::Resize(uint32_t frames) {
-  if (frames < kMinFrames || frames > max_frames_) {
-    return InvalidArgument("{} frames are outside {}..{}", frames, kMinFrames, max_frames_);
+  if (frames < kMinFrames || frames > max_frames()) {
+    return InvalidArgument("{} frames are outside {}..{}", frames, kMinFrames, max_frames());
   }
   MutexLock lock(resize_mutex_);
-  const uint32_t old = frames_.load(std::memory_order_relaxed);
+  const uint32_t old = frames_.count();
   if (frames < old) return ShrinkTo(frames);
   if (frames > old) GrowTo(frames);
   return absl::OkStatus();
 }
 
 void BufferPool::GrowTo(uint32_t frames) {
-  for (uint32_t f = this->frames() + 1; f <= frames; ++f) new (&meta_[f]) FrameMeta;
-  if (HugePagesPay(frames * size_t{page_size_})) {
-    AdviseHugePages(frame_memory_, (size_t{max_frames_} + 1) * page_size_);
-  }
+  frames_.PrepareGrowth(frames);
   for (;; runtime_.SleepFor(kNanosPerMilli)) {
     const ClosedGate gate(*this);
     if (!gate.closed()) continue;
     policy_->Resize(frames);  // throws when memory runs out, with nothing changed
-    frames_.store(frames, std::memory_order_release);
+    frames_.SetCount(frames);
     return;
   }
 }
@@ -149,15 +145,15 @@ absl::Status BufferPool::ShrinkTo(uint32_t frames) {
 }
 
 absl::StatusOr<bool> BufferPool::TryEmptyFrame(FrameId frame, PageWriter& writer) {
-  if (IsEmpty(frame)) return false;
-  if (IsDirty(frame)) {
+  if (frames_.IsEmpty(frame)) return false;
+  if (frames_.IsDirty(frame)) {
     LATCHKEY_ASSIGN_OR_RETURN(const bool cleaned, TryClean(frame, writer));
     if (!cleaned) return false;
     LATCHKEY_RETURN_IF_ERROR(writer.Wait(kWriterDepth - 1));
   }
   if (!TryClaim(frame)) return false;
-  const PageId page{meta_[Raw(frame)].page.load(std::memory_order_relaxed)};
-  if (IsDirty(frame)) {
+  const PageId page = frames_.PageOf(frame);
+  if (frames_.IsDirty(frame)) {
     ReleaseExclusive(page, frame, /*modified=*/false);
     return false;
   }

@@ -1,0 +1,35 @@
+#include "bufferpool/pool_actor.h"
+
+namespace latchkey {
+
+PoolActors::PoolActors(Runtime& runtime, uint32_t page_size)
+    : runtime_(runtime),
+      page_size_(page_size),
+      actors_(std::make_unique<std::atomic<PoolActor*>[]>(Runtime::kMaxActors)) {}
+
+PoolActors::~PoolActors() {
+  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) delete actors_[i].load();
+}
+
+PoolActor& PoolActors::Add(uint32_t index) {
+  auto fresh = std::make_unique<PoolActor>();
+  fresh->index = index;
+  fresh->scratch = std::make_unique_for_overwrite<uint64_t[]>(page_size_ / sizeof(uint64_t));
+  PoolActor* actor = fresh.release();  // only this actor writes this entry
+  actors_[index].store(actor, std::memory_order_release);
+  return *actor;
+}
+
+PoolActors::Totals PoolActors::Sum() const {
+  Totals totals;
+  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) {
+    const PoolActor* actor = actors_[i].load(std::memory_order_acquire);
+    if (actor == nullptr) continue;
+    totals.hits += actor->hits.load(std::memory_order_relaxed);
+    totals.misses += actor->misses.load(std::memory_order_relaxed);
+    totals.sync_writes += actor->sync_writes.load(std::memory_order_relaxed);
+  }
+  return totals;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,71 @@
+// The part of the pool that belongs to one actor: its counters, its scratch page and its writer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "storage/page_store.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// Tells an actor whether to prefetch its next batch of pages. If all pages of a batch were
+/// resident, the actor skips the next kSkip - 1 batches. If one page was missing, it skips none.
+class PrefetchGauge {
+ public:
+  bool ShouldAsk() { return skip_ == 0 || --skip_ == 0; }
+  void Note(bool pages_were_missing) { skip_ = pages_were_missing ? 0 : kSkip; }
+
+ private:
+  static constexpr uint32_t kSkip = 64;
+  uint32_t skip_ = 0;
+};
+
+/// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
+struct alignas(64) PoolActor {
+  uint32_t index = 0;
+  std::atomic<uint64_t> hits{0};
+  std::atomic<uint64_t> misses{0};
+  std::atomic<uint64_t> sync_writes{0};
+  PrefetchGauge prefetch_pays;
+  /// Memory of one page, for the actor's own use between two calls of the pool. It exists because
+  /// an actor in the middle of a change must not fail for lack of memory.
+  std::unique_ptr<uint64_t[]> scratch;
+  std::unique_ptr<PageWriter> writer;  ///< for dirty victims; created at the first one
+
+  static void Add(std::atomic<uint64_t>& counter, uint64_t n) {
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+};
+
+/// The actors that use one pool. Thread-safe.
+class PoolActors {
+ public:
+  PoolActors(Runtime& runtime, uint32_t page_size);
+  ~PoolActors();
+  PoolActors(const PoolActors&) = delete;
+  PoolActors& operator=(const PoolActors&) = delete;
+
+  /// The calling actor's part, valid while the actor lives. Throws std::bad_alloc at the actor's
+  /// first call when memory runs out.
+  PoolActor& Here() {
+    const uint32_t index = runtime_.ActorIndex();
+    PoolActor* actor = actors_[index].load(std::memory_order_acquire);
+    return __builtin_expect(actor == nullptr, 0) ? Add(index) : *actor;
+  }
+
+  struct Totals {
+    uint64_t hits = 0, misses = 0, sync_writes = 0;
+  };
+  Totals Sum() const;
+
+ private:
+  PoolActor& Add(uint32_t index);
+
+  Runtime& runtime_;
+  const uint32_t page_size_;
+  std::unique_ptr<std::atomic<PoolActor*>[]> actors_;  // by ActorIndex
+};
+
+}  // namespace latchkey
