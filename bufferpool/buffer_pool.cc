@@ -57,6 +57,8 @@ BufferPool::BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPo
       frames_(store.page_size(), frames, max_frames),
       log_(frames_),
       actors_(runtime, store.page_size()),
+      write_back_(runtime, store, table_, frames_, log_),
+      evictor_(runtime, *policy_, table_, frames_, log_, write_back_),
       resize_mutex_(runtime) {}
 
 BufferPool::~BufferPool() {
@@ -181,7 +183,8 @@ OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
 
 absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
   MissGate gate(*this);
-  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, ObtainFrame(actor, page, /*patient=*/true));
+  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
+                            evictor_.ObtainFrame(actor, page, /*patient=*/true));
   PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
   ReadInto(std::span(&read, 1));  // throws nothing, so the frame is not lost
   if (!read.status.ok()) {
@@ -276,7 +279,7 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
   LATCHKEY_CHECK(!seen.resident());
   MissGate gate(*this);
   const absl::StatusOr<FrameId> frame =
-      CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/true); });
+      CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
   if (!frame.ok()) {
     word.AbandonLoad();
     return frame.status();
@@ -307,13 +310,10 @@ void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
   const FrameId frame = guard.frame();
   guard.pool_ = nullptr;
   MissGate gate(*this);
-  frames_.MarkClean(frame);
-  policy_->OnRemove(frame, page, actor.index);
   // The id goes back while its word is latched. Otherwise a reader with a stale id could load the
   // old page before the store knows that it is free. With a log such a load is possible, and
   // harmless, until ReturnPageId.
-  GiveUpId(page);
-  ReleaseEvicted(frame);
+  evictor_.Remove(frame, actor.index, [&] { GiveUpId(page); });
   policy_->ReturnFreeFrame(frame);
 }
 
@@ -328,10 +328,7 @@ void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()
     return;
   }
   MissGate gate(*this);
-  frames_.MarkClean(state.frame());
-  policy_->OnRemove(state.frame(), page, actor.index);
-  release();
-  ReleaseEvicted(state.frame());
+  evictor_.Remove(state.frame(), actor.index, release);
   policy_->ReturnFreeFrame(state.frame());
 }
 
@@ -374,7 +371,7 @@ void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
     const PageState state = word.ReadRelaxed();
     if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
     const absl::StatusOr<FrameId> frame =
-        CatchOutOfMemory([&] { return ObtainFrame(actor, page, /*patient=*/false); });
+        CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/false); });
     if (!frame.ok()) {
       word.AbandonLoad();
       break;
@@ -386,7 +383,32 @@ void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
   load_batch();
 }
 
-// ---- Statistics
+// ---- Cleaning and statistics
+
+bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
+  PageWord& word = table_.WordOf(page);
+  const PageState state = word.Read();
+  if (!state.resident() || state.exclusive() || frames_.IsDirty(state.frame())) return false;
+  const OptimisticGuard guard(&word, state, frames_.DataOf(state.frame()), page);
+  guard.Copy(0, out, page_size());
+  return !frames_.IsDirty(state.frame()) && guard.Validate();
+}
+
+LeakedFrames BufferPool::CountLeaks() {
+  LeakedFrames leaked;
+  const uint32_t frames = frames_.count();
+  uint64_t resident = 0;
+  for (uint32_t f = 1; f <= frames; ++f) {
+    const PageId page = frames_.PageOf(FrameId{f});
+    if (page == kInvalidPageId) continue;
+    const PageState state = table_.WordOf(page).ReadRelaxed();
+    if (state.frame() == FrameId{f}) ++resident;
+    if (!state.free()) ++leaked.latched;
+  }
+  const uint64_t known = resident + policy_->free_frames();
+  leaked.lost = known < frames ? frames - known : 0;
+  return leaked;
+}
 
 BufferPoolStats BufferPool::stats() const {
   BufferPoolStats stats;
@@ -394,7 +416,7 @@ BufferPoolStats BufferPool::stats() const {
   stats.hits = totals.hits;
   stats.misses = totals.misses;
   stats.sync_page_writes = totals.sync_writes;
-  stats.async_page_writes = async_writes_.load(std::memory_order_relaxed);
+  stats.async_page_writes = write_back_.cleaned();
   stats.frames = frames_.count();
   stats.free_frames = policy_->free_frames();
   stats.dirty_frames = frames_.dirty_count();

@@ -40,11 +40,13 @@
 #include <vector>
 
 #include "bufferpool/buffer_frames.h"
+#include "bufferpool/evictor.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
 #include "bufferpool/page_guard.h"
 #include "bufferpool/page_table.h"
 #include "bufferpool/pool_actor.h"
+#include "bufferpool/write_back.h"
 #include "storage/base/ids.h"
 #include "storage/page_format.h"
 #include "storage/page_store.h"
@@ -66,15 +68,6 @@ struct BufferPoolStats {
 struct LeakedFrames {
   uint64_t latched = 0;  ///< pages that are still latched
   uint64_t lost = 0;     ///< frames that hold no page and are not free
-};
-
-/// Wakes the page cleaners; implemented by them.
-class CleanerSignal {
- public:
-  virtual ~CleanerSignal() = default;
-  /// Reports that `evicted` frames lost their pages, and that `dirty_victims` had to be written
-  /// synchronously. Cheap: called on every miss that finds no free frame.
-  virtual void OnEviction(size_t evicted, size_t dirty_victims) = 0;
 };
 
 /// Keeps the ids of freed pages until the log record of the free is durable. Before that, the store
@@ -199,7 +192,7 @@ class BufferPool {
   /// Hands the page in `frame` to `writer` if it is dirty, can be latched without waiting, and the
   /// log is durable up to its LSN. Returns whether it did.
   absl::StatusOr<bool> TryClean(FrameId frame, PageWriter& writer) {
-    return TryCleanIf(frame, writer, LogWait::kNever);
+    return write_back_.TryClean(frame, writer);
   }
   /// Whether page cleaners should not flush the log now, because its space is scarce.
   bool SparesLog() const { return log_.scarce(); }
@@ -214,14 +207,14 @@ class BufferPool {
   /// because their change may already have its LSN. Fuzzy: other actors go on.
   /// With `unlogged_too` it also hands over pages whose unwritten changes were not logged, if their
   /// page LSN is below `lsn`.
-  absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false);
+  absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false) {
+    return write_back_.WriteDirtyBefore(lsn, unlogged_too);
+  }
   /// Copies `page` to `out` if it is resident, clean and can be latched without waiting.
   bool CopyIfClean(PageId page, std::byte* out);
   bool IsDirty(FrameId frame) const { return frames_.IsDirty(frame); }
   /// Attaches `signal`; nullptr detaches. REQUIRES: the signal lives until it is detached.
-  void SetCleanerSignal(CleanerSignal* signal) {
-    cleaner_signal_.store(signal, std::memory_order_release);
-  }
+  void SetCleanerSignal(CleanerSignal* signal) { evictor_.SetSignal(signal); }
   FixPolicy& policy() { return *policy_; }
   /// The most frames that Resize allows, and their present number.
   uint32_t max_frames() const { return frames_.max_count(); }
@@ -241,8 +234,6 @@ class BufferPool {
  private:
   friend class SharedGuard;
   friend class ExclusiveGuard;
-
-  enum class LogWait { kNever, kLatched };
 
   BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPolicy> policy, uint32_t frames,
              uint32_t max_frames);
@@ -269,32 +260,6 @@ class BufferPool {
   void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadKind kind,
                uint64_t latch);
 
-  /// A frame for `incoming`; evicts when none is free. Waits a bounded time when `patient`.
-  absl::StatusOr<FrameId> ObtainFrame(PoolActor& actor, PageId incoming, bool patient);
-  /// Empties up to freed.size() frames and returns their number. `written` is the status of writing
-  /// dirty victims.
-  size_t EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId> freed,
-                    absl::Status* written);
-  /// Latches the page of `frame` for eviction; only tries.
-  bool TryClaim(FrameId frame);
-  /// Sorts claimed victims into clean ones and dirty ones that may be written, and gives the others
-  /// back to the policy. Waits for the log only if no victim would be left. Returns the number of
-  /// victims left, of which the first *clean are clean.
-  size_t SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t* clean,
-                     absl::Status* written);
-  void ReinstateVictim(PoolActor& actor, FrameId frame);
-  /// Evicts one page that needs no flush of the log before. Searches the frames in order, without
-  /// the fix policy. False: there is no such page.
-  bool FreeDurableFrame(PoolActor& actor);
-  absl::Status WriteVictims(PoolActor& actor, std::span<const FrameId> dirty);
-  absl::Status WriteClaimed(PoolActor& actor, std::span<const FrameId> dirty);
-  void ReleaseEvicted(FrameId frame);
-  static constexpr uint32_t kWriterDepth = 64;  // writes outstanding of one actor
-  absl::StatusOr<PageWriter*> WriterOf(PoolActor& actor);
-
-  absl::StatusOr<bool> TryCleanIf(FrameId frame, PageWriter& writer, LogWait wait);
-  absl::Status CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too, PageWriter& writer);
-
   absl::StatusOr<PageId> AllocatePage();
   /// Fixes `page` zeroed and dirty, without reading it from the store. REQUIRES: not resident.
   absl::Status FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard);
@@ -319,8 +284,8 @@ class BufferPool {
   BufferFrames frames_;
   LogBeforePage log_;
   PoolActors actors_;
-  std::atomic<uint64_t> async_writes_{0};
-  std::atomic<CleanerSignal*> cleaner_signal_{nullptr};
+  WriteBack write_back_;
+  Evictor evictor_;
   FreedPages* freed_pages_ = nullptr;
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;

@@ -125,7 +125,7 @@ void BufferPool::GrowTo(uint32_t frames) {
 absl::Status BufferPool::ShrinkTo(uint32_t frames) {
   constexpr uint32_t kIdleSteps = 2'000;  // steps one after the other that empty no frame
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageWriter> writer,
-                            store_.NewWriter(kWriterDepth));
+                            store_.NewWriter(WriteBack::kWriterDepth));
   Shrink shrink(*this, frames, *writer);
   for (uint32_t idle = 0; idle < kIdleSteps; ++idle) {
     const size_t left = shrink.frames_left();
@@ -149,16 +149,14 @@ absl::StatusOr<bool> BufferPool::TryEmptyFrame(FrameId frame, PageWriter& writer
   if (frames_.IsDirty(frame)) {
     LATCHKEY_ASSIGN_OR_RETURN(const bool cleaned, TryClean(frame, writer));
     if (!cleaned) return false;
-    LATCHKEY_RETURN_IF_ERROR(writer.Wait(kWriterDepth - 1));
+    LATCHKEY_RETURN_IF_ERROR(writer.Wait(WriteBack::kWriterDepth - 1));
   }
-  if (!TryClaim(frame)) return false;
-  const PageId page = frames_.PageOf(frame);
+  if (!evictor_.TryClaimFrame(frame)) return false;
   if (frames_.IsDirty(frame)) {
-    ReleaseExclusive(page, frame, /*modified=*/false);
+    evictor_.GiveUpClaim(frame);
     return false;
   }
-  policy_->OnRemove(frame, page, runtime_.ActorIndex());
-  ReleaseEvicted(frame);
+  evictor_.Remove(frame, runtime_.ActorIndex());
   return true;
 }
 

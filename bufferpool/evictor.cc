@@ -1,0 +1,139 @@
+#include "bufferpool/evictor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Number of back-offs (at most 160 us each) that an actor waits for a frame when all are latched.
+constexpr uint32_t kMaxFrameWaits = 20'000;
+
+size_t EvictionBatch(uint32_t frames) {
+  return std::clamp<size_t>(frames / 128, 1, WriteBack::kMaxVictims);
+}
+
+}  // namespace
+
+absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, bool patient) {
+  Backoff backoff(runtime_);
+  for (;;) {
+    const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
+    if (free != kNoFrame) return free;
+    std::array<FrameId, WriteBack::kMaxVictims> freed;
+    absl::Status written;
+    const size_t n = EvictBatch(actor, incoming,
+                                std::span(freed.data(), EvictionBatch(frames_.count())), &written);
+    if (n == 0 && !written.ok()) return written;
+    if (n > 0) {
+      for (size_t i = 1; i < n; ++i) policy_.ReturnFreeFrame(freed[i]);
+      return freed[0];
+    }
+    if (!patient || backoff.attempts() > kMaxFrameWaits) {
+      return MakeStatus(absl::StatusCode::kResourceExhausted,
+                        "all {} frames of the cache are in use: enlarge the cache or use fewer "
+                        "concurrent transactions",
+                        frames_.count());
+    }
+    backoff.Pause();
+  }
+}
+
+size_t Evictor::EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId> freed,
+                           absl::Status* written) {
+  const size_t claimed = policy_.Evict(
+      incoming, freed, [this](FrameId frame) { return TryClaimFrame(frame); }, actor.index);
+  size_t n = 0;
+  const size_t kept = SortVictims(actor, freed.first(claimed), &n, written);
+  for (size_t i = 0; i < n; ++i) Empty(freed[i]);
+  if (CleanerSignal* signal = signal_.load(std::memory_order_acquire)) {
+    signal->OnEviction(kept, claimed - n);
+  }
+  if (kept == n) return n;
+  const std::span<FrameId> victims = freed.subspan(n, kept - n);
+  *written = write_back_.WriteVictims(actor, victims);
+  for (const FrameId frame : victims) {
+    if (written->ok()) {
+      frames_.MarkClean(frame);
+      Empty(frame);
+      freed[n++] = frame;
+    } else {
+      Reinstate(actor, frame);
+    }
+  }
+  return n;
+}
+
+size_t Evictor::SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t* clean,
+                            absl::Status* written) {
+  const auto dirty_begin = std::stable_partition(claimed.begin(), claimed.end(),
+                                                 [this](FrameId f) { return !frames_.IsDirty(f); });
+  *clean = static_cast<size_t>(dirty_begin - claimed.begin());
+  const auto waiting_begin = std::stable_partition(
+      dirty_begin, claimed.end(), [this](FrameId f) { return log_.IsDurableFor(f); });
+  if (waiting_begin == claimed.end()) return claimed.size();
+  const bool all_wait = waiting_begin == claimed.begin();
+  if (all_wait && !(log_.scarce() && FreeDurableFrame(actor))) {
+    *written = CatchOutOfMemory([&] { return log_.MakeDurableFor(claimed); });
+    if (written->ok()) return claimed.size();
+  }
+  for (auto it = waiting_begin; it != claimed.end(); ++it) Reinstate(actor, *it);
+  return static_cast<size_t>(waiting_begin - claimed.begin());
+}
+
+bool Evictor::FreeDurableFrame(PoolActor& actor) {
+  const uint32_t frames = frames_.count();
+  for (uint32_t f = 1; f <= frames; ++f) {
+    const FrameId frame{f};
+    if (!log_.IsDurableFor(frame) || !TryClaimFrame(frame)) continue;
+    const bool can_go =
+        log_.IsDurableFor(frame) &&
+        (!frames_.IsDirty(frame) || write_back_.WriteVictims(actor, std::span(&frame, 1)).ok());
+    if (!can_go) {
+      GiveUpClaim(frame);
+      continue;
+    }
+    Remove(frame, actor.index);
+    policy_.ReturnFreeFrame(frame);
+    return true;
+  }
+  return false;
+}
+
+bool Evictor::TryClaimFrame(FrameId frame) {
+  const PageId page = frames_.PageOf(frame);
+  if (page == kInvalidPageId) return false;
+  PageWord& word = table_.WordOf(page);
+  const PageState state = word.ReadRelaxed();
+  if (!state.FreeIn(frame)) return false;
+  runtime_.SchedulePoint();
+  return word.TryClaim(state);
+}
+
+void Evictor::GiveUpClaim(FrameId frame) {
+  table_.WordOf(frames_.PageOf(frame)).ReleaseUnmodified();
+  runtime_.SchedulePoint();
+}
+
+void Evictor::Reinstate(PoolActor& actor, FrameId frame) {
+  policy_.Reinstate(frame, frames_.PageOf(frame), actor.index);
+  GiveUpClaim(frame);
+}
+
+void Evictor::Remove(FrameId frame, uint32_t actor, absl::FunctionRef<void()> while_latched) {
+  frames_.MarkClean(frame);
+  policy_.OnRemove(frame, frames_.PageOf(frame), actor);
+  while_latched();
+  Empty(frame);
+}
+
+void Evictor::Empty(FrameId frame) {
+  PageWord& word = table_.WordOf(frames_.PageOf(frame));
+  frames_.Clear(frame);
+  word.ReleaseEvicted();
+}
+
+}  // namespace latchkey
