@@ -1,34 +1,13 @@
 #include "bufferpool/buffer_pool.h"
 
-#include <array>
 #include <utility>
 
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
-#include "storage/base/reserved_memory.h"
 #include "storage/base/status_macros.h"
-#include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
-
-// Keeps a resize out while a miss moves a frame between free frames, policy and page table.
-class BufferPool::MissGate {
- public:
-  explicit MissGate(BufferPool& pool) : gate_(pool.miss_gate_) {
-    Backoff backoff(pool.runtime_);
-    while (gate_.fetch_add(1, std::memory_order_acquire) & kGateClosed) {
-      gate_.fetch_sub(1, std::memory_order_relaxed);
-      while (gate_.load(std::memory_order_relaxed) & kGateClosed) backoff.Pause();
-    }
-  }
-  ~MissGate() { gate_.fetch_sub(1, std::memory_order_release); }
-  MissGate(const MissGate&) = delete;
-  MissGate& operator=(const MissGate&) = delete;
-
- private:
-  std::atomic<uint32_t>& gate_;
-};
 
 absl::StatusOr<std::unique_ptr<BufferPool>> BufferPool::Create(Runtime& runtime, PageStore& store,
                                                                std::unique_ptr<FixPolicy> policy,
@@ -59,7 +38,10 @@ BufferPool::BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPo
       actors_(runtime, store.page_size()),
       write_back_(runtime, store, table_, frames_, log_),
       evictor_(runtime, *policy_, table_, frames_, log_, write_back_),
-      resize_mutex_(runtime) {}
+      gate_(runtime),
+      loader_(store, *policy_, table_, frames_, log_, evictor_, gate_),
+      ids_(store),
+      resizer_(runtime, store, *policy_, frames_, log_, write_back_, evictor_, gate_) {}
 
 BufferPool::~BufferPool() {
   if (!frames_.reserved()) return;
@@ -85,10 +67,7 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
         return absl::OkStatus();
       }
     } else if (state.free() && word.TryBeginLoad(state)) {
-      const absl::Status loaded =
-          CatchOutOfMemory([&] { return Load(actor, page, word, loaded_latch); });
-      if (!loaded.ok()) word.AbandonLoad();
-      return loaded;
+      return loader_.Load(actor, page, word, loaded_latch);
     }
     backoff.Pause();
   }
@@ -179,114 +158,30 @@ OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
                          guard.page_);
 }
 
-// ---- Loading
-
-absl::Status BufferPool::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
-  MissGate gate(*this);
-  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
-                            evictor_.ObtainFrame(actor, page, /*patient=*/true));
-  PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
-  ReadInto(std::span(&read, 1));  // throws nothing, so the frame is not lost
-  if (!read.status.ok()) {
-    policy_->ReturnFreeFrame(frame);
-    return read.status;
-  }
-  Publish(actor, page, word, frame, LoadKind::kDemand, latch);
-  return absl::OkStatus();
-}
-
-// Each read gets its status, even when memory runs out.
-void BufferPool::ReadInto(std::span<PageRead> reads) {
-  const absl::Status done = CatchOutOfMemory([&] {
-    ReadUnchecked(reads);
-    return absl::OkStatus();
-  });
-  for (PageRead& read : reads) {
-    if (!done.ok()) read.status = done;
-    if (!read.status.ok()) continue;
-    read.status = CatchOutOfMemory([&] { return CheckRead(read); });
-  }
-}
-
-absl::Status BufferPool::CheckRead(const PageRead& read) const {
-  const uint64_t lsn = RacyLoad<uint64_t>(read.out + offsetof(PageHeader, lsn));
-  if (refuses_pages_beyond_log_ && log_.has_log() && lsn != 0 && lsn >= Raw(log_.durable())) {
-    return MakeStatus(absl::StatusCode::kDataLoss,
-                      "page {} was changed at {} of the log, which is durable up to {} only: the "
-                      "log has lost its end or is an older copy; restore a backup or salvage",
-                      Raw(read.id), lsn, Raw(log_.durable()));
-  }
-  if (page_check_ == nullptr) return absl::OkStatus();
-  return page_check_(read.id, {read.out, page_size()});
-}
-
-void BufferPool::ReadUnchecked(std::span<PageRead> reads) {
-  if constexpr (kThreadSanitizer) {
-    // Optimistic readers may still read a frame's former page while the new one is read into it.
-    // That is correct, because they validate. But ThreadSanitizer reports a race with the device's
-    // plain stores, so the page is read into other memory and copied by the racy functions.
-    for (PageRead& read : reads) {
-      AlignedBuffer bounce(page_size());
-      read.status = store_.ReadPage(read.id, bounce.data());
-      RacyCopyIn(read.out, bounce.data(), page_size());
-    }
-  } else if (reads.size() == 1) {
-    reads[0].status = store_.ReadPage(reads[0].id, reads[0].out);
-  } else {
-    store_.ReadPages(reads);
-  }
-}
-
-void BufferPool::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
-                         LoadKind kind, uint64_t latch) {
-  frames_.SetPage(frame, page);
-  // The policy learns of the page while it is still latched. From then on it may offer the frame as
-  // a victim, but a claim fails until the latch is free.
-  word.SetFrame(frame);
-  PoolActor::Add(actor.misses, 1);
-  policy_->OnLoad(frame, page, kind, actor.index);
-  word.EndLoad(latch);
-}
-
-absl::StatusOr<PageId> BufferPool::AllocatePage() {
-  absl::StatusOr<PageId> page = store_.AllocatePage();
-  if (!page.ok() && absl::IsResourceExhausted(page.status()) && freed_pages_ != nullptr &&
-      freed_pages_->ReturnAll()) {
-    page = store_.AllocatePage();
-  }
-  return page;
-}
+// ---- New, freed and redone pages
 
 absl::Status BufferPool::NewPage(PoolActor& actor, ExclusiveGuard* guard) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PageId page, AllocatePage());
-  if (Raw(page) >= kMaxPageIds) {
-    store_.FreePage(page);
-    return MakeStatus(absl::StatusCode::kResourceExhausted, "all {} page ids are in use",
-                      kMaxPageIds);
-  }
+  LATCHKEY_ASSIGN_OR_RETURN(const PageId page, ids_.Allocate());
   absl::Status fixed = CatchOutOfMemory([&] { return FixZeroed(actor, page, guard); });
-  if (!fixed.ok()) store_.FreePage(page);
+  if (!fixed.ok()) ids_.Return(page);
   return fixed;
+}
+
+PageState BufferPool::LatchAny(PageWord& word) {
+  Backoff backoff(runtime_);
+  PageState seen = word.Read();
+  for (; !seen.free() || !word.TryLatchExclusive(seen); seen = word.Read()) backoff.Pause();
+  return seen;
 }
 
 absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
   PageWord& word = table_.WordOf(page);
   // No other thread knows the id. Only a cleaner with a stale frame number can latch the word
   // briefly.
-  Backoff backoff(runtime_);
-  PageState seen = word.Read();
-  for (; !seen.free() || !word.TryBeginLoad(seen); seen = word.Read()) backoff.Pause();
-  LATCHKEY_CHECK(!seen.resident());
-  MissGate gate(*this);
-  const absl::StatusOr<FrameId> frame =
-      CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
-  if (!frame.ok()) {
-    word.AbandonLoad();
-    return frame.status();
-  }
-  RacyZero(frames_.DataOf(*frame), page_size());
-  Publish(actor, page, word, *frame, LoadKind::kDemand, PageState::kExclusive);
-  *guard = ExclusiveGuard(this, page, *frame);
+  const PageState before = LatchAny(word);
+  LATCHKEY_CHECK(!before.resident());
+  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, loader_.LoadZeroed(actor, page, word));
+  *guard = ExclusiveGuard(this, page, frame);
   guard->Mutable();
   return absl::OkStatus();
 }
@@ -305,85 +200,42 @@ absl::Status BufferPool::FixForRedo(PoolActor& actor, PageId page, bool is_repla
   return FixZeroed(actor, page, guard);
 }
 
-void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
-  const PageId page = guard.page();
-  const FrameId frame = guard.frame();
-  guard.pool_ = nullptr;
-  MissGate gate(*this);
-  // The id goes back while its word is latched. Otherwise a reader with a stale id could load the
-  // old page before the store knows that it is free. With a log such a load is possible, and
-  // harmless, until ReturnPageId.
-  evictor_.Remove(frame, actor.index, [&] { GiveUpId(page); });
+void BufferPool::Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void()> release) {
+  const MissGate::Pass pass(gate_);
+  evictor_.Remove(frame, actor.index, release);
   policy_->ReturnFreeFrame(frame);
+}
+
+void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
+  guard.pool_ = nullptr;  // Remove ends the latch
+  Remove(actor, guard.frame(), [&] { ids_.GiveUp(guard.page()); });
 }
 
 void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release) {
   PageWord& word = table_.WordOf(page);
-  Backoff backoff(runtime_);
-  PageState state = word.Read();
-  for (; !state.free() || !word.TryLatchExclusive(state); state = word.Read()) backoff.Pause();
-  if (!state.resident()) {
-    release();
-    word.ReleaseUnmodified();
-    return;
-  }
-  MissGate gate(*this);
-  evictor_.Remove(state.frame(), actor.index, release);
-  policy_->ReturnFreeFrame(state.frame());
+  const PageState before = LatchAny(word);
+  if (before.resident()) return Remove(actor, before.frame(), release);
+  release();
+  word.ReleaseUnmodified();
 }
 
 absl::Status BufferPool::FreePageById(PoolActor& actor, PageId page) {
-  Discard(actor, page, [&] { GiveUpId(page); });
+  Discard(actor, page, [&] { ids_.GiveUp(page); });
   return absl::OkStatus();
 }
 
-void BufferPool::GiveUpId(PageId page) {
-  const bool at_once = freed_pages_ == nullptr || LATCHKEY_CANARY("freed-page-reused-at-once");
-  if (at_once || !freed_pages_->Defer(page)) store_.FreePage(page);
-}
-
 void BufferPool::ReturnPageId(PoolActor& actor, PageId page) {
-  Discard(actor, page, [&] { store_.FreePage(page); });
+  Discard(actor, page, [&] { ids_.Return(page); });
 }
 
-void BufferPool::Prefetch(PoolActor& actor, std::span<const PageId> pages) {
-  constexpr size_t kBatch = 32;
-  std::array<PageRead, kBatch> reads;
-  std::array<FrameId, kBatch> frames;
-  size_t n = 0;
-  MissGate gate(*this);
-  const auto load_batch = [&] {
-    if (n == 0) return;
-    ReadInto(std::span(reads.data(), n));
-    for (size_t i = 0; i < n; ++i) {
-      PageWord& word = table_.WordOf(reads[i].id);
-      if (reads[i].status.ok()) {
-        Publish(actor, reads[i].id, word, frames[i], LoadKind::kAhead, PageState::kFree);
-      } else {
-        policy_->ReturnFreeFrame(frames[i]);
-        word.AbandonLoad();
-      }
-    }
-    n = 0;
-  };
-  for (const PageId page : pages) {
-    PageWord& word = table_.WordOf(page);
-    const PageState state = word.ReadRelaxed();
-    if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
-    const absl::StatusOr<FrameId> frame =
-        CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/false); });
-    if (!frame.ok()) {
-      word.AbandonLoad();
-      break;
-    }
-    frames[n] = *frame;
-    reads[n] = PageRead{.id = page, .out = frames_.DataOf(*frame), .status = {}};
-    if (++n == kBatch) load_batch();
+// ---- Cleaning, resizing and statistics
+
+absl::Status BufferPool::Resize(uint32_t frames) {
+  if (frames < kMinFrames || frames > max_frames()) {
+    return InvalidArgument("{} frames are outside {}..{}", frames, kMinFrames, max_frames());
   }
-  load_batch();
+  return resizer_.Resize(frames);
 }
-
-// ---- Cleaning and statistics
 
 bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
   PageWord& word = table_.WordOf(page);

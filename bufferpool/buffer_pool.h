@@ -43,14 +43,16 @@
 #include "bufferpool/evictor.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
+#include "bufferpool/miss_gate.h"
 #include "bufferpool/page_guard.h"
+#include "bufferpool/page_ids.h"
+#include "bufferpool/page_loader.h"
 #include "bufferpool/page_table.h"
 #include "bufferpool/pool_actor.h"
+#include "bufferpool/pool_resizer.h"
 #include "bufferpool/write_back.h"
 #include "storage/base/ids.h"
-#include "storage/page_format.h"
 #include "storage/page_store.h"
-#include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
 #include "storage/wal/log.h"
 
@@ -68,21 +70,6 @@ struct BufferPoolStats {
 struct LeakedFrames {
   uint64_t latched = 0;  ///< pages that are still latched
   uint64_t lost = 0;     ///< frames that hold no page and are not free
-};
-
-/// Keeps the ids of freed pages until the log record of the free is durable. Before that, the store
-/// must not overwrite the old page. Implemented by the engine's log.
-class FreedPages {
- public:
-  virtual ~FreedPages() = default;
-  /// Keeps the id of `page`, which has left its frame, and passes it to BufferPool::ReturnPageId
-  /// once everything logged so far is durable. Called with latches held: must not call the pool.
-  /// False when there is no memory to keep the id. Everything logged so far is then durable already
-  /// (or the store is read-only), and the pool gives the page to the store at once.
-  virtual bool Defer(PageId page) = 0;
-  /// Called when the store is full: makes the log durable and returns the ids that wait. False when
-  /// none waited. The caller may hold latches.
-  virtual bool ReturnAll() = 0;
 };
 
 class BufferPool {
@@ -107,16 +94,16 @@ class BufferPool {
   /// to the page's LSN. Set before the first page is changed; nullptr: no log.
   void SetWriteAheadLog(WriteAheadLog* log) { log_.SetLog(log); }
   /// From now on freed ids go to `freed_pages`. nullptr: at once to the store.
-  void SetFreedPages(FreedPages* freed_pages) { freed_pages_ = freed_pages; }
+  void SetFreedPages(FreedPages* freed_pages) { ids_.SetFreedPages(freed_pages); }
 
   /// Checks each page read from the store, in addition to the store's own proof of the page. The
   /// fix returns its error. Set before the first fix; nullptr: no check.
-  using PageCheck = absl::Status (*)(PageId page, std::span<const std::byte> bytes);
-  void SetPageCheck(PageCheck check) { page_check_ = check; }
+  using PageCheck = PageLoader::PageCheck;
+  void SetPageCheck(PageCheck check) { loader_.SetPageCheck(check); }
   /// From now on reading a page is DataLoss if its LSN is at or behind the durable end of the log.
   /// By the write-ahead rule there is no such page unless the log has lost its end. Do not call it
   /// before redo has ended, because redo replaces damaged pages.
-  void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
+  void RefusePagesBeyondLog() { loader_.RefusePagesBeyondLog(); }
 
   /// The calling actor's part of the pool, valid while the actor lives. Pass it to the fixes.
   PoolActor& Here() { return actors_.Here(); }
@@ -172,7 +159,9 @@ class BufferPool {
   absl::Status FixForRedo(PoolActor& actor, PageId page, bool is_replaced, ExclusiveGuard* guard);
 
   /// Loads those of `pages` that are not resident, with all reads in flight at once. A hint.
-  void Prefetch(PoolActor& actor, std::span<const PageId> pages);
+  void Prefetch(PoolActor& actor, std::span<const PageId> pages) {
+    loader_.LoadAhead(actor, pages);
+  }
   /// Prefetches the page table's word of `page` into the processor's cache.
   void PrefetchTranslation(PageId page) { __builtin_prefetch(&table_.WordOf(page)); }
   /// A guard of `page` as it is now, if the page is resident and not exclusively latched. Not a
@@ -250,33 +239,18 @@ class BufferPool {
   template <typename Acquire>
   absl::Status FixWith(PoolActor& actor, PageId page, PageWord& word, uint64_t loaded_latch,
                        Acquire acquire);
-  /// Reads the page into a frame and leaves `latch` on it. On an error the caller still holds the
-  /// exclusive latch. REQUIRES: the page is not resident, and the caller holds its exclusive latch.
-  absl::Status Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
-  void ReadInto(std::span<PageRead> reads);
-  void ReadUnchecked(std::span<PageRead> reads);
-  absl::Status CheckRead(const PageRead& read) const;
-  /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
-  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadKind kind,
-               uint64_t latch);
-
-  absl::StatusOr<PageId> AllocatePage();
+  /// Waits for the exclusive latch of a page that may be resident or not. Returns its state before.
+  PageState LatchAny(PageWord& word);
   /// Fixes `page` zeroed and dirty, without reading it from the store. REQUIRES: not resident.
   absl::Status FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard);
+  /// Takes the latched `page` out of `frame`, and calls `release()` before the latch ends.
+  void Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void()> release);
   /// Takes `page` out of its frame, if it is resident, and calls `release()` with the page latched.
   void Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release);
-  /// Gives the id to FreedPages or to the store. REQUIRES: the page is latched and in no frame.
-  void GiveUpId(PageId page);
 
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
   PageState ReleaseExclusive(PageId page, FrameId frame, bool modified);
-  void GrowTo(uint32_t frames);
-  absl::Status ShrinkTo(uint32_t frames);
-  /// Returns whether the caller now owns the frame, which held a page and is empty; an error comes
-  /// from writing its page. REQUIRES: the miss gate is closed.
-  absl::StatusOr<bool> TryEmptyFrame(FrameId frame, PageWriter& writer);
-
   Runtime& runtime_;
   PageStore& store_;
   std::unique_ptr<FixPolicy> policy_;
@@ -286,18 +260,10 @@ class BufferPool {
   PoolActors actors_;
   WriteBack write_back_;
   Evictor evictor_;
-  FreedPages* freed_pages_ = nullptr;
-  PageCheck page_check_ = nullptr;
-  bool refuses_pages_beyond_log_ = false;
-
-  // Misses hold the gate shared, a resize holds it exclusively. Bit 31: closed to further misses;
-  // bits 0-30: number of misses inside.
-  class MissGate;
-  class ClosedGate;
-  class Shrink;
-  static constexpr uint32_t kGateClosed = 1u << 31;
-  std::atomic<uint32_t> miss_gate_{0};
-  Mutex resize_mutex_;
+  MissGate gate_;
+  PageLoader loader_;
+  PageIds ids_;
+  PoolResizer resizer_;
 };
 
 // ---- Functions of the guards that need the pool.

@@ -1,0 +1,157 @@
+#include "bufferpool/page_loader.h"
+
+#include <array>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/racy_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
+
+namespace latchkey {
+
+absl::Status PageLoader::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
+  absl::Status loaded = CatchOutOfMemory([&] { return ReadPage(actor, page, word, latch); });
+  if (!loaded.ok()) word.AbandonLoad();
+  return loaded;
+}
+
+absl::Status PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
+  const MissGate::Pass pass(gate_);
+  LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
+                            evictor_.ObtainFrame(actor, page, /*patient=*/true));
+  PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
+  ReadChecked(std::span(&read, 1));  // throws nothing, so the frame is not lost
+  if (!read.status.ok()) {
+    policy_.ReturnFreeFrame(frame);
+    return read.status;
+  }
+  Publish(actor, page, word, frame, LoadKind::kDemand, latch);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, PageWord& word) {
+  const MissGate::Pass pass(gate_);
+  const absl::StatusOr<FrameId> frame =
+      CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
+  if (!frame.ok()) {
+    word.AbandonLoad();
+    return frame.status();
+  }
+  RacyZero(frames_.DataOf(*frame), frames_.page_size());
+  Publish(actor, page, word, *frame, LoadKind::kDemand, PageState::kExclusive);
+  return frame;
+}
+
+// Loads that have begun, each with a frame. Reads them all at once.
+class PageLoader::Batch {
+ public:
+  Batch(PageLoader& loader, PoolActor& actor) : loader_(loader), actor_(actor) {}
+
+  void Add(PageId page, PageWord& word, FrameId frame) {
+    loads_[size_] = {&word, frame};
+    reads_[size_] = PageRead{.id = page, .out = loader_.frames_.DataOf(frame), .status = {}};
+    if (++size_ == kMaxReads) Finish();
+  }
+  /// Publishes the pages that could be read, and abandons the other loads.
+  void Finish() {
+    if (size_ == 0) return;
+    loader_.ReadChecked(std::span(reads_.data(), size_));
+    for (size_t i = 0; i < size_; ++i) {
+      const auto& [word, frame] = loads_[i];
+      if (reads_[i].status.ok()) {
+        loader_.Publish(actor_, reads_[i].id, *word, frame, LoadKind::kAhead, PageState::kFree);
+      } else {
+        loader_.policy_.ReturnFreeFrame(frame);
+        word->AbandonLoad();
+      }
+    }
+    size_ = 0;
+  }
+
+ private:
+  static constexpr size_t kMaxReads = 32;
+  struct BegunLoad {
+    PageWord* word;
+    FrameId frame;
+  };
+
+  PageLoader& loader_;
+  PoolActor& actor_;
+  std::array<PageRead, kMaxReads> reads_;
+  std::array<BegunLoad, kMaxReads> loads_;
+  size_t size_ = 0;
+};
+
+void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
+  const MissGate::Pass pass(gate_);
+  Batch batch(*this, actor);
+  for (const PageId page : pages) {
+    PageWord& word = table_.WordOf(page);
+    const PageState state = word.ReadRelaxed();
+    if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
+    const absl::StatusOr<FrameId> frame =
+        CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/false); });
+    if (!frame.ok()) {
+      word.AbandonLoad();
+      break;
+    }
+    batch.Add(page, word, *frame);
+  }
+  batch.Finish();
+}
+
+// ---- Reading and checking
+
+void PageLoader::ReadChecked(std::span<PageRead> reads) {
+  const absl::Status done = CatchOutOfMemory([&] {
+    ReadUnchecked(reads);
+    return absl::OkStatus();
+  });
+  for (PageRead& read : reads) {
+    if (!done.ok()) read.status = done;
+    if (!read.status.ok()) continue;
+    read.status = CatchOutOfMemory([&] { return Check(read); });
+  }
+}
+
+void PageLoader::ReadUnchecked(std::span<PageRead> reads) {
+  if constexpr (kThreadSanitizer) {
+    // Optimistic readers may still read a frame's former page while the new one is read into it.
+    // That is correct, because they validate. But ThreadSanitizer reports a race with the device's
+    // plain stores, so the page is read into other memory and copied by the racy functions.
+    for (PageRead& read : reads) {
+      AlignedBuffer bounce(frames_.page_size());
+      read.status = store_.ReadPage(read.id, bounce.data());
+      RacyCopyIn(read.out, bounce.data(), frames_.page_size());
+    }
+  } else if (reads.size() == 1) {
+    reads[0].status = store_.ReadPage(reads[0].id, reads[0].out);
+  } else {
+    store_.ReadPages(reads);
+  }
+}
+
+absl::Status PageLoader::Check(const PageRead& read) const {
+  const uint64_t lsn = RacyLoad<uint64_t>(read.out + offsetof(PageHeader, lsn));
+  if (refuses_pages_beyond_log_ && log_.has_log() && lsn != 0 && lsn >= Raw(log_.durable())) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "page {} was changed at {} of the log, which is durable up to {} only: the "
+                      "log has lost its end or is an older copy; restore a backup or salvage",
+                      Raw(read.id), lsn, Raw(log_.durable()));
+  }
+  if (page_check_ == nullptr) return absl::OkStatus();
+  return page_check_(read.id, {read.out, frames_.page_size()});
+}
+
+void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
+                         LoadKind kind, uint64_t latch) {
+  frames_.SetPage(frame, page);
+  // The policy learns of the page while it is still latched. From then on it may offer the frame as
+  // a victim, but a claim fails until the latch is free.
+  word.SetFrame(frame);
+  PoolActor::Add(actor.misses, 1);
+  policy_.OnLoad(frame, page, kind, actor.index);
+  word.EndLoad(latch);
+}
+
+}  // namespace latchkey

@@ -1,0 +1,82 @@
+// Loading: brings pages that are not resident into frames, one on demand or many ahead of their
+// use, and checks what was read.
+//
+// A load is the caller's from PageWord::TryBeginLoad on. It ends with the page published, or is
+// abandoned: then the word is as it was before.
+//
+// Thread-safety: every function may be called from all actors at once, except SetPageCheck and
+// RefusePagesBeyondLog.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "bufferpool/buffer_frames.h"
+#include "bufferpool/evictor.h"
+#include "bufferpool/fix_policy.h"
+#include "bufferpool/log_before_page.h"
+#include "bufferpool/miss_gate.h"
+#include "bufferpool/page_table.h"
+#include "bufferpool/pool_actor.h"
+#include "storage/base/ids.h"
+#include "storage/page_store.h"
+
+namespace latchkey {
+
+class PageLoader {
+ public:
+  using PageCheck = absl::Status (*)(PageId page, std::span<const std::byte> bytes);
+
+  PageLoader(PageStore& store, FixPolicy& policy, PageTable& table, BufferFrames& frames,
+             const LogBeforePage& log, Evictor& evictor, MissGate& gate)
+      : store_(store),
+        policy_(policy),
+        table_(table),
+        frames_(frames),
+        log_(log),
+        evictor_(evictor),
+        gate_(gate) {}
+
+  /// As BufferPool::SetPageCheck and BufferPool::RefusePagesBeyondLog.
+  void SetPageCheck(PageCheck check) { page_check_ = check; }
+  void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
+
+  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). On an error the load
+  /// is abandoned. REQUIRES: the caller has begun the load of `page`, whose word is `word`.
+  absl::Status Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
+  /// Gives `page` a zeroed frame instead of reading it, and leaves it exclusively latched. Returns
+  /// the frame. Otherwise as Load.
+  absl::StatusOr<FrameId> LoadZeroed(PoolActor& actor, PageId page, PageWord& word);
+  /// Loads those of `pages` that are not resident, with all reads in flight at once. A hint: stops
+  /// at the first page for which there is no frame, and passes over pages that cannot be read.
+  void LoadAhead(PoolActor& actor, std::span<const PageId> pages);
+
+ private:
+  class Batch;
+
+  /// On an error the load is still the caller's.
+  absl::Status ReadPage(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
+  /// Each read gets its status, even when memory runs out.
+  void ReadChecked(std::span<PageRead> reads);
+  void ReadUnchecked(std::span<PageRead> reads);
+  absl::Status Check(const PageRead& read) const;
+  /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
+  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadKind kind,
+               uint64_t latch);
+
+  PageStore& store_;
+  FixPolicy& policy_;
+  PageTable& table_;
+  BufferFrames& frames_;
+  const LogBeforePage& log_;
+  Evictor& evictor_;
+  MissGate& gate_;
+  PageCheck page_check_ = nullptr;
+  bool refuses_pages_beyond_log_ = false;
+};
+
+}  // namespace latchkey
