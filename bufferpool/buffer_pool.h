@@ -1,4 +1,5 @@
-// The buffer pool: frames, page translation, latches and the fix/unfix protocol.
+// The buffer pool: the fix/unfix protocol, and the interface of everything in this folder. Its parts
+// (README.md) know one another as far as their constructors say, and none of them knows the pool.
 //
 // A page is *fixed* in one of three ways (thesis 3.2.2; guards in page_guard.h):
 //  - optimistic: nothing is latched; the reader acts on the bytes it read only after Validate();
@@ -7,16 +8,16 @@
 // Every fix of a page, optimistic ones included, is reported to the fix policy exactly once: as a
 // hit, or as the load that it caused. hits + misses = fixes.
 //
-// Frames are type-stable: they lie in one reserved range of memory that stays mapped while the pool
-// lives. After an eviction an optimistic reader of the page may read bytes of another page. It
-// never reads unmapped memory, and Validate() tells it that the bytes do not count.
+// Frames are type-stable (buffer_frames.h). After an eviction an optimistic reader of the page may
+// read bytes of another page. It never reads unmapped memory, and Validate() tells it that the bytes
+// do not count.
 //
 // Invariants:
-//  1. A page is in at most one frame; its word in the page table names the frame (page_table.h).
-//  2. meta_[f].page is the page in frame f, and changes only under that page's exclusive latch.
+//  1. A page is in at most one frame; its word names the frame (page_word.h).
+//  2. BufferFrames::PageOf(f) is the page in frame f, and changes only under that page's exclusive
+//     latch.
 //  3. A dirty frame gets another page only after the PageStore has accepted its content.
-//  4. No thread waits for a latch while it holds the policy's lock: an eviction only tries to latch
-//     its victims.
+//  4. No thread waits for a latch while it holds the policy's lock (evictor.h).
 //  5. A thread may wait for a frame while it holds page latches, because an eviction skips latched
 //     pages. So a pool needs more frames than its actors latch at once. After a bounded wait the
 //     fix fails with ResourceExhausted.
@@ -32,12 +33,11 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/evictor.h"
@@ -243,7 +243,7 @@ class BufferPool {
   PageState LatchAny(PageWord& word);
   /// Fixes `page` zeroed and dirty, without reading it from the store. REQUIRES: not resident.
   absl::Status FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard);
-  /// Takes the latched `page` out of `frame`, and calls `release()` before the latch ends.
+  /// Takes the page, latched exclusively, out of `frame`, and calls `release()` before the latch ends.
   void Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void()> release);
   /// Takes `page` out of its frame, if it is resident, and calls `release()` with the page latched.
   void Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release);
@@ -251,6 +251,7 @@ class BufferPool {
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
   PageState ReleaseExclusive(PageId page, FrameId frame, bool modified);
+
   Runtime& runtime_;
   PageStore& store_;
   std::unique_ptr<FixPolicy> policy_;

@@ -1,26 +1,27 @@
 /* The states of frames and page words: pin, modify, evict, load, clean, read optimistically.
  *
- * A model of bufferpool/buffer_pool*.cc and page_table.h for spin; tools/check_models runs it, and
- * each of its MUTANTs, which must fail. Every statement is one atomic access of the code. The
- * arrows of a page word have the names of the functions of PageWord.
+ * A model of bufferpool/ for spin; tools/check_models runs it, and each of its MUTANTs, which must
+ * fail. Every statement is one atomic access of the code. The arrows of a page word have the names of
+ * the functions of PageWord.
  *
  *   model                     code
  *   frame_of/latch/version    the three fields of a PageWord (page_word.h); frame 0 = not resident
  *   TryBeginLoad ... ReleaseEvicted   the functions of PageWord
- *   page_in, dirty            FrameMeta::page, FrameMeta::dirty; page 0 = kInvalidPageId
+ *   page_in, dirty            BufferFrames::PageOf, BufferFrames::IsDirty; page 0 = kInvalidPageId
  *   free_frame, loaded        state of the fix policy: free frames, frames it may offer as victims
  *   Fix                       BufferPool::FixWith with the acquire of FixShared, FixExclusive
- *   Load                      BufferPool::Load, ObtainFrame, Publish
- *   TryClaim, Evict           BufferPool::TryClaim, EvictBatch, WriteVictims, ReleaseEvicted
- *   Clean                     BufferPool::TryCleanIf
+ *   Load                      PageLoader::Load and Publish, Evictor::ObtainFrame
+ *   TryClaimFrame, Evict      Evictor::TryClaimFrame, EvictBatch and Empty, WriteBack::WriteVictims
+ *   Clean                     WriteBack::TryClean
  *   Optimistic                BufferPool::FixOptimistic and its slow path, OptimisticGuard::Validate
- *   giving up                 kMaxFrameWaits in ObtainFrame: ResourceExhausted
+ *   giving up                 kMaxFrameWaits in Evictor::ObtainFrame: ResourceExhausted
  *   !Same(p)                  Backoff::Pause: waiting for the word to change
  *
  * data, disk and truth are what frames, the page store and the users hold to be a page's content;
  * pins counts the users inside a frame. They exist only to be asserted on.
  *
- * Left out: resizing (MissGate), freeing pages, the log, prefetching; a page store that reorders.
+ * Left out: resizing (MissGate), freeing pages, the log, loading ahead, upgrades; a page store that
+ * reorders.
  */
 
 #ifndef ACTORS

@@ -1,0 +1,105 @@
+// Claims, evictions and removals of single frames.
+#include "bufferpool/evictor.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <vector>
+
+#include "bufferpool/testing/pool_parts.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kFrames = 16;
+
+TEST_CASE("Only the page of a frame that nobody has latched is claimed, and once") {
+  PoolParts parts(kFrames);
+  const FrameId frame = parts.NewPage();
+  PageWord& word = parts.WordOf(frame);
+  const PageState before = word.Read();
+  CHECK_FALSE(parts.evictor.TryClaimFrame(FrameId{kFrames}));  // empty
+  REQUIRE(word.TryLatchShared(before));
+  CHECK_FALSE(parts.evictor.TryClaimFrame(frame));
+  word.ReleaseShared();
+  CHECK(parts.evictor.TryClaimFrame(frame));
+  CHECK_FALSE(parts.evictor.TryClaimFrame(frame));
+  parts.evictor.GiveUpClaim(frame);
+  CHECK(word.Read() == before);
+}
+
+TEST_CASE("A removed page is latched until it has left, and its changes are forgotten") {
+  PoolParts parts(kFrames);
+  const FrameId frame = parts.NewPage();
+  PageWord& word = parts.WordOf(frame);
+  const uint64_t version = word.Read().version();
+  parts.frames.MarkDirty(frame);
+  REQUIRE(parts.evictor.TryClaimFrame(frame));
+  bool latched = false;
+  parts.evictor.Remove(frame, 0, [&] { latched = word.Read().exclusive(); });
+  CHECK(latched);
+  CHECK(parts.frames.IsEmpty(frame));
+  CHECK(parts.frames.dirty_count() == 0);
+  CHECK((word.Read().free() && !word.Read().resident()));
+  CHECK(word.Read().version() == version + 1);
+}
+
+TEST_CASE("Frames are handed out while there are free ones, then those of clean victims") {
+  PoolParts parts(kFrames);
+  std::set<FrameId> used;
+  for (uint32_t i = 0; i < kFrames; ++i) used.insert(parts.NewPage());
+  CHECK(used.size() == kFrames);
+  const absl::StatusOr<FrameId> frame =
+      parts.evictor.ObtainFrame(parts.actors.Here(), PageId{100}, true);
+  REQUIRE(frame.ok());
+  CHECK(parts.frames.IsEmpty(*frame));
+  CHECK(used.contains(*frame));
+  CHECK(parts.store.stats().user_page_writes == 0);
+}
+
+TEST_CASE("An impatient actor gets no frame while all pages are latched") {
+  PoolParts parts(kFrames);
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    const FrameId frame = parts.NewPage();
+    PageWord& word = parts.WordOf(frame);
+    REQUIRE(word.TryLatchShared(word.Read()));
+  }
+  const auto obtain = [&] {
+    return parts.evictor.ObtainFrame(parts.actors.Here(), PageId{100}, /*patient=*/false);
+  };
+  CHECK(absl::IsResourceExhausted(obtain().status()));
+  parts.WordOf(FrameId{5}).ReleaseShared();
+  CHECK(*obtain() == FrameId{5});
+}
+
+/// Adds up what evictions report.
+struct CountingSignal final : CleanerSignal {
+  void OnEviction(size_t evicted_now, size_t dirty_now) override {
+    evicted += evicted_now;
+    dirty += dirty_now;
+  }
+  size_t evicted = 0, dirty = 0;
+};
+
+TEST_CASE("The page cleaners learn of each eviction, and of each victim that was dirty") {
+  PoolParts parts(kFrames);
+  for (uint32_t i = 0; i < kFrames; ++i) parts.NewPage();
+  CountingSignal signal;
+  parts.evictor.SetSignal(&signal);
+  const auto evict = [&] {
+    return parts.evictor.ObtainFrame(parts.actors.Here(), PageId{100}, true).ok();
+  };
+  REQUIRE(evict());
+  CHECK(signal.evicted == 1);
+  CHECK(signal.dirty == 0);
+  for (uint32_t f = 1; f <= kFrames; ++f) {
+    if (!parts.frames.IsEmpty(FrameId{f})) parts.frames.MarkDirty(FrameId{f});
+  }
+  REQUIRE(evict());
+  CHECK(signal.evicted == 2);
+  CHECK(signal.dirty == 1);
+  CHECK(parts.actors.Sum().sync_writes == 1);
+  CHECK(parts.store.stats().user_page_writes == 1);
+}
+
+}  // namespace
+}  // namespace latchkey
