@@ -28,6 +28,9 @@ class BufferFrames {
   BufferFrames(const BufferFrames&) = delete;
   BufferFrames& operator=(const BufferFrames&) = delete;
 
+  /// Bytes of memory of a frame besides the page.
+  static const size_t kBytesPerFrame;
+
   /// Whether the system gave the address space. If not, no other function may be called.
   bool reserved() const { return memory_ != nullptr && meta_ != nullptr; }
   uint32_t page_size() const { return page_size_; }
@@ -115,5 +118,7 @@ class BufferFrames {
   FrameMeta* meta_ = nullptr;
   std::atomic<uint64_t> dirty_count_{0};
 };
+
+inline constexpr size_t BufferFrames::kBytesPerFrame = sizeof(FrameMeta);
 
 }  // namespace latchkey

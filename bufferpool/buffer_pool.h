@@ -84,7 +84,7 @@ class BufferPool {
 
   static constexpr uint32_t kMinFrames = 16;
   /// Bytes of memory per frame besides the page itself and FixPolicy::bytes_per_frame.
-  static constexpr size_t kFrameOverhead = 24;
+  static constexpr size_t kFrameOverhead = BufferFrames::kBytesPerFrame;
 
   uint32_t page_size() const { return frames_.page_size(); }
   Runtime& runtime() { return runtime_; }

@@ -12,10 +12,6 @@ namespace {
 // Number of back-offs (at most 160 us each) that an actor waits for a frame when all are latched.
 constexpr uint32_t kMaxFrameWaits = 20'000;
 
-size_t EvictionBatch(uint32_t frames) {
-  return std::clamp<size_t>(frames / 128, 1, WriteBack::kMaxVictims);
-}
-
 }  // namespace
 
 absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, bool patient) {
@@ -23,10 +19,10 @@ absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, 
   for (;;) {
     const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
     if (free != kNoFrame) return free;
-    std::array<FrameId, WriteBack::kMaxVictims> freed;
+    std::array<FrameId, FixPolicy::kMostVictims> freed;
     absl::Status written;
-    const size_t n = EvictBatch(actor, incoming,
-                                std::span(freed.data(), EvictionBatch(frames_.count())), &written);
+    const size_t n =
+        EvictBatch(actor, incoming, std::span(freed).first(policy_.most_victims()), &written);
     if (n == 0 && !written.ok()) return written;
     if (n > 0) {
       for (size_t i = 1; i < n; ++i) policy_.ReturnFreeFrame(freed[i]);

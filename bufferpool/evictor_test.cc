@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "bufferpool/testing/pool_fixture.h"
 #include "bufferpool/testing/pool_parts.h"
 
 namespace latchkey {
@@ -54,6 +55,20 @@ TEST_CASE("Frames are handed out while there are free ones, then those of clean 
   CHECK(parts.frames.IsEmpty(*frame));
   CHECK(used.contains(*frame));
   CHECK(parts.store.stats().user_page_writes == 0);
+}
+
+TEST_CASE("The scheme chooses how many victims an eviction takes") {
+  const auto free_after_eviction = [](const char* synchronization) {
+    PoolFixture f(2048, "lru", synchronization);
+    uint64_t page = 0;
+    while (f.pool->stats().free_frames > 0) f.NewPage(page++);
+    REQUIRE(f.pool->WriteAllDirty().ok());
+    f.NewPage(page);
+    return f.pool->stats().free_frames;
+  };
+  CHECK(free_after_eviction("global") == 15);
+  CHECK(free_after_eviction("bp-wrapper:free_lists=1:refill=64") == 63);
+  CHECK(free_after_eviction("bp-wrapper:free_lists=1:refill=1") == 0);
 }
 
 TEST_CASE("An impatient actor gets no frame while all pages are latched") {

@@ -13,6 +13,7 @@
 
 #include <absl/functional/function_ref.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -69,6 +70,8 @@ class FixPolicy {
   /// The most victims that the scheme wants from one eviction, 1 to kMostVictims.
   virtual size_t most_victims() const = 0;
   static constexpr size_t kMostVictims = 64;
+  /// The choice of the schemes that have no setting for it: a small part of the pool.
+  static size_t UsualVictims(size_t frames) { return std::clamp<size_t>(frames / 128, 1, 16); }
   /// Reports that the eviction of `frame` was given up: `page` is still in it.
   virtual void Reinstate(FrameId frame, PageId page, uint32_t actor) = 0;
   /// Reports that the page in `frame` was freed: the algorithm forgets it without a ghost, and the

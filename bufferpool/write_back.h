@@ -15,6 +15,7 @@
 #include <span>
 
 #include "bufferpool/buffer_frames.h"
+#include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
 #include "bufferpool/page_table.h"
 #include "bufferpool/pool_actor.h"
@@ -27,7 +28,7 @@ namespace latchkey {
 class WriteBack {
  public:
   static constexpr uint32_t kWriterDepth = 64;  ///< writes outstanding of one writer
-  static constexpr size_t kMaxVictims = 16;     ///< of one call of WriteVictims
+  static constexpr size_t kMaxVictims = FixPolicy::kMostVictims;  ///< of one call of WriteVictims
 
   WriteBack(Runtime& runtime, PageStore& store, PageTable& table, BufferFrames& frames,
             LogBeforePage& log)

@@ -579,6 +579,7 @@ Statistics DatabaseImpl::GetStatistics() const {
   s.free_frames = pool.free_frames;
   s.dirty_frames = pool.dirty_frames;
   s.cleaner_outstanding = cleaners_ != nullptr ? cleaners_->outstanding_writes() : 0;
+  s.policy_lock_acquisitions = pool.policy.lock_acquisitions;
   s.policy_lock_contentions = pool.policy.contentions;
 
   const VersionStoreStats versions = versions_->stats();

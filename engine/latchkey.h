@@ -109,7 +109,7 @@ struct Techniques {
   double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
   std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
-  std::string synchronization = "global";     ///< global, regions:N
+  std::string synchronization = "global";     ///< global, regions:N, bp-wrapper, nb-gclock
   std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning
   uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 64; with 0 users write dirty victims
   uint64_t seed = 42;     ///< seed of every random choice inside
@@ -349,7 +349,8 @@ struct Statistics {
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
   double cleaner_outstanding = 0;  ///< now: the controller's N, writes per cleaner
-  uint64_t policy_lock_contentions = 0;
+  uint64_t policy_lock_acquisitions = 0;  ///< of the synchronization scheme's locks
+  uint64_t policy_lock_contentions = 0;   ///< of these, those that waited without a processor
   // Transactions.
   uint64_t commits = 0, rollbacks = 0, conflicts = 0, deadlocks = 0;
   uint64_t serialization_failures = 0;  ///< commits of serializable transactions that got Aborted

@@ -63,7 +63,9 @@ class NbGclockPolicy final : public FixPolicy {
   size_t free_frames() const override { return free_frames_.size(); }
   void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) override;
   void Resize(size_t frames) override;
-  size_t most_victims() const override { return 16; }
+  size_t most_victims() const override {
+    return UsualVictims(frames_.load(std::memory_order_relaxed));
+  }
   /// Zeros: there are no locks.
   FixPolicyStats stats() const override { return {}; }
   size_t bytes_per_frame() const override { return kBytesPerFrame; }

@@ -33,11 +33,11 @@ struct RegionSettings {
   LockKind lock = LockKind::kSleep;
   /// Every hit takes the lock, even if the algorithm needs only its reference byte.
   bool locks_every_hit = false;
-  size_t queue = 0;          ///< entries of an actor's queue; 0: no queues
-  size_t threshold = 0;      ///< 1 to queue: entries from which on an actor tries to take the lock
-  bool prefetch = false;     ///< before it tries
-  size_t free_lists = 1;     ///< per region, 1 or more
-  size_t most_victims = 16;  ///< of one eviction, 1 to kMostVictims
+  size_t queue = 0;         ///< entries of an actor's queue; 0: no queues
+  size_t threshold = 0;     ///< 1 to queue: entries from which on an actor tries to take the lock
+  bool prefetch = false;    ///< before it tries
+  size_t free_lists = 1;    ///< per region, 1 or more
+  size_t most_victims = 0;  ///< of one eviction, 1 to kMostVictims; 0: as usual
 };
 
 class RegionPolicy final : public FixPolicy {
@@ -62,7 +62,9 @@ class RegionPolicy final : public FixPolicy {
   /// every region starts from the old order of eviction, without ghosts. A region has at least four
   /// frames, and as many as the algorithm needs; with fewer frames, fewer regions are in use.
   void Resize(size_t frames) override LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // locks all regions
-  size_t most_victims() const override { return settings_.most_victims; }
+  size_t most_victims() const override {
+    return settings_.most_victims != 0 ? settings_.most_victims : UsualVictims(frames_);
+  }
   FixPolicyStats stats() const override;
   size_t bytes_per_frame() const override {
     return kBytesPerFrame + replacement_.entry().bytes_per_frame(replacement_.values());

@@ -26,6 +26,8 @@ class MapPageStore final : public PageStore {
   std::atomic<bool> fail_writes{false};
   /// While set, allocations fail with ResourceExhausted.
   std::atomic<bool> full{false};
+  /// While set, a page that was never written reads as zeros.
+  std::atomic<bool> reads_zeros{false};
   /// The result of checkpoints; nullptr: OK. Set before the store is used.
   std::function<absl::Status()> on_checkpoint;
 
@@ -70,6 +72,10 @@ class MapPageStore final : public PageStore {
     ++stats_.page_reads;
     if (damaged_.contains(Raw(id))) return absl::DataLossError("the test has damaged the page");
     const auto it = pages_.find(Raw(id));
+    if (it == pages_.end() && reads_zeros) {
+      std::memset(out, 0, page_size_);
+      return absl::OkStatus();
+    }
     if (it == pages_.end()) return absl::NotFoundError("page was never written");
     std::memcpy(out, it->second.data(), page_size_);
     return absl::OkStatus();

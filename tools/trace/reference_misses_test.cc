@@ -6,7 +6,6 @@
 // read from $LATCHKEY_TRACES, or from a folder `shared/traces` beside the project.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,14 +15,10 @@
 
 #include "bufferpool/replacement/trace_replay.h"
 #include "tools/trace/page_trace.h"
+#include "tools/trace/testing/trace_folder.h"
 
 namespace latchkey {
 namespace {
-
-std::filesystem::path TraceFolder() {
-  const char* set = std::getenv("LATCHKEY_TRACES");
-  return set != nullptr ? set : LATCHKEY_TRACES_BESIDE_SOURCE;
-}
 
 struct Reference {
   std::string item;

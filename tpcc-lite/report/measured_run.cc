@@ -15,7 +15,8 @@ Json Share(uint64_t part, uint64_t whole) {
 
 Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
-                           "dirty_proportion", "cleaner_outstanding"});
+                           "dirty_proportion", "cleaner_outstanding", "locks_per_million",
+                           "contentions_per_million"});
   block["hit_ratio"] = OrNull(end.hit_ratio);
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
@@ -25,6 +26,11 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   const uint64_t sync_writes = to.sync_page_writes - from.sync_page_writes;
   const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
   block["hit_ratio"] = Share(hits, hits + misses);
+  // BP-Wrapper IV: lock requests of the fix policy, and those that slept, per million fixes.
+  const uint64_t locks = to.policy_lock_acquisitions - from.policy_lock_acquisitions;
+  const uint64_t contentions = to.policy_lock_contentions - from.policy_lock_contentions;
+  block["locks_per_million"] = Share(1'000'000 * locks, hits + misses);
+  block["contentions_per_million"] = Share(1'000'000 * contentions, hits + misses);
   block["sync_write_proportion"] = Share(sync_writes, sync_writes + async_writes);
   // Thesis 4.4: the quantity that the self-tuning controller holds at its target.
   block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + misses);

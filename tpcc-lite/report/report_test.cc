@@ -264,6 +264,8 @@ const std::vector<const char*> kFields = {"/engine",
                                           "/buffer/sync_write_proportion",
                                           "/buffer/dirty_proportion",
                                           "/buffer/cleaner_outstanding",
+                                          "/buffer/locks_per_million",
+                                          "/buffer/contentions_per_million",
                                           "/layout_stats/write_cost",
                                           "/layout_stats/segment_io_efficiency",
                                           "/layout_stats/cleaning_utilization",
@@ -319,6 +321,7 @@ TEST_CASE("A run's figures are those of its measured part alone") {
   Statistics begin, end;
   begin.hits = 100, begin.misses = 100, begin.reads = 7, begin.user_page_writes = 1;
   end.hits = 190, end.misses = 110, end.reads = 10, end.user_page_writes = 3;
+  end.policy_lock_acquisitions = 20, end.policy_lock_contentions = 5;
   record.begin = KvStatistics();
   record.begin->latchkey = begin;
   record.end = KvStatistics();
@@ -328,6 +331,8 @@ TEST_CASE("A run's figures are those of its measured part alone") {
   CHECK(json["new_order_per_min"] == 3000.0);
   CHECK(json["buffer"]["hit_ratio"] == 0.9);
   CHECK(json["buffer"]["sync_write_proportion"].is_null());
+  CHECK(json["buffer"]["locks_per_million"] == 200'000.0);
+  CHECK(json["buffer"]["contentions_per_million"] == 50'000.0);
   CHECK(json["io"]["reads"] == 3);
   CHECK(json["io"]["user_bytes_written"] == 8192);
   CHECK(json["latency_us"]["new_order"]["p99"].is_null());
