@@ -90,11 +90,11 @@ if(LATCHKEY_PRECOMPILED_HEADERS)
   endif()
 endif()
 
-# latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take 30 s each
-# to compile with sanitizers. They are not optimised there: they run once.
+# latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take long to
+# compile with sanitizers. They are not optimised there: they run once.
 function(latchkey_flag_parsers)
   foreach(file ${ARGN})
-    file(STRINGS ${file} includes REGEX "^#include (<CLI/CLI\\.hpp>|\"tools/campaign/campaign_flags\\.h\")")
+    file(STRINGS ${file} includes REGEX "^#include <CLI/CLI\\.hpp>")
     if(includes AND LATCHKEY_SANITIZE)
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
     endif()

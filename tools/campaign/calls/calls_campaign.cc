@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -66,14 +65,15 @@ CallCounts CheckCalls(const CallsOptions& options) {
 }
 
 int RunCallsCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Random public calls with odd sizes on few keys, while disks fill up or fail");
+  CampaignFlags command(
+      "Random public calls with odd sizes on few keys, while disks fill up or fail");
   CallsOptions options;
   std::string seeds = "1..200";
-  app.add_option("--seeds", seeds, "One life each: FIRST..LAST, or one")->capture_default_str();
-  app.add_option("--calls", options.calls, "Calls of each caller")->capture_default_str();
-  app.add_flag("--threads", options.threads,
-               "On threads instead of a simulation: a seed does not repeat the schedule");
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  command.Add("--seeds", seeds, "One life each: FIRST..LAST, or one").ShowDefault();
+  command.Add("--calls", options.calls, "Calls of each caller").ShowDefault();
+  command.Add("--threads", options.threads,
+              "On threads instead of a simulation: a seed does not repeat the schedule");
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!ParseSeeds(seeds, &options)) {
     fmt::print(stderr, "--seeds={}: FIRST..LAST, or one number\n", seeds);
     return 2;

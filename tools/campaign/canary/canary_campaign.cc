@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -164,19 +163,17 @@ CanaryReport HuntCanaries(Runtime& runtime, std::span<const Canary* const> canar
 }
 
 int RunCanaryCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Seeded bugs of the engine, each of which a campaign must find");
+  CampaignFlags command("Seeded bugs of the engine, each of which a campaign must find");
   CanaryOptions options;
   std::vector<std::string> only;
   bool list = false;
-  app.add_option("--only", only, "Canaries by name, separated by commas")->delimiter(',');
-  app.add_option("--jobs", options.jobs, "Runs at a time")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--limit", options.limit_s, "Seconds for one run, which fails when they are over")
-      ->check(CLI::Range(1, 86'400))
-      ->capture_default_str();
-  app.add_flag("--list", list, "Name them, with the campaign tried first, and run nothing");
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  command.Add("--only", only, "Canaries by name, separated by commas").SeparatedByCommas();
+  command.Add("--jobs", options.jobs, "Runs at a time").Range(1, 256).ShowDefault();
+  command.Add("--limit", options.limit_s, "Seconds for one run, which fails when they are over")
+      .Range(1, 86'400)
+      .ShowDefault();
+  command.Add("--list", list, "Name them, with the campaign tried first, and run nothing");
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (list) return List();
   std::vector<const Canary*> canaries;
   if (!Select(only, &canaries)) return 2;

@@ -1,7 +1,6 @@
 // The flags and the output of latchkey_campaign corruption.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -22,32 +21,32 @@ struct Flags {
   std::string damage;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(CampaignFlags& command, Flags& flags) {
   CorruptionOptions& campaign = flags.campaign;
-  app.add_option("--layout", campaign.layouts, "Layouts, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayoutItems()));
-  app.add_option("--image", flags.images, "closed, crashed, torn")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"closed", "crashed", "torn"}));
-  app.add_option("--seeds", flags.seeds, "FIRST..LAST, or one")->capture_default_str();
-  app.add_option("--cases", campaign.cases, "Damages of all images together; 0 = every one")
-      ->capture_default_str();
-  app.add_option("--reads", campaign.reads, "Damaged pages read below an open database")
-      ->capture_default_str();
-  app.add_option("--bits", campaign.bits, "Of each byte in use, flipped one at a time: 1 or 8")
-      ->check(CLI::IsMember({1, 8}))
-      ->capture_default_str();
-  app.add_option("--reopen-every", campaign.reopen_every,
-                 "Every n-th image is closed and opened again; 0 = never")
-      ->capture_default_str();
-  app.add_option("--jobs", campaign.jobs, "Processes at a time; 0 = this one alone")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
-  app.add_option("--max-failures", campaign.max_failures, "Stop behind about so many")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--damage", flags.damage, "Only this one, KIND:DISK:OFFSET:BIT as failures say");
+  command.Add("--layout", campaign.layouts, "Layouts, separated by commas")
+      .SeparatedByCommas()
+      .OneOf(LayoutItems());
+  command.Add("--image", flags.images, "closed, crashed, torn")
+      .SeparatedByCommas()
+      .OneOf({"closed", "crashed", "torn"});
+  command.Add("--seeds", flags.seeds, "FIRST..LAST, or one").ShowDefault();
+  command.Add("--cases", campaign.cases, "Damages of all images together; 0 = every one")
+      .ShowDefault();
+  command.Add("--reads", campaign.reads, "Damaged pages read below an open database").ShowDefault();
+  command.Add("--bits", campaign.bits, "Of each byte in use, flipped one at a time: 1 or 8")
+      .OneOf({"1", "8"})
+      .ShowDefault();
+  command
+      .Add("--reopen-every", campaign.reopen_every,
+           "Every n-th image is closed and opened again; 0 = never")
+      .ShowDefault();
+  command.Add("--jobs", campaign.jobs, "Processes at a time; 0 = this one alone")
+      .Range(0, 256)
+      .ShowDefault();
+  command.Add("--max-failures", campaign.max_failures, "Stop behind about so many")
+      .Range(1, 1000)
+      .ShowDefault();
+  command.Add("--damage", flags.damage, "Only this one, KIND:DISK:OFFSET:BIT as failures say");
 }
 
 const char* VerdictName(CaseVerdict verdict) {
@@ -96,10 +95,10 @@ void PrintCounts(const CorruptionReport& report, double cpu_seconds) {
 }  // namespace
 
 int RunCorruptionCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Damages small databases in every place and opens them");
+  CampaignFlags command("Damages small databases in every place and opens them");
   Flags flags;
-  AddFlags(app, flags);
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  AddFlags(command, flags);
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!ParseSeeds(flags.seeds, &flags.campaign)) {
     fmt::print(stderr, "--seeds is FIRST..LAST, or one number\n");
     return 2;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -37,45 +36,44 @@ struct Flags {
   std::string variant;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--layout", flags.subjects,
-                 "Layouts, store:LAYOUT without a log above, toy or toy:BUG, separated by commas")
-      ->delimiter(',')
-      ->capture_default_str();
-  const auto choice = [&app](const char* name, auto& values, const char* what) {
-    return app.add_option(name, values, fmt::format("{}; each seed draws one", what))
-        ->delimiter(',');
+void AddFlags(CampaignFlags& command, Flags& flags) {
+  command
+      .Add("--layout", flags.subjects,
+           "Layouts, store:LAYOUT without a log above, toy or toy:BUG, separated by commas")
+      .SeparatedByCommas()
+      .ShowDefault();
+  const auto choice = [&command](const char* name, auto& values, const char* what) {
+    return command.Add(name, values, fmt::format("{}; each seed draws one", what))
+        .SeparatedByCommas();
   };
   choice("--segment-cleaning", flags.choices.segment_cleanings, "Segment cleaning policies");
   choice("--replacement", flags.choices.replacements, "Replacement algorithms");
   choice("--synchronization", flags.choices.synchronizations, "Synchronisation schemes");
-  choice("--durability", flags.durabilities, "commit, group")
-      ->check(CLI::IsMember({"commit", "group"}));
+  choice("--durability", flags.durabilities, "commit, group").OneOf({"commit", "group"});
   choice("--torn-write-protection", flags.protections, "Of writes in place")
-      ->check(CLI::IsMember(TornWriteProtections().Names()));
+      .OneOf(TornWriteProtections().Names());
   choice("--page-size", flags.choices.page_sizes, "Bytes");
-  choice("--space-utilization", flags.choices.space_utilizations, "0.5 to 0.98")
-      ->check(CLI::Range(0.5, 0.98));
-  choice("--cleaners", flags.choices.cleaners, "Page cleaners, 0 to 64")->check(CLI::Range(0, 64));
-  choice("--users", flags.choices.users, "Users at once")
-      ->check(CLI::Range(1u, CrashWorkload::kMostUsers));
-  app.add_option("--seeds", flags.seeds, "FIRST..LAST, or one")->capture_default_str();
-  app.add_option("--states", flags.states, "Crash states of one seed; 0 = all")
-      ->capture_default_str();
-  app.add_option("--transactions", flags.transactions, "Of one run")->capture_default_str();
-  app.add_option("--exhaustive-sectors", flags.campaign.choices.exhaustive_sectors,
-                 "Every subset when at most so many sectors are pending")
-      ->check(CLI::Range(0, 16));
-  app.add_option("--recovery-every", flags.campaign.recovery_every,
-                 "Crash inside the recovery of every n-th state; 0 = never")
-      ->capture_default_str();
-  app.add_option("--recovery-states", flags.campaign.recovery_states, "In so many states")
-      ->capture_default_str();
-  app.add_option("--max-failures", flags.campaign.max_failures, "Stop a combination behind so many")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--position", flags.position, "Only this position: to repeat a failure");
-  app.add_option("--variant", flags.variant, "Only this NAME:INDEX there");
+  choice("--space-utilization", flags.choices.space_utilizations, "0.5 to 0.98").Range(0.5, 0.98);
+  choice("--cleaners", flags.choices.cleaners, "Page cleaners, 0 to 64").Range(0, 64);
+  choice("--users", flags.choices.users, "Users at once").Range(1u, CrashWorkload::kMostUsers);
+  command.Add("--seeds", flags.seeds, "FIRST..LAST, or one").ShowDefault();
+  command.Add("--states", flags.states, "Crash states of one seed; 0 = all").ShowDefault();
+  command.Add("--transactions", flags.transactions, "Of one run").ShowDefault();
+  command
+      .Add("--exhaustive-sectors", flags.campaign.choices.exhaustive_sectors,
+           "Every subset when at most so many sectors are pending")
+      .Range(0, 16);
+  command
+      .Add("--recovery-every", flags.campaign.recovery_every,
+           "Crash inside the recovery of every n-th state; 0 = never")
+      .ShowDefault();
+  command.Add("--recovery-states", flags.campaign.recovery_states, "In so many states")
+      .ShowDefault();
+  command.Add("--max-failures", flags.campaign.max_failures, "Stop a combination behind so many")
+      .Range(1, 1000)
+      .ShowDefault();
+  command.Add("--position", flags.position, "Only this position: to repeat a failure");
+  command.Add("--variant", flags.variant, "Only this NAME:INDEX there");
 }
 
 // Parses "sectors:3".
@@ -86,9 +84,10 @@ bool ParseChoice(const std::string& text, CrashCampaignOptions* options) {
   CrashChoice choice;
   if (!variant) return false;
   choice.variant = *variant;
-  if (colon != std::string::npos &&
-      !CLI::detail::lexical_cast(text.substr(colon + 1), choice.index)) {
-    return false;
+  if (colon != std::string::npos) {
+    const std::optional<uint64_t> index = ParseNumber(text.substr(colon + 1));
+    if (!index) return false;
+    choice.index = *index;
   }
   options->only_choice = choice;
   return true;
@@ -181,10 +180,11 @@ class Command {
 }  // namespace
 
 int RunCrashCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Crashes a recorded workload at every event, in every variant of lost writes");
+  CampaignFlags command(
+      "Crashes a recorded workload at every event, in every variant of lost writes");
   Flags flags;
-  AddFlags(app, flags);
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  AddFlags(command, flags);
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   for (const std::string& name : flags.subjects) {
     const std::vector<std::string>& layouts = LayoutItems();
     if (NewOther(name, 1) == nullptr && std::ranges::find(layouts, name) == layouts.end()) {

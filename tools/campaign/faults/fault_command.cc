@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -32,37 +31,38 @@ std::vector<std::string> PhaseNames() {
   return names;
 }
 
-void AddFlags(CLI::App& app, Flags& flags, FaultCampaignOptions& options) {
-  app.add_option("--layout", flags.layouts, "Layouts, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayoutItems()))
-      ->capture_default_str();
-  app.add_option("--durability", flags.durabilities,
-                 "Of the database: commit, group, none; unless named commit, and for memory all")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"commit", "group", "none"}));
-  app.add_option("--phase", flags.phases, "What the database does meanwhile; all unless named")
-      ->delimiter(',')
-      ->check(CLI::IsMember(PhaseNames()));
-  app.add_option("--kind", flags.kind, "What fails")
-      ->check(CLI::IsMember(FaultSourceKinds()))
-      ->capture_default_str();
-  app.add_option("--fault", flags.faults, "In which way; all of the kind unless named")
-      ->delimiter(',');
-  app.add_option("--seeds", flags.seeds, "FIRST..LAST, or one")->capture_default_str();
-  app.add_option("--calls", options.max_calls,
-                 "Failing calls of one layout, phase and fault; 0 = all, one after the other")
-      ->capture_default_str();
-  app.add_option("--power-losses", options.power_losses,
-                 "Power losses in each life behind its first fault")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--max-failures", options.max_failures, "Stop behind so many")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--call", options.only_call, "Only this call: to repeat a failure");
-  app.add_option("--mode", flags.mode, "once, from-then-on; both unless named")
-      ->check(CLI::IsMember({"once", "from-then-on"}));
+void AddFlags(CampaignFlags& command, Flags& flags, FaultCampaignOptions& options) {
+  command.Add("--layout", flags.layouts, "Layouts, separated by commas")
+      .SeparatedByCommas()
+      .OneOf(LayoutItems())
+      .ShowDefault();
+  command
+      .Add("--durability", flags.durabilities,
+           "Of the database: commit, group, none; unless named commit, and for memory all")
+      .SeparatedByCommas()
+      .OneOf({"commit", "group", "none"});
+  command.Add("--phase", flags.phases, "What the database does meanwhile; all unless named")
+      .SeparatedByCommas()
+      .OneOf(PhaseNames());
+  command.Add("--kind", flags.kind, "What fails").OneOf(FaultSourceKinds()).ShowDefault();
+  command.Add("--fault", flags.faults, "In which way; all of the kind unless named")
+      .SeparatedByCommas();
+  command.Add("--seeds", flags.seeds, "FIRST..LAST, or one").ShowDefault();
+  command
+      .Add("--calls", options.max_calls,
+           "Failing calls of one layout, phase and fault; 0 = all, one after the other")
+      .ShowDefault();
+  command
+      .Add("--power-losses", options.power_losses,
+           "Power losses in each life behind its first fault")
+      .Range(0, 1'000'000)
+      .ShowDefault();
+  command.Add("--max-failures", options.max_failures, "Stop behind so many")
+      .Range(1, 100'000)
+      .ShowDefault();
+  command.Add("--call", options.only_call, "Only this call: to repeat a failure");
+  command.Add("--mode", flags.mode, "once, from-then-on; both unless named")
+      .OneOf({"once", "from-then-on"});
 }
 
 // Returns false if a flag has an unknown name.
@@ -109,11 +109,11 @@ bool Resolve(const Flags& flags, FaultCampaignOptions* options) {
 }  // namespace
 
 int RunFaultCommand(const std::vector<std::string>& arguments) {
-  CLI::App app("Fails one call after the other in each phase of a database's life");
+  CampaignFlags command("Fails one call after the other in each phase of a database's life");
   Flags flags;
   FaultCampaignOptions options;
-  AddFlags(app, flags, options);
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  AddFlags(command, flags, options);
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!Resolve(flags, &options)) return 2;
   const double start = ProcessorSeconds();
   const FaultReport report = RunFaultCampaign(options);

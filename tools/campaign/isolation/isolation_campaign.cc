@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -126,19 +125,16 @@ IsolationCounts CheckIsolationSimulated(uint64_t seed, uint64_t transactions, ui
 }
 
 int RunIsolationCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Concurrent transactions, checked by replay and by their dependency graph");
+  CampaignFlags command("Concurrent transactions, checked by replay and by their dependency graph");
   uint64_t transactions = 1'000'000, seed = 42;
   uint32_t cells = 2;
   bool simulated = false;
-  app.add_option("--transactions", transactions, "Transactions in histories")
-      ->capture_default_str();
-  app.add_option("--seed", seed, "Of all random choices")->capture_default_str();
-  app.add_option("--cells", cells, "Databases at a time")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_flag("--simulated", simulated,
-               "In a simulation: the same seed brings the same transactions together");
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  command.Add("--transactions", transactions, "Transactions in histories").ShowDefault();
+  command.Add("--seed", seed, "Of all random choices").ShowDefault();
+  command.Add("--cells", cells, "Databases at a time").Range(1, 64).ShowDefault();
+  command.Add("--simulated", simulated,
+              "In a simulation: the same seed brings the same transactions together");
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   Runtime& runtime = ThreadRuntime();
   const Nanos start = runtime.Now();
   const IsolationCounts counts = simulated ? CheckIsolationSimulated(seed, transactions, cells)

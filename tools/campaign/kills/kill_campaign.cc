@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -191,26 +190,28 @@ void PrintReport(const KillReport& report, const KillCampaignOptions& options, d
       seconds);
 }
 
-void AddFlags(CLI::App& app, KillCampaignOptions& options, std::string& parent, std::string& at) {
-  app.add_option("--kills", options.kills, "Processes killed")->capture_default_str();
-  app.add_option("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
-  app.add_option("--seed", options.seed, "Of all choices but those of time")->capture_default_str();
-  app.add_option("--kills-per-store", options.kills_per_store, "Then comes the next store")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "Of a child")
-      ->check(CLI::Range(1u, KillNotes::kMostThreads))
-      ->capture_default_str();
-  app.add_option("--layout", options.layouts, "Layouts, one store after the other")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayoutItems()));
-  app.add_option("--max-run-ms", options.max_run_ms, "Longest work before a kill")
-      ->check(CLI::Range(2, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--kill-at", at,
-                 fmt::format("Kill there instead, at the N-th call: POINT:N of {}",
-                             fmt::join(KillPointNames(), ", ")))
-      ->envname("KILL_AT");
+void AddFlags(CampaignFlags& command, KillCampaignOptions& options, std::string& parent,
+              std::string& at) {
+  command.Add("--kills", options.kills, "Processes killed").ShowDefault();
+  command.Add("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
+  command.Add("--seed", options.seed, "Of all choices but those of time").ShowDefault();
+  command.Add("--kills-per-store", options.kills_per_store, "Then comes the next store")
+      .Range(1, 1'000'000)
+      .ShowDefault();
+  command.Add("--threads", options.threads, "Of a child")
+      .Range(1u, KillNotes::kMostThreads)
+      .ShowDefault();
+  command.Add("--layout", options.layouts, "Layouts, one store after the other")
+      .SeparatedByCommas()
+      .OneOf(LayoutItems());
+  command.Add("--max-run-ms", options.max_run_ms, "Longest work before a kill")
+      .Range(2, 1'000'000)
+      .ShowDefault();
+  command
+      .Add("--kill-at", at,
+           fmt::format("Kill there instead, at the N-th call: POINT:N of {}",
+                       fmt::join(KillPointNames(), ", ")))
+      .OrEnvironment("KILL_AT");
 }
 
 }  // namespace
@@ -266,11 +267,12 @@ KillReport RunKills(Runtime& runtime, const KillCampaignOptions& options) {
 }
 
 int RunKillCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Kills processes that work on databases in files, and looks at what is left");
+  CampaignFlags command(
+      "Kills processes that work on databases in files, and looks at what is left");
   KillCampaignOptions options;
   std::string parent, at;
-  AddFlags(app, options, parent, at);
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  AddFlags(command, options, parent, at);
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!at.empty()) {
     options.kill_at = ParseKillPoint(at);
     if (!options.kill_at) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
+#include "tools/campaign/shared/seed_range.h"
 
 namespace latchkey {
 namespace {
@@ -56,18 +56,11 @@ std::vector<KillWrite> DeletedRange(Rng& rng, uint32_t thread) {
   return writes;
 }
 
-std::optional<uint64_t> Number(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // UINT64_MAX: the key is no row of the campaign.
 uint64_t ThreadOf(std::string_view row_key) {
   const size_t slash = row_key.find('/');
   if (slash == std::string_view::npos) return UINT64_MAX;
-  return Number(row_key.substr(slash + 1)).value_or(UINT64_MAX);
+  return ParseNumber(row_key.substr(slash + 1)).value_or(UINT64_MAX);
 }
 
 // The number stored under `key`; 0: no such key.
@@ -76,7 +69,7 @@ absl::StatusOr<uint64_t> NumberAt(Transaction& transaction, Tree tree, const std
   const absl::Status got = transaction.Get(tree, key, &value);
   if (absl::IsNotFound(got)) return uint64_t{0};
   LATCHKEY_RETURN_IF_ERROR(got);
-  const std::optional<uint64_t> number = Number(value);
+  const std::optional<uint64_t> number = ParseNumber(value);
   if (!number) return Wrong("\"{}\" is \"{}\" instead of a number", key, value);
   return *number;
 }
@@ -157,7 +150,8 @@ class Check {
     for (uint32_t t = 0; t < models_.size(); ++t) {
       const std::string prefix = fmt::format("{} {} ", ticket, t);
       if (!holder.starts_with(prefix)) continue;
-      const uint64_t sequence = Number(std::string_view(holder).substr(prefix.size())).value_or(0);
+      const uint64_t sequence =
+          ParseNumber(std::string_view(holder).substr(prefix.size())).value_or(0);
       if (sequence <= last[t] || sequence > models_[t].sequence() ||
           !MakeKillTransaction(seed_, t, sequence).takes_ticket) {
         break;
@@ -247,7 +241,7 @@ absl::Status TakeTicket(Transaction& transaction, Tree notes, uint32_t thread, u
   std::string text;
   const absl::Status got = transaction.GetForUpdate(notes, kTicketKey, &text);
   if (!got.ok() && !absl::IsNotFound(got)) return got;
-  const std::optional<uint64_t> newest = got.ok() ? Number(text) : 0;
+  const std::optional<uint64_t> newest = got.ok() ? ParseNumber(text) : 0;
   if (!newest) return Wrong("the newest ticket is \"{}\"", text);
   const uint64_t ticket = *newest + 1;
   LATCHKEY_RETURN_IF_ERROR(transaction.Put(notes, kTicketKey, std::to_string(ticket)));

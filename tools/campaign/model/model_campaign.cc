@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -150,26 +149,23 @@ ModelCounts CheckModel(Runtime& runtime, const std::string& directory, uint64_t 
 }
 
 int RunModelCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Operation lists against an ordered map, over combinations of options");
+  CampaignFlags command("Operation lists against an ordered map, over combinations of options");
   uint64_t operations = 5'000'000, seed = 42;
   uint32_t cells = 2, list_size = 20'000;
   int shrink_runs = kShrinkRuns;
   std::string parent = DefaultDirectory();
-  app.add_option("--operations", operations, "Operations on databases")->capture_default_str();
-  app.add_option("--list", list_size, "Operations of one list")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
-  app.add_option("--seed", seed, "Of the first list")->capture_default_str();
-  app.add_option("--shrink", shrink_runs, "Runs at most to make a failing list small; 0 = none")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
-  app.add_option("--cells", cells, "Databases at a time")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--directory", parent,
-                 "Where databases in files go; else $TMPDIR, else the working directory")
-      ->capture_default_str();
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  command.Add("--operations", operations, "Operations on databases").ShowDefault();
+  command.Add("--list", list_size, "Operations of one list").Range(1, 10'000'000).ShowDefault();
+  command.Add("--seed", seed, "Of the first list").ShowDefault();
+  command.Add("--shrink", shrink_runs, "Runs at most to make a failing list small; 0 = none")
+      .Range(0, 100'000)
+      .ShowDefault();
+  command.Add("--cells", cells, "Databases at a time").Range(1, 64).ShowDefault();
+  command
+      .Add("--directory", parent,
+           "Where databases in files go; else $TMPDIR, else the working directory")
+      .ShowDefault();
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
   if (directory == nullptr) return 2;
   Runtime& runtime = ThreadRuntime();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
 #include <optional>
@@ -178,8 +177,8 @@ constexpr PartScenario kScenarios[] = {
 std::span<const PartScenario> PartScenarios() { return kScenarios; }
 
 int RunPartsCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Rules of single parts of the engine, a scenario each");
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  CampaignFlags command("Rules of single parts of the engine, a scenario each");
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   uint64_t checked = 0, wrong = 0;
   for (const PartScenario& scenario : PartScenarios()) {
     const absl::Status status = scenario.check();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -386,25 +385,22 @@ PowerFilesReport RunPowerFiles(Runtime& runtime, const PowerFilesOptions& option
 }
 
 int RunPowerFilesCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app(
+  CampaignFlags command(
       "Loses the power at every call on the files of a database, and looks at what is left");
   PowerFilesOptions options;
   std::string parent = DefaultParent(), seeds = "1..2";
-  app.add_option("--db", parent, "Directory for the stores")->capture_default_str();
-  app.add_option("--layout", options.layouts, "Layouts")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayoutItems()));
-  app.add_option("--seeds", seeds, "One store for each layout and seed")->capture_default_str();
-  app.add_option("--lives", options.lives, "Of a store; the last one closes it")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--states", options.states, "Images of a store")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--recovery-every", options.recovery_every,
-                 "Of so many images one is crashed again while it recovers; 0: none")
-      ->capture_default_str();
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  command.Add("--db", parent, "Directory for the stores").ShowDefault();
+  command.Add("--layout", options.layouts, "Layouts").SeparatedByCommas().OneOf(LayoutItems());
+  command.Add("--seeds", seeds, "One store for each layout and seed").ShowDefault();
+  command.Add("--lives", options.lives, "Of a store; the last one closes it")
+      .Range(1, 100)
+      .ShowDefault();
+  command.Add("--states", options.states, "Images of a store").Range(1, 1'000'000).ShowDefault();
+  command
+      .Add("--recovery-every", options.recovery_every,
+           "Of so many images one is crashed again while it recovers; 0: none")
+      .ShowDefault();
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!ParseSeeds(seeds, &options)) {
     fmt::print(stderr, "--seeds={} is no range: 1..4, or 3\n", seeds);
     return 2;

@@ -1,25 +1,33 @@
-// Parses the seeds of a campaign from its flags: "3..9", or "3".
+// Parses numbers and the seeds of a campaign from its flags: "3..9", or "3".
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 namespace latchkey {
 
+/// The decimal number that is all of `text`. nullopt: there is none, or it exceeds 64 bits.
+inline std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t number = 0;
+  const char* const stop = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), stop, number);
+  if (error != std::errc() || end != stop) return std::nullopt;
+  return number;
+}
+
 /// Returns false and sets nothing if `text` is no range or a descending one.
 template <typename Options>
-bool ParseSeeds(const std::string& text, Options* options) {
+bool ParseSeeds(std::string_view text, Options* options) {
   const size_t dots = text.find("..");
-  uint64_t first = 0, last = 0;
-  if (!CLI::detail::lexical_cast(text.substr(0, dots), first)) return false;
-  last = first;
-  if (dots != std::string::npos && !CLI::detail::lexical_cast(text.substr(dots + 2), last)) {
-    return false;
-  }
-  if (last < first) return false;
-  options->first_seed = first;
-  options->seeds = last - first + 1;
+  const std::optional<uint64_t> first = ParseNumber(text.substr(0, dots));
+  const std::optional<uint64_t> last =
+      dots == std::string_view::npos ? first : ParseNumber(text.substr(dots + 2));
+  if (!first || !last || *last < *first) return false;
+  options->first_seed = *first;
+  options->seeds = *last - *first + 1;
   return true;
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -11,24 +10,19 @@
 namespace latchkey {
 namespace {
 
-void AddFlags(CLI::App& app, TpccCrashOptions& options, std::string& parent) {
-  app.add_option("--kills", options.kills, "Processes killed")->capture_default_str();
-  app.add_option("--power-losses", options.power_losses, "On simulated disks")
-      ->capture_default_str();
-  app.add_option("--crashes-per-store", options.crashes_per_store, "Then comes the next store")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
-  app.add_option("--seed", options.seed, "Of all choices but those of time")->capture_default_str();
-  app.add_option("--users", options.users, "At a time")
-      ->check(CLI::Range(1u, 100u))
-      ->capture_default_str();
-  app.add_option("--scale", options.scale, "Of the warehouse")
-      ->check(CLI::Range(0.001, 1.0))
-      ->capture_default_str();
-  app.add_option("--layout", options.layouts, "Layouts, one store after the other")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayoutItems()));
+void AddFlags(CampaignFlags& command, TpccCrashOptions& options, std::string& parent) {
+  command.Add("--kills", options.kills, "Processes killed").ShowDefault();
+  command.Add("--power-losses", options.power_losses, "On simulated disks").ShowDefault();
+  command.Add("--crashes-per-store", options.crashes_per_store, "Then comes the next store")
+      .Range(1, 1'000'000)
+      .ShowDefault();
+  command.Add("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
+  command.Add("--seed", options.seed, "Of all choices but those of time").ShowDefault();
+  command.Add("--users", options.users, "At a time").Range(1u, 100u).ShowDefault();
+  command.Add("--scale", options.scale, "Of the warehouse").Range(0.001, 1.0).ShowDefault();
+  command.Add("--layout", options.layouts, "Layouts, one store after the other")
+      .SeparatedByCommas()
+      .OneOf(LayoutItems());
 }
 
 void PrintReport(const TpccCrashReport& report, uint64_t seed, double seconds) {
@@ -48,11 +42,12 @@ void PrintReport(const TpccCrashReport& report, uint64_t seed, double seconds) {
 }  // namespace
 
 int RunTpccCrashCampaign(const std::vector<std::string>& arguments) {
-  CLI::App app("Crashes under TPC-C-lite: all conditions, and the clients' lists of successes");
+  CampaignFlags command(
+      "Crashes under TPC-C-lite: all conditions, and the clients' lists of successes");
   TpccCrashOptions options;
   std::string parent;
-  AddFlags(app, options, parent);
-  if (const std::optional<int> over = ParseCampaignFlags(app, arguments)) return *over;
+  AddFlags(command, options, parent);
+  if (const std::optional<int> over = command.Parse(arguments)) return *over;
   const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
   if (directory == nullptr) return 2;
   options.directory = directory->path();
