@@ -10,7 +10,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 # ccache is told here, not in a file of the user's: that a precompiled header may be cached, and that
-# paths below the tree count from the build directory, so that release and canaries share objects.
+# paths below the tree count from the build directory, so that two trees share objects.
 find_program(LATCHKEY_CCACHE ccache)
 if(LATCHKEY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
@@ -101,16 +101,13 @@ function(latchkey_flag_parsers)
   endforeach()
 endfunction()
 
-# latchkey_canaries(FILES...): defines LATCHKEY_CANARIES for those that have canaries, in a build with
-# them. All other objects are then those of release, so that ccache has them.
+# latchkey_canaries(FILES...): remembers those that have canaries, for latchkey_campaign_canaries, which
+# compiles them once more (tools/campaign/CMakeLists.txt).
 function(latchkey_canaries)
-  if(NOT LATCHKEY_CANARIES)
-    return()
-  endif()
   foreach(file ${ARGN})
     file(STRINGS ${file} includes REGEX "^#include \"storage/base/canary\\.h\"")
     if(includes)
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS LATCHKEY_CANARIES)
+      set_property(GLOBAL APPEND PROPERTY LATCHKEY_CANARY_SOURCES ${file})
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
@@ -130,7 +127,7 @@ function(latchkey_layer name)
     list(FILTER sources EXCLUDE REGEX ${pattern})
     list(FILTER tests EXCLUDE REGEX ${pattern})
   endforeach()
-  latchkey_canaries(${sources} ${tests})
+  latchkey_canaries(${sources})
   latchkey_flag_parsers(${sources})
   if(sources)
     add_library(latchkey_${name} STATIC ${sources})

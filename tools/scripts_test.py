@@ -103,8 +103,8 @@ class TestTest(ScriptTest):
         self.stand_in("ctest", f"case $* in *asan*) echo '{asan or answer}' ;; *) echo '{answer}' ;; esac")
 
     def canaries(self, last_line, status=0):
-        self.stand_in("latchkey_campaign", f"echo '{last_line}'; exit {status}",
-                      where=self.tree / "build/canaries/tools/campaign")
+        self.stand_in("latchkey_campaign_canaries", f"echo '{last_line}'; exit {status}",
+                      where=self.tree / "build/release/tools/campaign")
 
     def program(self, folder, name, body):
         self.stand_in(name, body, where=self.tree / "build/release" / folder)
@@ -116,6 +116,13 @@ class TestTest(ScriptTest):
         result = self.run_script("test")
         self.assertEqual(self.last_line(result), "51 passed, 0 failed", result.stdout + result.stderr)
         self.assertEqual(result.returncode, 0)
+
+    # Both are one build directory, where a second build would disturb the tests of the first.
+    def test_release_builds_the_program_with_canaries_too(self):
+        self.run_script("test", "release", "canaries")
+        self.assertIn("--preset release --parallel 1 --target all latchkey_campaign_canaries", self.calls())
+        self.assertNotIn("--preset canaries", self.calls())
+        self.assertIn("latchkey_campaign_canaries canaries", self.calls())
 
     def test_any_failed_test_fails_the_whole_and_its_output_is_shown(self):
         self.ctest(listing(10), asan=listing(9, bad=1))
@@ -185,7 +192,7 @@ class TestTest(ScriptTest):
         result = self.run_script("test", "canaries")
         self.assertEqual(self.last_line(result), "18 passed, 3 failed")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("latchkey_campaign canaries --jobs=1", self.calls())
+        self.assertIn("latchkey_campaign_canaries canaries --jobs=1", self.calls())
         self.assertNotIn("ctest", self.calls())
 
     def test_campaigns_that_accuse_the_sound_engine_fail_though_all_canaries_are_caught(self):

@@ -28,6 +28,7 @@ PROGRAMS = {"storage": "storage", "bufferpool": "bufferpool", "layout": "layout"
             "tpcc-lite": "tpcc", "tools": "tools", "tools/campaign": "campaign"}
 TSAN_LAYERS = ["storage", "bufferpool", "layout", "engine"]
 SLOW_LABELS = {"fuzz", "slow"}
+CANARY_PROGRAM = "latchkey_campaign_canaries"
 DEFAULT_TIMEOUT_S = 1800
 # Of a failed test, told again at the end: the end is what is kept of a long record.
 MOST_EVIDENCE_LINES = 15
@@ -135,13 +136,17 @@ def without_randomisation():
 
 # ---- Building.
 
+def tree_of(build):
+    """The build directory: canaries are a program in that of release."""
+    return "release" if build == "canaries" else build
+
+
 def configure(build, tally):
-    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen. With
-    canaries nothing is built but the campaigns."""
+    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen."""
     log = BUILD / f"{build}.configure.log"
-    tests = "OFF" if build == "canaries" else "ON"
-    strict = "ON" if build in ("release", "canaries") else "OFF"
-    code, _, _ = run(["cmake", "--preset", build, f"-DLATCHKEY_BUILD_TESTS={tests}",
+    preset = tree_of(build)
+    strict = "ON" if preset == "release" else "OFF"
+    code, _, _ = run(["cmake", "--preset", preset, "-DLATCHKEY_BUILD_TESTS=ON",
                       f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}"], log)
     if code != 0:
         say(text_of(log))
@@ -168,7 +173,7 @@ def compile_build(build, targets, tally):
 
 
 def build(name, targets, tally):
-    say("", f"== {name}: building into build/{name}")
+    say("", f"== {name}: building into build/{tree_of(name)}")
     started = time.monotonic()
     done = configure(name, tally) and compile_build(name, targets, tally)
     if done:
@@ -259,8 +264,7 @@ def run_canaries(tally):
     """One test for every seeded bug: a campaign must find it."""
     say("", "== canaries: hunting")
     log = BUILD / "canaries.log"
-    code, cpu_s, wall_s = run([BUILD / "canaries/tools/campaign/latchkey_campaign", "canaries", f"--jobs={JOBS}"],
-                              log)
+    code, cpu_s, wall_s = run([BUILD / "release/tools/campaign" / CANARY_PROGRAM, "canaries", f"--jobs={JOBS}"], log)
     tally.took("canaries", "campaign: canaries", cpu_s, wall_s)
     output = text_of(log)
     # "counts: canaries caught=20 of=21 ..."
@@ -293,13 +297,18 @@ def tsan_targets():
 
 
 def run_builds(names, tally):
-    """All tests of these builds; one is tested while the next compiles."""
+    """All tests of these builds; one is tested while the next compiles. Release builds the program with
+    canaries, too: two builds of one directory cannot run at once, nor can one run while ctest lists its tests."""
+    targets = {"tsan": tsan_targets()}
+    if {"release", "canaries"} <= set(names):
+        targets["release"] = ["all", CANARY_PROGRAM]
+    built = set()
     with ThreadPoolExecutor(1) as tester:
         waiting = []
         for name in names:
-            targets = tsan_targets() if name == "tsan" else []
             selected = (lambda t: t.labels & set(TSAN_LAYERS)) if name == "tsan" else lambda t: True
-            if build(name, targets, tally):
+            if tree_of(name) in built or build(name, targets.get(name, []), tally):
+                built.add(name)
                 waiting.append(tester.submit(test_build, name, selected, tally))
         for job in waiting:
             job.result()

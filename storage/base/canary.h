@@ -3,9 +3,9 @@
 //
 //   if (!LATCHKEY_CANARY("ack-before-flush")) LATCHKEY_RETURN_IF_ERROR(log.Flush(lsn));
 //
-// Only builds with -DLATCHKEY_CANARIES=ON (the preset canaries) contain the bugs; in all other
-// builds the condition is the constant false. Only .cc files include this header. So the canaries
-// build compiles only these files anew, and takes all other objects from a release build.
+// Only the program latchkey_campaign_canaries (cmake --build --preset canaries) contains the bugs;
+// elsewhere the condition is the constant false. Only .cc files include this header. That program
+// compiles only these files anew, and takes all other objects from the libraries of its build.
 // tools/campaign/canary/canary_list.cc describes each canary.
 #pragma once
 
