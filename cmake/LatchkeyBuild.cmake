@@ -61,33 +61,47 @@ if(LATCHKEY_BUILD_TESTS)
   include(Catch)
 endif()
 
-# Abseil, fmt, Catch2 and the standard library are half of what the compiler does for a file of ours. In the
-# builds with sanitizers they are parsed once for the libraries (latchkey_pch) and once for the tests
-# (latchkey_test_pch), whose objects are compiled with -fPIE. Not in release, where warnings are errors: with
-# a precompiled header gcc 12 no longer knows that inlined std::string is the system's, and warns of it.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(LATCHKEY_PCH_FLAGS -fpch-preprocess)  # for ccache: the preprocessed text names the precompiled header
+endif()
+
+# latchkey_test_options(TARGET): the flags of files with test cases. With sanitizers they are not optimised,
+# which halves the time to compile them; the libraries under test are.
+function(latchkey_test_options target)
+  target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+  target_compile_options(${target} PRIVATE ${LATCHKEY_PCH_FLAGS})
+  if(LATCHKEY_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
+# Abseil, fmt, Catch2 and the standard library are half of what the compiler does for a file of ours. They are
+# parsed once for the tests (latchkey_test_pch), whose objects are compiled with -fPIE, and in the builds with
+# sanitizers once for the libraries (latchkey_pch). Not for the libraries in release: that build checks that each
+# of their files includes what it needs. There gcc 12 also no longer knows that inlined std::string is the
+# system's, and warns of it.
 if(LATCHKEY_SANITIZE)
   option(LATCHKEY_PRECOMPILED_HEADERS "Parse the libraries' headers once for all files" ON)
 endif()
+set(library_headers <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h> <algorithm> <array>
+    <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string> <string_view>
+    <utility> <vector>)
+function(latchkey_precompiled name)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "" @ONLY)
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE latchkey_compile absl::status absl::statusor fmt::fmt)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
 if(LATCHKEY_PRECOMPILED_HEADERS)
-  set(library_headers <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h> <algorithm> <array>
-      <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string> <string_view>
-      <utility> <vector>)
-  function(latchkey_precompiled name)
-    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "" @ONLY)
-    add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
-    target_link_libraries(${name} PRIVATE latchkey_compile absl::status absl::statusor fmt::fmt)
-    target_precompile_headers(${name} PRIVATE ${ARGN})
-  endfunction()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-fpch-preprocess)  # for ccache: the preprocessed text names the precompiled header
-  endif()
+  add_compile_options(${LATCHKEY_PCH_FLAGS})
   latchkey_precompiled(latchkey_pch ${library_headers})
-  if(LATCHKEY_BUILD_TESTS)
-    latchkey_precompiled(latchkey_test_pch ${library_headers} <catch2/catch.hpp>)
-    target_link_libraries(latchkey_test_pch PRIVATE Catch2::Catch2)
-    set_target_properties(latchkey_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(latchkey_test_pch PRIVATE -fPIE)
-  endif()
+endif()
+if(LATCHKEY_BUILD_TESTS)
+  latchkey_precompiled(latchkey_test_pch ${library_headers} <catch2/catch.hpp>)
+  target_link_libraries(latchkey_test_pch PRIVATE Catch2::Catch2)
+  set_target_properties(latchkey_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(latchkey_test_pch PRIVATE -fPIE)
+  latchkey_test_options(latchkey_test_pch)
 endif()
 
 # latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take long to
@@ -148,9 +162,8 @@ function(latchkey_layer name)
     add_executable(${name}_tests ${tests})
     target_link_libraries(${name}_tests PRIVATE latchkey_${name} latchkey_compile
                           Catch2::Catch2WithMain ${ARG_TEST_DEPENDS})
-    if(TARGET latchkey_test_pch)
-      target_precompile_headers(${name}_tests REUSE_FROM latchkey_test_pch)
-    endif()
+    latchkey_test_options(${name}_tests)
+    target_precompile_headers(${name}_tests REUSE_FROM latchkey_test_pch)
     catch_discover_tests(${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${name})
   endif()
