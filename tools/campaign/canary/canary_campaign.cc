@@ -178,7 +178,7 @@ int RunCanaryCampaign(const std::vector<std::string>& arguments) {
   std::vector<const Canary*> canaries;
   if (!Select(only, &canaries)) return 2;
   if (!kHasCanaries) {
-    fmt::print(stderr, "this program was built without canaries: cmake --build --preset canaries\n");
+    fmt::print(stderr, "this program has no canaries: cmake --build --preset canaries\n");
     return 2;
   }
   std::error_code error;
