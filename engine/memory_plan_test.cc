@@ -78,9 +78,9 @@ TEST_CASE("A database that has written much holds no more memory than its cache_
   options.durability = GENERATE(Durability::kNone, Durability::kCommit);
   CAPTURE(options.techniques.layout, static_cast<int>(options.durability));
   if (kThreadSanitizer && options.durability == Durability::kNone) return;
-  // Under ThreadSanitizer a quarter of the records, in a quarter of the cache.
-  constexpr int kRecords = kThreadSanitizer ? 15'000 : 60'000;
-  constexpr uint64_t kUnit = kThreadSanitizer ? 256 << 10 : 1 << 20;
+  // Under ThreadSanitizer half of the records, in half of the cache.
+  constexpr int kRecords = kThreadSanitizer ? 30'000 : 60'000;
+  constexpr uint64_t kUnit = kThreadSanitizer ? 512 << 10 : 1 << 20;
   options.cache_bytes = 48 * kUnit;
   const auto db = OpenInMemory(options);
   const Tree tree = TreeOrFail(*db, "tree");
