@@ -27,7 +27,10 @@ if(NOT LATCHKEY_SANITIZE)
            COMMAND ${PROJECT_SOURCE_DIR}/tools/check_format)
   add_test(NAME "house: clang finds every lock held that a member or a function asks for"
            COMMAND ${PROJECT_SOURCE_DIR}/tools/check_contracts)
+  add_test(NAME "house: clang-tidy has nothing to say"
+           COMMAND ${PROJECT_SOURCE_DIR}/tools/check_tidy)
   set_tests_properties("house: the lines that changed are formatted"
+                       "house: clang-tidy has nothing to say"
                        "house: clang finds every lock held that a member or a function asks for"
                        PROPERTIES LABELS house SKIP_RETURN_CODE 77)
 endif()

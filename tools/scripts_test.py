@@ -262,7 +262,7 @@ class InstallPackagesTest(ScriptTest):
     def setUp(self):
         super().setUp()
         for program in ("g++", "cmake", "ninja", "pkg-config", "ld.lld", "ccache", "git", "python3",
-                        "spin", "clang++-14", "clang-format-14", "valgrind"):
+                        "spin", "clang++-14", "clang-format-14", "clang-tidy-14", "valgrind"):
             self.stand_in(program)
         self.stand_in("dpkg-query", "case $* in *libaio-dev*) exit 1 ;; esac; printf installed")
         self.stand_in("apt-get")

@@ -316,7 +316,7 @@ def run_builds(names, tally):
 
 def is_quick(test):
     """What --fast runs: not what is long for its thoroughness, nor what builds anew."""
-    heavy = ("installed package", "the models hold", "instructions")
+    heavy = ("installed package", "the models hold", "instructions", "clang-tidy")
     return not (test.labels & SLOW_LABELS or "latchkey_campaign" in test.command[0]
                 or any(word in test.name for word in heavy))
 

@@ -12,6 +12,7 @@ namespace {
 std::vector<OverflowChain> Superseded(const std::vector<PendingChain>& pending,
                                       const std::vector<ActiveTransaction>& transactions) {
   std::vector<uint64_t> active;
+  active.reserve(transactions.size());
   for (const ActiveTransaction& txn : transactions) active.push_back(Raw(txn.id));
   std::sort(active.begin(), active.end());
   std::vector<OverflowChain> chains;

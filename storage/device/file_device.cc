@@ -217,6 +217,7 @@ absl::Status FileDevice::WriteZeros(uint64_t begin, uint64_t end) {
   ReservedBuffer zeros(std::min(kZeroPiece, end - begin));  // never written: takes no memory
   std::array<IoRequest, kZeroDepth> requests;
   std::vector<IoRequest*> idle;
+  idle.reserve(kZeroDepth);
   for (IoRequest& r : requests) idle.push_back(&r);
   absl::Status first_error;
   while (growth_queue_->in_flight() > 0 || (begin < end && first_error.ok())) {
