@@ -1,8 +1,6 @@
 #include "engine/txn/settled_versions.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -24,77 +22,6 @@ void MakeRoomForOne(std::vector<Chores::Chore>* chores) {
 }
 
 }  // namespace
-
-bool IsBefore(const SettlingVersion& a, const SettlingVersion& b) {
-  if (a.tree != b.tree) return a.tree < b.tree;
-  const int order = a.key.compare(b.key);
-  return order != 0 ? order < 0 : a.ts > b.ts;
-}
-
-namespace {
-
-/// The keys of one tree, and the length of the prefix that all of them share.
-struct TreeKeys {
-  TreeId tree;
-  std::string_view first;
-  size_t alike;
-
-  void Add(std::string_view key) {
-    alike = std::min(alike, key.size());
-    const auto end = first.begin() + static_cast<std::ptrdiff_t>(alike);
-    alike =
-        static_cast<size_t>(std::mismatch(first.begin(), end, key.begin()).first - first.begin());
-  }
-};
-
-/// Index of the tree's element, a new one if there is none. `guess`: looked at first.
-size_t IndexOf(const SettlingVersion& version, size_t guess, std::vector<TreeKeys>* trees) {
-  if (guess < trees->size() && (*trees)[guess].tree == version.tree) return guess;
-  const auto found = std::find_if(trees->begin(), trees->end(),
-                                  [&](const TreeKeys& keys) { return keys.tree == version.tree; });
-  const auto index = static_cast<size_t>(found - trees->begin());
-  if (found == trees->end()) trees->push_back({version.tree, version.key, version.key.size()});
-  return index;
-}
-
-/// The first eight bytes as a number in their order; missing bytes count as 0.
-uint64_t FirstBytes(std::string_view bytes) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes.data(), std::min(bytes.size(), sizeof(word)));
-  return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
-}
-
-}  // namespace
-
-std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions) {
-  // The bytes that decide most comparisons lie beside the index, so that no pointer is followed.
-  struct Place {
-    TreeId tree;
-    uint32_t index;
-    uint64_t next_bytes;
-  };
-  std::vector<Place> places;
-  places.reserve(versions.size());
-  std::vector<TreeKeys> trees;
-  size_t at = 0;
-  for (const SettlingVersion& version : versions) {
-    at = IndexOf(version, at, &trees);
-    trees[at].Add(version.key);
-    places.push_back({version.tree, static_cast<uint32_t>(places.size()), at});
-  }
-  for (Place& place : places) {
-    place.next_bytes = FirstBytes(versions[place.index].key.substr(trees[place.next_bytes].alike));
-  }
-  std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
-    if (a.tree != b.tree) return a.tree < b.tree;
-    if (a.next_bytes != b.next_bytes) return a.next_bytes < b.next_bytes;
-    return IsBefore(versions[a.index], versions[b.index]);
-  });
-  std::vector<SettlingVersion> sorted;
-  sorted.reserve(versions.size());
-  for (const Place& place : places) sorted.push_back(versions[place.index]);
-  return sorted;
-}
 
 void Chores::Add(const SettlingVersion& version, bool purge) {
   const bool has_chain = version.state == RecordState::kOverflow && !version.lock_only;
@@ -378,7 +305,7 @@ std::vector<SettlingVersion> SettledVersions::Frozen() const {
     if (frozen == nullptr) continue;
     frozen->ForEach([&](const Entry& entry) { versions.push_back(Describe(entry)); });
   }
-  return Sorted(versions);
+  return versions;
 }
 
 void SettledVersions::DropFrozen() {

@@ -50,11 +50,6 @@ struct SettlingVersion {
   bool leaves_ghost = false;
 };
 
-/// Order by tree and key; the versions of a key newest first.
-bool IsBefore(const SettlingVersion& a, const SettlingVersion& b);
-/// `versions` in the order of IsBefore.
-std::vector<SettlingVersion> Sorted(const std::vector<SettlingVersion>& versions);
-
 /// Work that dropped versions leave, to be done with no latch held: see GcClient.
 struct Chores {
   struct Chore {
@@ -116,8 +111,7 @@ class SettledVersions {
   /// Freezes all entries: readers still find them, and none is dropped. If some are frozen already,
   /// entries that came later stay unfrozen.
   void Freeze();
-  /// The frozen entries, sorted by (tree, key), newest first. Valid until they are dropped or
-  /// thawed.
+  /// The frozen entries, in the order of memory. Valid until they are dropped or thawed.
   std::vector<SettlingVersion> Frozen() const;
   void DropFrozen();
 

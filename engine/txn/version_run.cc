@@ -12,7 +12,7 @@
 namespace latchkey {
 namespace {
 
-constexpr size_t kBlockBytes = 16 << 10;  // approximate
+constexpr size_t kBlockBytes = 16 << 10;  // with the header; one large version takes more
 constexpr size_t kAlignment = AlignedBuffer::kAlignment;
 constexpr uint64_t kExtentsPerGrowth = 64;  // 16 MiB
 constexpr size_t kFilterWords = 8;          // the bits of a key lie in one cache line
@@ -224,7 +224,6 @@ absl::Status RunBuilder::BeginExtent() {
   run_->extents_.reserve(run_->extents_.size() + 1);
   LATCHKEY_ASSIGN_OR_RETURN(extent_offset_, run_->file_->Take());
   run_->extents_.push_back(extent_offset_);
-  written_ = 0;
   has_extent_ = true;
   return absl::OkStatus();
 }
@@ -232,39 +231,48 @@ absl::Status RunBuilder::BeginExtent() {
 absl::Status RunBuilder::WriteExtent() {
   if (!has_extent_) return absl::OkStatus();
   has_extent_ = false;
-  return run_->file_->Write(extent_offset_, extent_.span().first(written_));
+  const size_t written = std::exchange(written_, 0);
+  return run_->file_->Write(extent_offset_, extent_.span().first(written));
 }
 
 absl::Status RunBuilder::CloseBlock() {
-  if (block_.empty()) return absl::OkStatus();
-  const size_t length = RoundUp(sizeof(BlockHeader) + block_.size());
-  LATCHKEY_CHECK(length <= SpillFile::kExtentBytes);
-  if (has_extent_ && written_ + length > SpillFile::kExtentBytes) {
-    LATCHKEY_RETURN_IF_ERROR(WriteExtent());
-  }
+  if (block_bytes_ == 0) return absl::OkStatus();
   if (!has_extent_) LATCHKEY_RETURN_IF_ERROR(BeginExtent());
-  std::byte* to = extent_.data() + written_;
-  std::memset(to, 0, length);
-  std::memcpy(to + sizeof(BlockHeader), block_.data(), block_.size());
-  BlockHeader header{.checksum = 0, .bytes = static_cast<uint32_t>(block_.size()), .zero = 0};
-  std::memcpy(to, &header, sizeof(header));
-  header.checksum = ChecksumOf(to, block_.size());
-  std::memcpy(to, &header, sizeof(header));
+  const size_t used = sizeof(BlockHeader) + block_bytes_, length = RoundUp(used);
+  std::byte* const block = extent_.data() + written_;
+  std::memset(block + used, 0, length - used);
+  BlockHeader header{.checksum = 0, .bytes = static_cast<uint32_t>(block_bytes_), .zero = 0};
+  std::memcpy(block, &header, sizeof(header));
+  header.checksum = ChecksumOf(block, block_bytes_);
+  std::memcpy(block, &header, sizeof(header));
   run_->fences_.back().offset = extent_offset_ + written_;
   run_->fences_.back().length = static_cast<uint32_t>(length);
   written_ += length;
-  block_.clear();
+  block_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+// Ends the open block, and the extent, if they have no room for `size` more bytes.
+absl::Status RunBuilder::MakeRoomFor(size_t size) {
+  const auto most = [&] { return SpillFile::kExtentBytes - written_ - sizeof(BlockHeader); };
+  if (block_bytes_ != 0 &&
+      block_bytes_ + size > std::min<size_t>(kBlockBytes - sizeof(BlockHeader), most())) {
+    LATCHKEY_RETURN_IF_ERROR(CloseBlock());
+  }
+  if (block_bytes_ == 0 && written_ + sizeof(BlockHeader) + size > SpillFile::kExtentBytes) {
+    LATCHKEY_RETURN_IF_ERROR(WriteExtent());
+  }
+  LATCHKEY_CHECK(block_bytes_ + size <= most());
   return absl::OkStatus();
 }
 
 absl::Status RunBuilder::Add(const SettlingVersion& version) {
-  const size_t size = sizeof(VersionHeader) + version.key.size() + version.old.size();
-  if (block_.size() + size > kBlockBytes) LATCHKEY_RETURN_IF_ERROR(CloseBlock());
-  if (block_.empty()) {
+  const size_t old_size = version.lock_only ? 0 : version.old.size();
+  LATCHKEY_RETURN_IF_ERROR(MakeRoomFor(sizeof(VersionHeader) + version.key.size() + old_size));
+  if (block_bytes_ == 0) {
     run_->fences_.push_back({.tree = version.tree, .key = std::string(version.key)});
     run_->key_bytes_ += version.key.size();
   }
-  const size_t old_size = version.lock_only ? 0 : version.old.size();
   const VersionHeader header{
       .ts = version.ts,
       .tree = Raw(version.tree),
@@ -274,10 +282,12 @@ absl::Status RunBuilder::Add(const SettlingVersion& version) {
       .flags = static_cast<uint8_t>((version.lock_only ? kLockOnly : 0) |
                                     (version.leaves_ghost ? kLeavesGhost : 0)),
       .zero = 0};
-  const auto* bytes = reinterpret_cast<const char*>(&header);
-  block_.insert(block_.end(), bytes, bytes + sizeof(header));
-  block_.insert(block_.end(), version.key.begin(), version.key.end());
-  block_.insert(block_.end(), version.old.data(), version.old.data() + old_size);
+  std::byte* const at = extent_.data() + written_ + sizeof(BlockHeader) + block_bytes_;
+  std::memcpy(at, &header, sizeof(header));
+  auto* bytes = reinterpret_cast<char*>(at + sizeof(header));
+  bytes = std::copy_n(version.key.data(), version.key.size(), bytes);
+  std::copy_n(version.old.data(), old_size, bytes);
+  block_bytes_ += sizeof(header) + version.key.size() + old_size;
   const uint64_t hash = VersionTable::HashOf(version.tree, version.key);
   uint64_t* line = &run_->filter_[FilterLine(hash, run_->filter_.size()) * kFilterWords];
   VisitFilterBits(hash, [&](size_t word, uint64_t bit) { line[word] |= bit; });

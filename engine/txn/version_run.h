@@ -155,6 +155,7 @@ class RunBuilder {
   absl::StatusOr<std::shared_ptr<VersionRun>> Finish();
 
  private:
+  absl::Status MakeRoomFor(size_t size);
   absl::Status CloseBlock();
   absl::Status WriteExtent();
   absl::Status BeginExtent();
@@ -162,9 +163,9 @@ class RunBuilder {
   std::shared_ptr<VersionRun> run_;
   AlignedBuffer extent_;
   uint64_t extent_offset_ = 0;  // on the device
-  size_t written_ = 0;          // bytes of the extent's closed blocks
-  bool has_extent_ = false;
-  std::vector<char> block_;  // the open block, without its header
+  size_t written_ = 0;          // bytes of the extent's closed blocks; the open one follows them
+  size_t block_bytes_ = 0;      // of the open block, without its header; 0 = there is none
+  bool has_extent_ = false;     // the closed blocks have a place on the device
 };
 
 /// Reads a run from its beginning to its end. Not thread-safe.

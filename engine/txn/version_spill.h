@@ -72,7 +72,7 @@ class VersionSpill {
 
   // ---- Settled versions. These calls wait for each other, and do I/O.
 
-  /// Writes a run of `versions`. REQUIRES: sorted. ResourceExhausted: the device is full.
+  /// Writes a run of `versions`, which may be in any order. ResourceExhausted: the device is full.
   absl::Status AddSettled(const std::vector<SettlingVersion>& versions);
   /// Merges runs if there are many of one level. While readers ask few runs, a merge would help
   /// nobody, so it waits until there are more.
@@ -84,7 +84,7 @@ class VersionSpill {
 
   // ---- Undo. One actor at a time for one record.
 
-  /// Writes a run of the undo of a running transaction. REQUIRES: sorted.
+  /// Writes a run of the undo of a running transaction, in any order.
   absl::Status AddUndo(WriteRecord& record, TxnId id, const std::vector<SettlingVersion>& undo);
   /// Calls `restore` for each of its undo entries, those of one key newest first.
   absl::Status ForEachUndo(const WriteRecord& record,

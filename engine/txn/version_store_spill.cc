@@ -82,7 +82,7 @@ absl::Status VersionStore::SpillUndo(Txn& txn) {
                       .leaves_ghost = entry->leaves_ghost});
     }
     if (undo.empty()) return absl::OkStatus();
-    LATCHKEY_RETURN_IF_ERROR(spill_->AddUndo(record, txn.id_, Sorted(undo)));
+    LATCHKEY_RETURN_IF_ERROR(spill_->AddUndo(record, txn.id_, undo));
     ReportEntries(record);
     int64_t unlinked = 0;
     for (VersionEntry* entry = record.newest; entry != nullptr; entry = entry->next_of_writer) {
