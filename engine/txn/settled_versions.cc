@@ -1,6 +1,7 @@
 #include "engine/txn/settled_versions.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -12,8 +13,10 @@ constexpr size_t kLeastBlock = 480, kMostBlock = 32 << 10;
 // A shard is worth a sweep at kSweepGrowth times the bytes that the last one left, plus
 // kGrowthToSweep.
 constexpr size_t kSweepGrowth = 4, kGrowthToSweep = 4096;
-// After freezing, a shard begins with this part of the buckets that it had.
-constexpr size_t kBucketsKept = 4;
+
+// Entries per bucket at which a shard gets kGrowth times the buckets. Growing reads every entry, most
+// of them from memory, so it is rare.
+constexpr size_t kMostLoad = 2, kGrowth = 4;
 
 uint32_t LowHalf(uint64_t hash) { return static_cast<uint32_t>(hash); }
 
@@ -65,9 +68,11 @@ char* SettledVersions::Table::Allocate(size_t size) {
 
 template <typename Visit>
 void SettledVersions::Table::ForEach(Visit visit) const {
+  constexpr size_t kBytesAhead = 1024;
   for (Block* block = blocks; block != nullptr; block = block->next) {
     const char* const last = block == blocks ? at : block->bytes() + block->used;
     for (char* next = block->bytes(); next < last;) {
+      __builtin_prefetch(std::min<const char*>(next + kBytesAhead, last));
       const Entry& entry = *reinterpret_cast<const Entry*>(next);
       visit(entry);
       next += Entry::SizeOf(entry.key_size, entry.old_size);
@@ -78,25 +83,31 @@ void SettledVersions::Table::ForEach(Visit visit) const {
 SettledVersions::Entry* SettledVersions::Table::Newest(uint64_t hash, TreeId tree,
                                                        std::string_view key) const {
   if (buckets.empty()) return nullptr;
-  Entry* entry = buckets[BucketOf(LowHalf(hash))];
+  Entry* entry = buckets[BucketOf(LowHalf(hash))].HeadIfMayHold(LowHalf(hash));
   while (entry != nullptr && !entry->Is(LowHalf(hash), tree, key)) entry = entry->older;
   return entry;
 }
 
 void SettledVersions::Table::Grow() {
-  if (count < buckets.size()) return;
-  std::vector<Entry*> larger(std::max<size_t>(2 * buckets.size(), 8));
-  std::vector<Entry**> tails(larger.size());
-  for (size_t i = 0; i < larger.size(); ++i) tails[i] = &larger[i];
-  for (Entry* entry : buckets) {
-    for (; entry != nullptr; entry = entry->older) {
-      Entry**& tail = tails[entry->hash & (larger.size() - 1)];
-      *tail = entry;
-      tail = &entry->older;
+  if (count < kMostLoad * buckets.size()) return;
+  constexpr size_t kAhead = 8;
+  const size_t before = buckets.size();
+  const int old_bits = std::countr_zero(before);
+  std::vector<Bucket> larger(before == 0 ? first_buckets : kGrowth * before);
+  for (size_t i = 0; i < before; ++i) {
+    if (i + kAhead < before) __builtin_prefetch(buckets[i + kAhead].head(), /*rw=*/1);
+    Entry* last[kGrowth] = {};  // of the chains into which this one parts
+    for (Entry* entry = buckets[i].head(); entry != nullptr; entry = entry->older) {
+      const size_t part = (entry->hash >> old_bits) % kGrowth;
+      Bucket& bucket = larger[i + part * before];
+      last[part] == nullptr ? bucket.SetHead(entry) : bucket.AddToFilter(entry->hash);
+      if (last[part] != nullptr) last[part]->older = entry;
+      last[part] = entry;
+    }
+    for (Entry* entry : last) {
+      if (entry != nullptr) entry->older = nullptr;
     }
   }
-  // `older` of the last entry of each chain may still point into another chain.
-  for (Entry** tail : tails) *tail = nullptr;
   buckets.swap(larger);
 }
 
@@ -128,11 +139,13 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
   entry->leaves_ghost = version.leaves_ghost;
   std::copy_n(version.key.data(), version.key.size(), entry->bytes());
   std::copy_n(version.old.data(), old_size, entry->bytes() + version.key.size());
-  Entry*& head = buckets[BucketOf(entry->hash)];
-  entry->older = head;
-  head = entry;
+  Bucket& bucket = buckets[BucketOf(entry->hash)];
+  entry->older = bucket.head();
+  bucket.SetHead(entry);
   ++count;
   oldest = std::min(oldest, entry->ts);
+  newest_needing =
+      std::max(newest_needing, version.ts > live.as_of ? version.ts : live.read_ts.back());
   return true;
 }
 
@@ -143,9 +156,16 @@ SettledVersions::SettledVersions(Runtime& runtime)
 
 SettledVersions::~SettledVersions() = default;
 
-size_t SettledVersions::CountOf(const Shard& shard) {
-  return (shard.table == nullptr ? 0 : shard.table->count) +
-         (shard.frozen == nullptr ? 0 : shard.frozen->count);
+uint64_t SettledVersions::count() const {
+  uint64_t count = 0;
+  for (uint32_t index = 0; index < kShards; ++index) {
+    Shard& shard = shards_[index];
+    SpinLatchGuard guard(shard.latch, runtime_);
+    for (const Table* table : {shard.table.get(), shard.frozen.get()}) {
+      if (table != nullptr) count += table->count;
+    }
+  }
+  return count;
 }
 
 size_t SettledVersions::BytesOf(const Shard& shard) {
@@ -153,34 +173,49 @@ size_t SettledVersions::BytesOf(const Shard& shard) {
          (shard.frozen == nullptr ? 0 : shard.frozen->bytes());
 }
 
-void SettledVersions::NoteChange(Shard& shard, size_t count_before, size_t bytes_before) {
-  // Every actor that settles writes these two, so they are left alone if nothing changes.
-  const size_t bytes = BytesOf(shard), count = CountOf(shard);
-  if (count != count_before) count_.fetch_add(count - count_before, std::memory_order_release);
-  if (bytes != bytes_before) bytes_.fetch_add(bytes - bytes_before, std::memory_order_relaxed);
-  shard.oldest.store(shard.table == nullptr ? UINT64_MAX : shard.table->oldest,
-                     std::memory_order_relaxed);
-  shard.has_grown.store(bytes > kSweepGrowth * shard.swept_bytes + kGrowthToSweep,
-                        std::memory_order_relaxed);
+// Call it when a table has come or gone, or its memory has changed.
+void SettledVersions::NoteChange(Shard& shard) {
+  const size_t bytes = BytesOf(shard);
+  bytes_.fetch_add(bytes - shard.counted_bytes, std::memory_order_release);
+  shard.counted_bytes = bytes;
+  Table* table = shard.table.get();
+  shard.oldest.store(table == nullptr ? UINT64_MAX : table->oldest, std::memory_order_relaxed);
+  const bool has_grown = bytes > kSweepGrowth * shard.swept_bytes + kGrowthToSweep;
+  shard.newest_needing.store(table == nullptr || !has_grown ? 0 : table->newest_needing,
+                             std::memory_order_relaxed);
+  const bool has_buckets = table != nullptr && !table->buckets.empty();
+  shard.buckets.store(has_buckets ? table->buckets.data() : nullptr, std::memory_order_relaxed);
+  shard.bucket_mask.store(has_buckets ? static_cast<uint32_t>(table->buckets.size() - 1) : 0,
+                          std::memory_order_relaxed);
 }
 
 bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& live,
                           Chores* chores) {
   Shard& shard = shards_[ShardOf(version.hash)];
   SpinLatchGuard guard(shard.latch, runtime_);
-  const size_t count_before = CountOf(shard), bytes_before = BytesOf(shard);
   if (shard.table == nullptr) {
     auto table = std::make_unique<Table>();
-    if (shard.frozen != nullptr) table->buckets.resize(shard.frozen->buckets.size() / kBucketsKept);
+    // Probably as many will come as have come before.
+    if (shard.frozen != nullptr && !shard.frozen->buckets.empty()) {
+      table->first_buckets = shard.frozen->buckets.size();
+    }
     shard.table = std::move(table);
   }
-  const bool kept = shard.table->Add(version, live, chores);
+  Table& table = *shard.table;
+  const CommitTs oldest = table.oldest, newest_needing = table.newest_needing;
+  if (!table.Add(version, live, chores)) return false;
+  // Before the version leaves the VersionTable: from now on readers must look here.
   CommitTs newest = newest_.load(std::memory_order_relaxed);
-  while (kept && newest < version.ts &&
+  while (newest < version.ts &&
          !newest_.compare_exchange_weak(newest, version.ts, std::memory_order_acq_rel)) {
   }
-  NoteChange(shard, count_before, bytes_before);
-  return kept;
+  shard.next_entry.store(table.at, std::memory_order_relaxed);
+  // Most versions change none of these.
+  if (BytesOf(shard) != shard.counted_bytes || table.oldest != oldest ||
+      table.newest_needing != newest_needing) {
+    NoteChange(shard);
+  }
+  return true;
 }
 
 std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tree,
@@ -204,23 +239,28 @@ std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tre
   return unseen->state;
 }
 
-template <typename Visit>
-void SettledVersions::VisitBucket(uint64_t hash, Visit visit) const {
+void SettledVersions::PrefetchBucket(uint64_t hash) const {
+  constexpr size_t kLine = 64, kLines = 4;
+  const Shard& shard = shards_[ShardOf(hash)];
+  const char* const next_entry = shard.next_entry.load(std::memory_order_relaxed);
+  for (size_t i = 0; next_entry != nullptr && i < kLines; ++i) {
+    __builtin_prefetch(next_entry + i * kLine, /*rw=*/1);
+  }
+  const Bucket* const buckets = shard.buckets.load(std::memory_order_relaxed);
+  if (buckets == nullptr) return;
+  const uint32_t mask = shard.bucket_mask.load(std::memory_order_relaxed);
+  __builtin_prefetch(buckets + (LowHalf(hash) & mask), /*rw=*/1);
+}
+
+void SettledVersions::PrefetchChain(uint64_t hash) const {
   Shard& shard = shards_[ShardOf(hash)];
   if (!shard.latch.TryLock()) return;
   const Table* table = shard.table.get();
   if (table != nullptr && !table->buckets.empty()) {
-    visit(&table->buckets[table->BucketOf(LowHalf(hash))]);
+    const Bucket& bucket = table->buckets[table->BucketOf(LowHalf(hash))];
+    __builtin_prefetch(bucket.HeadIfMayHold(LowHalf(hash)));
   }
   shard.latch.Unlock();
-}
-
-void SettledVersions::PrefetchBucket(uint64_t hash) const {
-  VisitBucket(hash, [](Entry* const* bucket) { __builtin_prefetch(bucket, /*rw=*/1); });
-}
-
-void SettledVersions::PrefetchChain(uint64_t hash) const {
-  VisitBucket(hash, [](Entry* const* bucket) { __builtin_prefetch(*bucket); });
 }
 
 CommitTs SettledVersions::NewestOf(uint64_t hash, TreeId tree, std::string_view key) {
@@ -235,8 +275,10 @@ CommitTs SettledVersions::NewestOf(uint64_t hash, TreeId tree, std::string_view 
 
 bool SettledVersions::IsWorthSweeping(uint32_t index, CommitTs oldest) const {
   const Shard& shard = shards_[index];
+  // Every entry was kept for a snapshot that was listed when it came. If none of these was newer
+  // than the oldest snapshot of now, each was kept for that one and is still needed.
   return shard.oldest.load(std::memory_order_relaxed) <= oldest ||
-         shard.has_grown.load(std::memory_order_relaxed);
+         shard.newest_needing.load(std::memory_order_relaxed) > oldest;
 }
 
 SettlingVersion SettledVersions::Describe(const Entry& entry) {
@@ -260,9 +302,9 @@ void SettledVersions::Sweep(uint32_t index, const LiveSnapshots& live, Chores* c
   std::vector<const Entry*> chain;
   for (const Table* table : {frozen, static_cast<const Table*>(shard.table.get())}) {
     if (table == nullptr) continue;
-    for (const Entry* head : table->buckets) {
+    for (const Bucket& bucket : table->buckets) {
       chain.clear();
-      for (const Entry* entry = head; entry != nullptr; entry = entry->older) {
+      for (const Entry* entry = bucket.head(); entry != nullptr; entry = entry->older) {
         chain.push_back(entry);
       }
       // Oldest first: each entry then finds the older one in its final state.
@@ -272,12 +314,11 @@ void SettledVersions::Sweep(uint32_t index, const LiveSnapshots& live, Chores* c
     }
   }
   chores->Append(std::move(left));
-  const size_t count_before = CountOf(shard), bytes_before = BytesOf(shard);
   if (thaw) shard.frozen.reset();
   if (swept->count == 0) swept.reset();
   shard.table.swap(swept);
   shard.swept_bytes = BytesOf(shard);
-  NoteChange(shard, count_before, bytes_before);
+  NoteChange(shard);
 }
 
 // ---- Freezing, to write versions elsewhere
@@ -288,7 +329,7 @@ void SettledVersions::Freeze() {
     SpinLatchGuard guard(shard.latch, runtime_);
     if (shard.frozen != nullptr) continue;
     shard.frozen.swap(shard.table);
-    NoteChange(shard, CountOf(shard), BytesOf(shard));
+    NoteChange(shard);
   }
 }
 
@@ -313,10 +354,9 @@ void SettledVersions::DropFrozen() {
     Shard& shard = shards_[index];
     std::unique_ptr<Table> gone;
     SpinLatchGuard guard(shard.latch, runtime_);
-    const size_t count_before = CountOf(shard), bytes_before = BytesOf(shard);
     gone.swap(shard.frozen);
     shard.swept_bytes = BytesOf(shard);
-    NoteChange(shard, count_before, bytes_before);
+    NoteChange(shard);
   }
 }
 

@@ -85,17 +85,20 @@ class SettledVersions {
   /// entry found.
   std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                         CommitTs read_ts, std::string* old, CommitTs* ts);
-  /// Prefetches what Add reads first, the bucket of `hash`. No effect while the shard is in use.
+  /// Prefetches what Add reads first, the bucket of `hash`, and the memory that it fills.
   void PrefetchBucket(uint64_t hash) const;
-  /// Prefetches what Add reads next, the newest entry in the bucket.
+  /// Prefetches what Add reads next: the newest entry in the bucket, if its key may be the one of
+  /// the hash. No effect while the shard is in use.
   void PrefetchChain(uint64_t hash) const;
   /// The timestamp of the newest entry of the key; 0 = there is none.
   CommitTs NewestOf(uint64_t hash, TreeId tree, std::string_view key);
 
-  bool empty() const { return count() == 0; }
-  uint64_t count() const { return count_.load(std::memory_order_acquire); }
+  /// Whether no memory is in use, so that there are no entries.
+  bool empty() const { return bytes() == 0; }
+  /// Adds up the shards: for statistics.
+  uint64_t count() const;
   /// Memory, bytes.
-  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
 
@@ -141,6 +144,33 @@ class SettledVersions {
   };
   static_assert(sizeof(Entry) == 32);
 
+  // The head of a chain, and in the upper 16 bits of the word, which pointers of programs leave
+  // free, a filter of the hashes in the chain. Most new entries are of a key that has none here;
+  // the filter then says so without a look at the chain, whose memory is seldom in a cache.
+  class Bucket {
+   public:
+    Entry* head() const { return reinterpret_cast<Entry*>(word_ & kPointer); }
+    /// nullptr: no entry of the chain has this hash.
+    Entry* HeadIfMayHold(uint32_t low_hash) const {
+      return (word_ & FilterBit(low_hash)) == 0 ? nullptr : head();
+    }
+    void SetHead(Entry* entry) {
+      word_ = (word_ & ~kPointer) | reinterpret_cast<uintptr_t>(entry);
+      AddToFilter(entry->hash);
+    }
+    void AddToFilter(uint32_t low_hash) { word_ |= FilterBit(low_hash); }
+
+   private:
+    static constexpr uint32_t kPointerBits = 48;
+    static constexpr uintptr_t kPointer = (uintptr_t{1} << kPointerBits) - 1;
+    // By the upper four bits: the lower ones choose the bucket.
+    static uintptr_t FilterBit(uint32_t low_hash) {
+      return uintptr_t{1} << (kPointerBits + (low_hash >> 28));
+    }
+
+    uintptr_t word_ = 0;
+  };
+
   struct Block {
     Block* next = nullptr;
     size_t used = 0;  // bytes of entries behind the header; of the first block: see Table::at
@@ -158,20 +188,22 @@ class SettledVersions {
     bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);
     Entry* Newest(uint64_t hash, TreeId tree, std::string_view key) const;
     size_t BucketOf(uint32_t low_hash) const { return low_hash & (buckets.size() - 1); }
-    size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Entry*); }
+    size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Bucket); }
     void Grow();
     char* Allocate(size_t size);
     // All entries, in the order of memory.
     template <typename Visit>
     void ForEach(Visit visit) const;
 
-    std::vector<Entry*> buckets;  // their number is a power of two, or 0
+    std::vector<Bucket> buckets;  // their number is a power of two, or 0
+    size_t first_buckets = 8;     // their number once there is an entry
     size_t count = 0;
     size_t block_bytes = 0;
     Block* blocks = nullptr;  // the block being filled comes first
     char* at = nullptr;
     char* end = nullptr;
     CommitTs oldest = UINT64_MAX;  // smallest timestamp of the entries
+    CommitTs newest_needing = 0;   // no snapshot above it was listed when an entry was added
   };
 
   struct alignas(64) Shard {
@@ -179,23 +211,26 @@ class SettledVersions {
     std::unique_ptr<Table> table;   // nullptr = empty
     std::unique_ptr<Table> frozen;  // older than all in `table`; nullptr = empty
     size_t swept_bytes = 0;         // bytes that the last sweep has left
-    // As of the last change, for IsWorthSweeping.
+    size_t counted_bytes = 0;       // its part of bytes_
+    // As of the last change, for IsWorthSweeping. As in Table; the second is 0 until the shard has
+    // grown enough for a sweep.
     std::atomic<CommitTs> oldest{UINT64_MAX};
-    std::atomic<bool> has_grown{false};
+    std::atomic<CommitTs> newest_needing{0};
+    // Where the buckets and the next entry of `table` are or were, for prefetching; nullptr =
+    // unknown.
+    std::atomic<const Bucket*> buckets{nullptr};
+    std::atomic<uint32_t> bucket_mask{0};
+    std::atomic<const char*> next_entry{nullptr};
   };
 
   // The low half of the hash chooses the bucket, the high half the shard.
   static uint32_t ShardOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 32) % kShards; }
   static SettlingVersion Describe(const Entry& entry);
-  static size_t CountOf(const Shard& shard);
   static size_t BytesOf(const Shard& shard);
-  void NoteChange(Shard& shard, size_t count_before, size_t bytes_before);
-  template <typename Visit>
-  void VisitBucket(uint64_t hash, Visit visit) const;
+  void NoteChange(Shard& shard);
 
   Runtime& runtime_;
   const std::unique_ptr<Shard[]> shards_;
-  std::atomic<uint64_t> count_{0};
   std::atomic<size_t> bytes_{0};
   std::atomic<CommitTs> newest_{0};
 };

@@ -108,6 +108,47 @@ TEST_CASE("a sweep drops what an ended snapshot wanted, between two that go on")
   CHECK(versions.bytes() == 0);
 }
 
+TEST_CASE("a shard is worth a sweep once a newer snapshot was listed, or the oldest has ended") {
+  SettledVersions versions(ThreadRuntime());
+  Chores chores;
+  CommitTs ts = 10;
+  const auto add = [&](const LiveSnapshots& live) {
+    for (int i = 0; i < 20'000; ++i, ++ts) {
+      versions.Add(Version(fmt::format("key {}", ts), ts, "old"), live, &chores);
+    }
+  };
+  const auto worth = [&](CommitTs oldest) {
+    uint32_t shards = 0;
+    for (uint32_t s = 0; s < SettledVersions::kShards; ++s) {
+      shards += versions.IsWorthSweeping(s, oldest);
+    }
+    return shards;
+  };
+  add(Live({5}, 1'000'000));
+  CHECK(worth(5) == 0);  // every version was kept for the snapshot at 5
+  CHECK(worth(ts) == SettledVersions::kShards);
+  add(Live({5, 20'000}, 1'000'000));
+  CHECK(worth(5) == SettledVersions::kShards);  // some may have been kept for the other one alone
+  for (uint32_t s = 0; s < SettledVersions::kShards; ++s) {
+    versions.Sweep(s, Live({5}, 1'000'000), &chores);
+  }
+  CHECK(worth(5) == 0);
+}
+
+TEST_CASE("each of many versions is found while the table of its shard grows") {
+  SettledVersions versions(ThreadRuntime());
+  Chores chores;
+  const LiveSnapshots live = Live({5}, 1'000'000);
+  const auto key = [](int i) { return fmt::format("key {}", i); };
+  int most = 0;
+  for (const int next : {1, 100, 3000, 50'000}) {
+    for (; most < next; ++most) versions.Add(Version(key(most), 10, key(most)), live, &chores);
+    for (int i = 0; i < most; ++i) REQUIRE(At(versions, key(i), 5) == key(i));
+    REQUIRE(At(versions, key(most), 5) == "the page's");
+  }
+  CHECK(versions.count() == 50'000);
+}
+
 TEST_CASE("the ghost and the chain of a version that goes are left as chores, once") {
   SettledVersions versions(ThreadRuntime());
   Chores chores;

@@ -11,7 +11,7 @@ constexpr uint64_t kFewUnsettled = 8;
 // Records that settle together, and the distances, in entries, at which what an entry needs is
 // prefetched. Most time of settling is waiting for memory.
 constexpr size_t kRecordsAtOnce = 16;
-constexpr size_t kBucketsAhead = 8, kChainsAhead = 4;
+constexpr size_t kBucketsAhead = 16, kChainsAhead = 6;
 
 /// The entries of several records, in the order in which they settle.
 class Entries {
