@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "storage/base/canary.h"
+
 namespace latchkey {
 namespace {
 
@@ -120,7 +122,10 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
          (write->lock_only || !write->Is(LowHalf(version.hash), version.tree, version.key))) {
     write = write->older;
   }
-  const CommitTs from = write == nullptr ? 0 : write->ts;
+  CommitTs from = write == nullptr ? 0 : write->ts;
+  if (LATCHKEY_CANARY("settling-forgets-older-snapshots") && !live.read_ts.empty()) {
+    from = std::max(from, live.read_ts.back());
+  }
   if (!live.AnyIn(from, version.ts)) {
     chores->Add(version, /*purge=*/before == nullptr);
     if (version.leaves_ghost && before != nullptr) before->leaves_ghost = true;
@@ -230,6 +235,7 @@ std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tre
          entry = entry->older) {
       if (!entry->Is(LowHalf(hash), tree, key)) continue;
       if (entry->ts <= read_ts) break;
+      if (LATCHKEY_CANARY("settled-read-too-new") && unseen != nullptr) break;
       if (!entry->lock_only) unseen = entry;
     }
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/txn/version_table.h"
+#include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
@@ -81,7 +82,9 @@ absl::StatusOr<uint64_t> SpillFile::Take() {
     std::reverse(free_.begin(), free_.end());
   }
   const uint64_t extent = free_.back();
-  free_.pop_back();
+  if (!LATCHKEY_CANARY("spill-extent-given-twice") || used_bytes_ % (2 * kExtentBytes) != 0) {
+    free_.pop_back();
+  }
   used_bytes_.fetch_add(kExtentBytes, std::memory_order_relaxed);
   return extent;
 }

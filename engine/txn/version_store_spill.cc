@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/txn/version_store.h"
+#include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -59,7 +60,8 @@ void VersionStore::DropSpilled() {
   if (!HasSpilled()) return;
   Chores chores;
   CatchOutOfMemory([&] {
-    const CommitTs oldest = snapshots_.oldest_snapshot();
+    CommitTs oldest = snapshots_.oldest_snapshot();
+    if (LATCHKEY_CANARY("spilled-versions-dropped-too-early")) oldest += 100;
     if (spill_->HasUnneeded(oldest)) spill_->DropUnneeded(oldest, &chores);
     return absl::OkStatus();
   }).IgnoreError();

@@ -36,13 +36,17 @@ IsolationRound RoundOf(uint64_t seed, uint32_t transactions, bool simulated) {
   round.serializable_of_256 = kSerializable[rng.Below(4)];
   round.techniques.layout = LayoutItems()[rng.Below(LayoutItems().size())];
   round.techniques.cleaners = static_cast<uint32_t>(rng.Below(2));
-  if (rng.Below(4) == 0) round.version_store_bytes = 32 << 10;
+  if (rng.Below(4) == 0) {
+    round.version_store_bytes = 32 << 10;
+    round.held_snapshots = 3;
+  }
   round.durability = kDurabilities[rng.Below(4)];
   round.slow_disks = simulated && rng.Below(4) == 0;
   if (round.slow_disks) {
     round.actors = 4;
     round.durability = Durability::kNone;  // a commit takes no time, and reading a chain takes long
     round.version_store_bytes = 4 << 10;
+    round.held_snapshots = 0;
     round.filler_bytes = 40'000;
   }
   return round;

@@ -1,10 +1,14 @@
 #include "tools/campaign/isolation/isolation_campaign.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
+#include "storage/runtime/simulated_runtime.h"
 #include "tools/campaign/isolation/isolation_checker.h"
 #include "tools/campaign/isolation/isolation_invariants.h"
 #include "tools/campaign/isolation/isolation_replay.h"
+#include "tools/campaign/isolation/isolation_workload.h"
 
 namespace latchkey {
 namespace {
@@ -34,6 +38,25 @@ TEST_CASE("concurrent transactions keep what their isolation promises") {
   CHECK(counts.committed > 1000);
   CHECK(counts.serializable > 100);
   CHECK(counts.edges > 1000);
+}
+
+TEST_CASE("held snapshots read the same again and again while users change what they read") {
+  const IsolationRound round{.seed = 3,
+                             .actors = 3,
+                             .transactions = 1500,
+                             .keys = 200,
+                             .serializable_of_256 = 0,
+                             .version_store_bytes = 32 << 10,
+                             .held_snapshots = 3};
+  SimulatedRuntime simulation({.seed = round.seed, .preempt_probability = 0.01});
+  absl::StatusOr<ListHistory> history;
+  REQUIRE(simulation.Run([&] { history = RunIsolationRound(simulation, round); }).ok());
+  INFO(history.status());
+  REQUIRE(history.ok());
+  for (const std::string& wrong : ReplayCommitOrder(*history)) FAIL_CHECK(wrong);
+  const auto is_held = [](const ListTransaction& txn) { return txn.operations.size() > 50; };
+  // The last one reads all keys when the users have ended. All others are held ones.
+  CHECK(std::count_if(history->begin(), history->end(), is_held) >= 4);
 }
 
 TEST_CASE("the replay accepts a sound order and finds what does not fit it") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,7 @@ struct Shared {
   std::atomic<uint64_t> next_element{1};
   std::atomic<uint32_t> started{0};
   std::atomic<bool> failed{false};
+  std::atomic<bool> users_have_ended{false};
 };
 
 class User {
@@ -199,6 +201,102 @@ class User {
   ListHistory history_;
 };
 
+// Holds read-only snapshots of different ages for a large part of the round. Reads through all of
+// them until the users have ended. Each must show the same list of a key whenever it is asked.
+class SnapshotHolder {
+ public:
+  SnapshotHolder(Runtime& runtime, Shared& shared)
+      : runtime_(runtime),
+        shared_(shared),
+        rng_(shared.round.seed),
+        held_(shared.round.held_snapshots) {}
+
+  absl::Status Run() {
+    while (!shared_.users_have_ended && !shared_.failed) {
+      for (Held& held : held_) {
+        if (absl::Status status = ReadSome(held); !status.ok()) {
+          shared_.failed = true;
+          return status;
+        }
+      }
+      runtime_.SleepFor(20 * kNanosPerMicro);
+    }
+    for (Held& held : held_) LATCHKEY_RETURN_IF_ERROR(End(held));
+    return absl::OkStatus();
+  }
+  ListHistory TakeHistory() { return std::move(history_); }
+
+ private:
+  struct Held {
+    std::unique_ptr<TransactionImpl> transaction;  // nullptr = none is held now
+    uint32_t until = 0;                            // number of started transactions at its end
+    std::map<uint32_t, std::vector<Element>> first;
+  };
+
+  absl::Status ReadSome(Held& held) {
+    constexpr int kReads = 8;
+    if (held.transaction == nullptr) Begin(held);
+    for (int i = 0; i < kReads; ++i) {
+      const absl::Status status = Read(held, Key());
+      if (absl::IsAborted(status)) return Forget(held);
+      LATCHKEY_RETURN_IF_ERROR(status);
+    }
+    return shared_.started < held.until ? absl::OkStatus() : End(held);
+  }
+
+  // One of a few keys, so that it reads each of them often. They lie among all keys.
+  uint32_t Key() {
+    constexpr uint32_t kKeys = 200;
+    const uint32_t distance = std::max<uint32_t>(shared_.round.keys / kKeys, 1);
+    return distance * static_cast<uint32_t>(rng_.Below(shared_.round.keys / distance));
+  }
+
+  void Begin(Held& held) {
+    held.transaction = shared_.db.Begin({.isolation = Isolation::kSnapshot, .read_only = true});
+    const uint32_t share = shared_.round.transactions / 8;
+    held.until = shared_.started + share + static_cast<uint32_t>(rng_.Below(4 * share + 1));
+  }
+
+  absl::Status Read(Held& held, uint32_t key) {
+    std::string bytes;
+    const absl::Status got = held.transaction->Get(shared_.tree, KeyOf(key), &bytes);
+    if (absl::IsNotFound(got)) bytes.clear();
+    if (!got.ok() && !absl::IsNotFound(got)) return got;
+    const std::vector<Element> list = Decode(bytes);
+    const auto [first, is_new] = held.first.try_emplace(key, list);
+    if (is_new || first->second == list) return absl::OkStatus();
+    return MakeStatus(absl::StatusCode::kInternal,
+                      "a held snapshot has read {} elements of key {}, then {} elements",
+                      first->second.size(), key, list.size());
+  }
+
+  absl::Status End(Held& held) {
+    if (held.transaction == nullptr) return absl::OkStatus();
+    ListTransaction txn;
+    txn.committed = true;
+    txn.read_ts = held.transaction->txn().snapshot().read_ts;
+    for (auto& [key, list] : held.first) {
+      txn.operations.push_back({.is_append = false, .key = key, .element = 0, .list = list});
+    }
+    LATCHKEY_RETURN_IF_ERROR(held.transaction->Commit());
+    history_.push_back(std::move(txn));
+    held = {};
+    return absl::OkStatus();
+  }
+
+  // The snapshot has expired: undo filled the version store.
+  static absl::Status Forget(Held& held) {
+    held = {};
+    return absl::OkStatus();
+  }
+
+  Runtime& runtime_;
+  Shared& shared_;
+  Rng rng_;
+  std::vector<Held> held_;
+  ListHistory history_;
+};
+
 absl::StatusOr<ListTransaction> ReadAll(Shared& shared) {
   ListTransaction txn;
   txn.committed = txn.serializable = true;
@@ -263,8 +361,17 @@ absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationR
   for (uint32_t a = 0; a < round.actors; ++a) {
     actors.push_back(runtime.Spawn("isolation", [&, a] { ends[a] = users[a]->Run(); }));
   }
+  SnapshotHolder holder(runtime, shared);
+  absl::Status held;
+  std::unique_ptr<Actor> holding;
+  if (round.held_snapshots != 0) {
+    holding = runtime.Spawn("holder", [&] { held = holder.Run(); });
+  }
   for (const auto& actor : actors) actor->Join();
-  ListHistory history;
+  shared.users_have_ended = true;
+  if (holding != nullptr) holding->Join();
+  LATCHKEY_RETURN_IF_ERROR(held);
+  ListHistory history = holder.TakeHistory();
   for (uint32_t a = 0; a < round.actors; ++a) {
     LATCHKEY_RETURN_IF_ERROR(ends[a]);
     ListHistory part = users[a]->TakeHistory();
