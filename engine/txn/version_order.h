@@ -13,7 +13,7 @@ namespace latchkey {
 bool IsBefore(const SettlingVersion& a, const SettlingVersion& b);
 
 /// The indexes of `versions` in the order of IsBefore. Takes time in proportion to their number if
-/// eight bytes tell the keys of a tree apart. Takes 36 bytes of memory a version while it runs.
+/// eight bytes tell the keys of a tree apart. Takes 40 bytes of memory a version while it runs.
 std::vector<uint32_t> OrderOf(std::span<const SettlingVersion> versions);
 
 }  // namespace latchkey
