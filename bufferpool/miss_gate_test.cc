@@ -47,6 +47,7 @@ TEST_CASE("Under seeded schedules no miss is inside the closed gate") {
     bool wrong = false, alone = false;
     const absl::Status ran = runtime.Run([&] {
       std::vector<std::unique_ptr<Actor>> actors;
+      actors.reserve(3);
       for (int a = 0; a < 3; ++a) {
         actors.push_back(runtime.Spawn("miss", [&] {
           for (int i = 0; i < 100; ++i, ++passes) {

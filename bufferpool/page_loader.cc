@@ -31,7 +31,7 @@ absl::Status PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word,
 
 absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, PageWord& word) {
   const MissGate::Pass pass(gate_);
-  const absl::StatusOr<FrameId> frame =
+  absl::StatusOr<FrameId> frame =
       CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
   if (!frame.ok()) {
     word.AbandonLoad();

@@ -73,6 +73,7 @@ TEST_CASE("A page with an LSN beyond the durable log is refused from the end of 
 TEST_CASE("Loading ahead passes over pages that are resident, being loaded or unreadable") {
   PoolParts parts(kFrames);
   std::vector<PageId> pages;
+  pages.reserve(4);
   for (int i = 0; i < 4; ++i) pages.push_back(parts.NewStoredPage());
   REQUIRE(Load(parts, pages[0]).ok());
   PageWord& begun = parts.table.WordOf(pages[1]);
