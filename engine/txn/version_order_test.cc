@@ -23,7 +23,8 @@ struct NamedVersion {
 std::vector<SettlingVersion> Describe(const std::vector<NamedVersion>& versions) {
   std::vector<SettlingVersion> described;
   for (const NamedVersion& version : versions) {
-    described.push_back({.tree = TreeId{version.tree}, .ts = version.ts, .key = version.key});
+    described.push_back(
+        {.tree = TreeId{version.tree}, .ts = version.ts, .key = version.key, .old = {}});
   }
   return described;
 }

@@ -47,7 +47,8 @@ TEST_CASE("held snapshots read the same again and again while users change what 
                              .keys = 200,
                              .serializable_of_256 = 0,
                              .version_store_bytes = 32 << 10,
-                             .held_snapshots = 3};
+                             .held_snapshots = 3,
+                             .techniques = {}};
   SimulatedRuntime simulation({.seed = round.seed, .preempt_probability = 0.01});
   absl::StatusOr<ListHistory> history;
   REQUIRE(simulation.Run([&] { history = RunIsolationRound(simulation, round); }).ok());
