@@ -110,6 +110,7 @@ class alignas(128) Region {
   void Queue(const Access& access, uint32_t actor);
   void PrefetchQueued(uint32_t actor) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   void Report(const Access& access) LATCHKEY_REQUIRES(lock_);
+  void ReportQueue(uint32_t actor) LATCHKEY_REQUIRES(lock_);
   // Notes that `page` is in `frame`.
   void Record(FrameId frame, PageId page) LATCHKEY_REQUIRES(lock_);
   size_t ChooseVictims(PageId incoming, std::span<FrameId> victims,
