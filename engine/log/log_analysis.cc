@@ -70,6 +70,9 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
       break;
     case LogRecordType::kCheckpoint:
       next_txn_ = std::max(next_txn_, Raw(record.checkpoint.next_txn));
+      // The records that freed the chains of an older checkpoint may come before `first_`. The
+      // checkpoint from which recovery begins has those that were not freed by then.
+      if (Raw(record.checkpoint.as_of) < Raw(first_)) break;
       for (const OverflowChain& chain : record.chains) {
         // LSN of before `as_of`: the record that begins there may be the one that frees the chain.
         replaced_.push_back({chain, Lsn{Raw(record.checkpoint.as_of) - 1}});

@@ -20,8 +20,8 @@ namespace latchkey {
 
 class LogAnalysis {
  public:
-  /// `redo`: the LSN at which redo begins.
-  explicit LogAnalysis(Lsn redo = Lsn{0}) : redo_(redo) {}
+  /// `redo`: the LSN at which redo begins. `first`: the oldest LSN that recovery needs.
+  explicit LogAnalysis(Lsn redo = Lsn{0}, Lsn first = Lsn{0}) : redo_(redo), first_(first) {}
 
   /// A transaction without an end, and its newest record.
   struct Loser {
@@ -36,7 +36,7 @@ class LogAnalysis {
     PageId root = kInvalidPageId;
   };
 
-  /// Adds the next record of the log, in order from the oldest one that recovery needs.
+  /// Adds the next record of the log, in order from `first`.
   void Add(Lsn lsn, const LogRecord& record);
 
   /// Newest first.
@@ -87,7 +87,7 @@ class LogAnalysis {
   void NoteImages(const LogRecord& record);
   void NoteChanged(PageId page);
 
-  const Lsn redo_;
+  const Lsn redo_, first_;
   // From the standard library: it stays intact if an insertion finds no memory.
   std::unordered_map<uint64_t, Active> active_;
   std::unordered_map<uint64_t, Freed> freed_;

@@ -42,5 +42,23 @@ TEST_CASE("A chain of a checkpoint is freed by recovery unless a record of the c
   CHECK(analysis.UnneededChains().empty());
 }
 
+// The same refusal, found by a crash under images against torn writes. Recovery began between the
+// moment of an older checkpoint and its record, and a record in between had freed the chain.
+TEST_CASE("The chains of a checkpoint from before the first record are not freed again") {
+  const OverflowChain chain{.first_page = kFirst, .size = 9000};
+  LogAnalysis analysis(/*redo=*/Lsn{2000}, /*first=*/Lsn{1000});
+  analysis.Add(Lsn{1100}, CheckpointWith(Lsn{900}, chain));
+  CHECK(analysis.UnneededChains().empty());
+  analysis.Add(Lsn{2100}, CheckpointWith(Lsn{2000}, chain));
+  CHECK(analysis.UnneededChains().size() == 1);
+}
+
+TEST_CASE("The checkpoint from which recovery begins counts, also as of the first record") {
+  const OverflowChain chain{.first_page = kFirst, .size = 9000};
+  LogAnalysis analysis(/*redo=*/Lsn{1000}, /*first=*/Lsn{1000});
+  analysis.Add(Lsn{1100}, CheckpointWith(Lsn{1000}, chain));
+  CHECK(analysis.UnneededChains().size() == 1);
+}
+
 }  // namespace
 }  // namespace latchkey

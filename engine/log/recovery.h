@@ -52,7 +52,7 @@ class Recovery {
         root_(root),
         log_reach_(std::max(root.end, log_reach)),
         log_sink_(std::move(log_sink)),
-        analysis_(root.redo) {}
+        analysis_(root.redo, root.first_needed) {}
 
   /// DataLoss: the log is damaged, or ends before a point that it is known to have reached.
   absl::Status Analyze();
