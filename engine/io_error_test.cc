@@ -363,5 +363,49 @@ TEST_CASE("Without a log, what a device lets nobody roll back is never taken for
   });
 }
 
+// The second write was done, and then the chain of the first could not be read to free it. The call
+// was answered Unavailable, and Commit committed it all the same. Had the second value a chain, too,
+// that chain was freed although its record named it.
+TEST_CASE("A write whose replaced chain cannot be freed is done, and is answered OK") {
+  const std::string first(6000, 'a');
+  const std::string second = GENERATE(std::string("b"), std::string(7000, 'b'));
+  CAPTURE(second.size());
+  Machine machine;
+  machine.Run([&] {
+    auto db = machine.Open();
+    TreeImpl& tree = TreeOf(*db);
+    TreeImpl& other = TreeOf(*db, "other");
+    REQUIRE_OK(Put(*db, tree, "beside", "value"));
+    auto txn = db->Begin();
+    REQUIRE_OK(txn->Put(tree, "key", first));
+    // The pages of the chain leave the cache, and the leaf comes back.
+    for (int i = 0; i < 1500; ++i) {
+      REQUIRE_OK(Put(*db, other, "key" + std::to_string(i), std::string(1000, 'x')));
+    }
+    std::string value;
+    REQUIRE_OK(txn->Get(tree, "beside", &value));
+    machine.disks.SetFault(Fault{.kind = FaultKind::kReadError, .from_then_on = true});
+    const absl::Status done = txn->Put(tree, "key", second);
+    INFO(done);
+    CHECK(done.ok());
+    CHECK(machine.disks.injected_faults() > 0);
+    machine.disks.StopFaults();
+    REQUIRE_OK(txn->Commit());
+    REQUIRE_OK(db->Get(tree, "key", &value));
+    CHECK(value == second);
+    REQUIRE_OK(db->Verify());
+    REQUIRE_OK(db->Close());
+  });
+  Machine again(machine);
+  again.Run([&] {
+    auto db = again.Open();
+    std::string value;
+    REQUIRE_OK(db->Get(TreeOf(*db), "key", &value));
+    CHECK(value == second);
+    REQUIRE_OK(db->Verify());
+    REQUIRE_OK(db->Close());
+  });
+}
+
 }  // namespace
 }  // namespace latchkey

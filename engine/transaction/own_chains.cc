@@ -1,5 +1,7 @@
 #include "engine/transaction/own_chains.h"
 
+#include <utility>
+
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -13,7 +15,7 @@ LogTxn* OwnChains::Owner() {
 }
 
 absl::StatusOr<OverflowReference> OwnChains::Write(std::string_view value) {
-  LATCHKEY_RETURN_IF_ERROR(FreeLeft());
+  if (absl::Status freed = FreeLeft(); IsOutOfMemory(freed)) return freed;
   LATCHKEY_ASSIGN_OR_RETURN(unplaced_, context_.overflow.Write(value, Owner()));
   return unplaced_;
 }
@@ -24,23 +26,28 @@ void OwnChains::FreeUnplaced() {
   if (!IsOutOfMemory(freed)) unplaced_.clear();  // else the next call frees it
 }
 
-// The write stays done. The chain that it replaced is freed once there is memory.
-absl::Status OwnChains::FreeReplaced(const OverflowReference& chain) {
-  absl::Status freed = CatchOutOfMemory([&] { return Free(chain); });
-  if (!IsOutOfMemory(freed)) return freed;
-  replaced_.push_back(chain);  // ReserveReplaced has made room for it
-  return absl::OkStatus();
+void OwnChains::FreeReplaced(const OverflowReference& chain) {
+  const absl::Status freed = CatchOutOfMemory([&] { return Free(chain); });
+  if (!freed.ok()) replaced_.push_back(chain);  // ReserveReplaced has made room for it
 }
 
 absl::Status OwnChains::TryFreeLeft() {
+  absl::Status left;
   if (!unplaced_.empty()) {
-    LATCHKEY_RETURN_IF_ERROR(Free(unplaced_));
+    left = Free(unplaced_);
+    if (IsOutOfMemory(left)) return left;
     unplaced_.clear();
   }
-  for (; !replaced_.empty(); replaced_.pop_back()) {
-    LATCHKEY_RETURN_IF_ERROR(Free(replaced_.back()));
+  for (size_t i = replaced_.size(); i-- > 0;) {
+    absl::Status freed = Free(replaced_[i]);
+    if (IsOutOfMemory(freed)) return freed;
+    if (freed.ok()) {
+      replaced_.erase(replaced_.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      left = std::move(freed);
+    }
   }
-  return absl::OkStatus();
+  return left;
 }
 
 void OwnChains::TakeLeft(absl::FunctionRef<void(std::string_view)> take) {

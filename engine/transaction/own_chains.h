@@ -2,12 +2,12 @@
 //
 // A chain is written before its record, so for a while, or for good if the write fails, no record
 // names it. If the transaction replaces its own chain, nobody else has seen the old one. Both kinds
-// are freed at once if there is memory, else by the next call of the transaction, at the latest by
-// its end.
+// are freed at once if there is memory and their pages can be read, else by a later call of the
+// transaction, at the latest by its end. A chain that cannot be read even then stays allocated.
 //
 //   Write -> unplaced --NotePlaced--> named by a record --FreeReplaced--> freed
 //               |                                             |
-//               '--FreeUnplaced--> freed                      '- no memory -> replaced -> freed
+//               '--FreeUnplaced--> freed                      '- an error -> replaced -> freed
 //
 // Thread-safety: belongs to one transaction.
 #pragma once
@@ -42,10 +42,12 @@ class OwnChains {
 
   /// Takes the memory for one FreeReplaced.
   void ReserveReplaced() { replaced_.reserve(replaced_.size() + 1); }
-  /// Frees a chain that this transaction wrote and has replaced, now or once there is memory.
-  absl::Status FreeReplaced(const OverflowReference& chain);
+  /// Frees a chain that this transaction wrote and has replaced, now or in a later call. The write
+  /// that replaced it is done, whatever becomes of the chain.
+  void FreeReplaced(const OverflowReference& chain);
 
-  /// Frees the chains that earlier calls have left. OutOfMemory: some are still left.
+  /// Frees the chains that earlier calls have left. OutOfMemory, or another error: some are still
+  /// left.
   absl::Status FreeLeft() {
     return unplaced_.empty() && replaced_.empty() ? absl::OkStatus() : TryFreeLeft();
   }
@@ -64,7 +66,7 @@ class OwnChains {
   Txn& txn_;
   LogTxn& log_txn_;
   OverflowReference unplaced_;
-  std::vector<OverflowReference> replaced_;  // not freed for lack of memory
+  std::vector<OverflowReference> replaced_;  // not freed yet
 };
 
 }  // namespace latchkey

@@ -108,8 +108,8 @@ absl::Status TransactionWriter::Run(Write& write) {
     }
     switch (*outcome) {
       case Outcome::kDone:
-        if (write.replaced_chain.empty()) return absl::OkStatus();
-        return state_.chains.FreeReplaced(write.replaced_chain);
+        if (!write.replaced_chain.empty()) state_.chains.FreeReplaced(write.replaced_chain);
+        return absl::OkStatus();
       case Outcome::kWait:
         if (deadline == 0) deadline = context.versions.WaitDeadline();
         if (absl::Status waited = context.versions.WaitFor(state_.txn, owner, deadline);
