@@ -50,6 +50,28 @@ TEST_CASE("Three pages in turn miss three times, however many regions were asked
   }
 }
 
+// The price of regions of fixed size: the hash gives some regions more pages than they have frames,
+// and LRU misses every page of such a region in every round.
+TEST_CASE("A set of pages that fits into the pool keeps missing in the regions that it overflows") {
+  constexpr size_t kFrames = 1088, kPages = 1024, kRounds = 20, kRegions = 64;
+  std::vector<uint64_t> requests;
+  for (uint64_t i = 0; i < kRounds * kPages; ++i) requests.push_back(i % kPages);
+  const auto misses = [&](size_t regions) {
+    RegionPolicy policy = Make("lru", regions, kFrames, kFrames);
+    return ReplayThrough(policy, requests);
+  };
+  const RegionDivision division(kFrames, kRegions, /*fewest=*/1);
+  std::map<size_t, uint64_t> pages_of;
+  for (uint64_t page = 0; page < kPages; ++page) ++pages_of[division.RegionOf(PageId{page})];
+  uint64_t expected = 0;
+  for (const auto& [region, pages] : pages_of) {
+    expected += pages * (pages > division.RangeOf(region).frames ? kRounds : 1);
+  }
+  CHECK(misses(1) == kPages);
+  CHECK(misses(kRegions) == expected);
+  CHECK(expected > 5 * kPages);
+}
+
 TEST_CASE("A batch of victims leaves most of a small region alone") {
   auto policy = Make("lru", 1, 16, 16);
   std::vector<uint64_t> requests;
