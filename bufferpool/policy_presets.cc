@@ -58,20 +58,25 @@ absl::StatusOr<PolicyItems> ParseMultiRegion(std::string_view policy, std::strin
 
 std::span<const PolicyPreset> PolicyPresets() { return kPresets; }
 
+std::string KnownPolicies() {
+  std::string names;
+  for (const PolicyPreset& preset : kPresets) names += std::string(preset.name) + ", ";
+  return names + "mr-ALG:N";
+}
+
 absl::StatusOr<PolicyItems> ParsePolicy(std::string_view policy) {
   if (policy.starts_with(kMultiRegion)) {
     return ParseMultiRegion(policy, policy.substr(kMultiRegion.size()));
   }
-  std::string known;
   for (const PolicyPreset& preset : kPresets) {
     if (preset.name == policy) {
       return PolicyItems{.replacement = std::string(preset.replacement),
                          .synchronization = std::string(preset.synchronization)};
     }
-    known += std::string(preset.name) + ", ";
   }
   return InvalidArgument(
-      "unknown policy {}; known: {}mr-ALG:N (N regions of a replacement algorithm)", policy, known);
+      "unknown policy {}; known: {} (N regions of the replacement algorithm ALG)", policy,
+      KnownPolicies());
 }
 
 }  // namespace latchkey

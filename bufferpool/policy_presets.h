@@ -19,6 +19,8 @@ struct PolicyPreset {
 
 /// The presets with names of their own, in the order of the papers.
 std::span<const PolicyPreset> PolicyPresets();
+/// What ParsePolicy knows, for help texts: "pgclock, pg2q, ..., mr-ALG:N".
+std::string KnownPolicies();
 
 /// The two items of a policy.
 struct PolicyItems {

@@ -11,6 +11,7 @@
 #include "storage/base/status_macros.h"
 #include "tools/cli/bench_command.h"
 #include "tools/cli/cachesim_command.h"
+#include "tools/cli/contention_command.h"
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
@@ -120,6 +121,7 @@ class Cli {
     AddVerb(check_, tpcc, "check", "check the consistency conditions of databases under --db");
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
     AddCacheSim();
+    AddContention();
     for (Verb* verb : {&prepare_, &run_, &check_}) AddSweepFlags(*verb, TpccFlags());
     AddSweepFlags(bench_, BenchFlags());
     AddRunFlags(run_);
@@ -141,6 +143,8 @@ class Cli {
     if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
     if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
     if (*cachesim_verb_) return CacheSimCommand(cachesim_);
+    if (*pool_.app) return ContentionPoolCommand(GivenTexts(pool_), pool_.flags);
+    if (*lock_.app) return ContentionLockCommand(GivenTexts(lock_), lock_.flags);
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
@@ -161,6 +165,20 @@ class Cli {
     add("--seeds", cachesim_.seeds, "results are means over so many seeds");
     add("--jobs", cachesim_.jobs, "threads; 0: one per core");
     AddOutputFlags(*cachesim_verb_, cachesim_.output);
+  }
+
+  void AddContention() {
+    CLI::App* contention = app_.add_subcommand(
+        "contention", "what the locks of buffer-pool policies cost, without a database");
+    contention->require_subcommand(1);
+    pool_.app = contention->add_subcommand("pool", "threads fix pages of a pool");
+    lock_.app = contention->add_subcommand("lock", "threads take a lock");
+    AddSweepFlags(pool_, ContentionPoolFlags());
+    AddSweepFlags(lock_, ContentionLockFlags());
+    for (Verb* verb : {&pool_, &lock_}) {
+      AddRepeatFlag(*verb);
+      AddOutputFlags(*verb->app, verb->flags.output);
+    }
   }
 
   int Help() {
@@ -196,7 +214,7 @@ class Cli {
   CLI::App* help_ = nullptr;
   std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
-  Verb prepare_, run_, check_, bench_;
+  Verb prepare_, run_, check_, bench_, pool_, lock_;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
 };

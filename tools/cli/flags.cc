@@ -50,15 +50,6 @@ bool IsTechnique(const std::string& flag) {
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
-// The value of --policy without a preset.
-constexpr std::string_view kNoPolicy = "none";
-
-std::string PolicyNames() {
-  std::string names;
-  for (const PolicyPreset& preset : PolicyPresets()) names += std::string(preset.name) + ", ";
-  return names + "mr-ALG:N";
-}
-
 // A preset has its own of these.
 bool IsPartOfPolicy(const std::string& flag) {
   return flag == "replacement" || flag == "synchronization";
@@ -108,19 +99,6 @@ std::string_view RemedyFor(const std::string& flag) {
 bool AnyHas(std::span<const Combination> combinations, const std::string& flag) {
   return std::any_of(combinations.begin(), combinations.end(),
                      [&](const Combination& combination) { return combination.Has(flag); });
-}
-
-absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {
-  const auto policy = given.find("policy");
-  if (policy == given.end() || policy->second == kNoPolicy) return absl::OkStatus();
-  for (const auto& [flag, text] : given) {
-    if (!IsPartOfPolicy(flag)) continue;
-    return InvalidArgument(
-        "--policy={} and --{}={}: a policy has its own replacement algorithm and synchronization "
-        "scheme; give either the policy or its parts",
-        policy->second, flag, text);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckNoneIgnored(std::span<const Combination> combinations, const FlagTexts& given) {
@@ -183,6 +161,19 @@ absl::Status CheckEngines(std::span<const Dimension> dimensions, const FlagTexts
 
 }  // namespace
 
+absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {
+  const auto policy = given.find("policy");
+  if (policy == given.end() || policy->second == kNoPolicy) return absl::OkStatus();
+  for (const auto& [flag, text] : given) {
+    if (!IsPartOfPolicy(flag)) continue;
+    return InvalidArgument(
+        "--policy={} and --{}={}: a policy has its own replacement algorithm and synchronization "
+        "scheme; give either the policy or its parts",
+        policy->second, flag, text);
+  }
+  return absl::OkStatus();
+}
+
 std::string KnownEngines() { return Join(KvBackends().Names()); }
 
 std::vector<FlagSpec> EngineFlags() {
@@ -195,7 +186,7 @@ std::vector<FlagSpec> EngineFlags() {
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
       {"policy", std::string(kNoPolicy),
-       "replacement algorithm and synchronization scheme of a paper's system: " + PolicyNames()},
+       "replacement algorithm and synchronization scheme of a paper's system: " + KnownPolicies()},
       {"replacement", defaults.replacement, Join(PoolReplacementNames())},
       {"synchronization", defaults.synchronization, Join(SynchronizationSchemes().Names())},
       {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},

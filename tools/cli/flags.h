@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/cli/sweep.h"
@@ -38,6 +39,11 @@ using FlagTexts = std::map<std::string, std::string>;
 ///  - a policy together with one of its parts.
 absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
                                                      const FlagTexts& texts);
+
+/// The value of --policy without a preset.
+inline constexpr std::string_view kNoPolicy = "none";
+/// InvalidArgument if a policy is given together with one of its parts.
+absl::Status CheckPolicyStandsAlone(const FlagTexts& given);
 
 /// "latchkey, memory, rocksdb": the engines of this build.
 std::string KnownEngines();

@@ -1,0 +1,381 @@
+#include "tools/cli/contention_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "bufferpool/policy_presets.h"
+#include "storage/base/status_macros.h"
+#include "tools/cli/flag_values.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
+#include "tools/contention/lock_benchmark.h"
+#include "tools/contention/pool_emulator.h"
+#include "tpcc-lite/report/environment.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kMostThreads = 1024;
+constexpr uint64_t kMostPages = uint64_t{1} << 32;
+constexpr uint64_t kMostFrames = uint64_t{1} << 26;
+constexpr double kMostMicros = 1'000'000;
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::vector<FlagSpec> CommonFlags() {
+  return {{"threads", "1,2", "threads; more than cores measure preemption"},
+          {"work-us", "1", "processor time of a thread between two accesses"},
+          {"warmup", "0.5", "before anything is counted"},
+          {"duration", "2", "of the measured part"},
+          {"seed", "42", "of the accesses and of random choices"}};
+}
+
+std::vector<FlagSpec> With(std::vector<FlagSpec> flags, std::vector<FlagSpec> more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+absl::StatusOr<Nanos> ParseMicros(std::string_view flag, const std::string& text) {
+  LATCHKEY_ASSIGN_OR_RETURN(const double us, ParseNumber(flag, text, 0, kMostMicros));
+  return static_cast<Nanos>(us * kNanosPerMicro + 0.5);
+}
+
+absl::StatusOr<MeasuredTimes> ParseTimes(const Combination& from) {
+  MeasuredTimes times;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t threads,
+                            ParseCount("threads", from.Get("threads"), 1, kMostThreads));
+  times.threads = static_cast<uint32_t>(threads);
+  LATCHKEY_ASSIGN_OR_RETURN(times.warmup, ParseDuration("warmup", from.Get("warmup")));
+  LATCHKEY_ASSIGN_OR_RETURN(times.duration, ParseDuration("duration", from.Get("duration")));
+  if (times.duration == 0) {
+    return InvalidArgument("--duration={}: give a time above 0", from.Get("duration"));
+  }
+  times.stop = &StopRequested();
+  return times;
+}
+
+absl::StatusOr<uint64_t> ParseSeed(const Combination& from) {
+  return ParseCount("seed", from.Get("seed"), 0, UINT64_MAX);
+}
+
+// What a row of either verb has in common.
+Json BaseRow(const Combination& from, const MeasuredTimes& times) {
+  Json warnings = Json::array();
+  for (const std::string& warning : BuildWarnings()) warnings.push_back(warning);
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (times.threads > static_cast<uint32_t>(cores)) {
+    warnings.push_back(fmt::format("{} threads on {} cores: the contentions include preemptions",
+                                   times.threads, cores));
+  }
+  return {{"threads", times.threads},
+          {"work_us", ParseNumber("work-us", from.Get("work-us"), 0, kMostMicros).value_or(0)},
+          {"error", nullptr},
+          {"interrupted", false},
+          {"warnings", std::move(warnings)}};
+}
+
+Json PerMillion(uint64_t events, uint64_t accesses) {
+  if (accesses == 0) return nullptr;
+  return 1e6 * static_cast<double>(events) / static_cast<double>(accesses);
+}
+
+void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses) {
+  row["interrupted"] = interval.interrupted;
+  row["seconds"] = interval.seconds;
+  row["accesses"] = accesses;
+  row["accesses_per_s"] =
+      interval.seconds > 0 ? Json(static_cast<double>(accesses) / interval.seconds) : Json(nullptr);
+}
+
+// ---- contention pool
+
+struct PoolPlan {
+  PoolEmulatorConfig config;
+  Json row;
+};
+
+// Traces by their paths: each is read once.
+using Traces = std::map<std::string, PageTrace>;
+
+absl::Status ParseAccesses(const Combination& from, Traces& traces, PoolEmulatorConfig* config) {
+  LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
+  const std::string& path = from.Get("trace");
+  if (!config->accesses.entry().needs_trace) return absl::OkStatus();
+  if (path.empty()) {
+    return InvalidArgument("--accesses=trace: the trace is missing; give --trace=FILE");
+  }
+  auto trace = traces.find(path);
+  if (trace == traces.end()) {
+    LATCHKEY_ASSIGN_OR_RETURN(PageTrace read, ReadPageTrace(path));
+    trace = traces.emplace(path, std::move(read)).first;
+  }
+  config->trace = &trace->second;
+  config->pages = trace->second.unique_pages;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
+  uint64_t frames = 0;
+  if (!text.empty() && text.back() == '%') {
+    LATCHKEY_ASSIGN_OR_RETURN(
+        const double percent,
+        ParseNumber("frames", std::string_view(text).substr(0, text.size() - 1), 0.0001, 1000));
+    frames = static_cast<uint64_t>(percent / 100 * static_cast<double>(pages) + 0.5);
+  } else {
+    LATCHKEY_ASSIGN_OR_RETURN(
+        frames, ParseCount("frames", text, 1, kMostFrames, ", or a percentage of the pages"));
+  }
+  if (frames > kMostFrames) {
+    return InvalidArgument("--frames={}: {} frames, at most {}", text, frames, kMostFrames);
+  }
+  return static_cast<uint32_t>(frames);
+}
+
+absl::StatusOr<PolicyItems> ParseItems(const Combination& from) {
+  if (from.Has("policy")) return ParsePolicy(from.Get("policy"));
+  return PolicyItems{.replacement = from.Get("replacement"),
+                     .synchronization = from.Get("synchronization")};
+}
+
+absl::StatusOr<PoolPlan> PlanPool(const Combination& from, Traces& traces) {
+  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, ParseItems(from));
+  LATCHKEY_ASSIGN_OR_RETURN(auto replacement, ReplacementAlgorithms().Parse(items.replacement));
+  LATCHKEY_ASSIGN_OR_RETURN(auto synchronization,
+                            SynchronizationSchemes().Parse(items.synchronization));
+  PoolEmulatorConfig config{.replacement = std::move(replacement),
+                            .synchronization = std::move(synchronization),
+                            .accesses = AccessPatterns().Named("uniform")};
+  LATCHKEY_ASSIGN_OR_RETURN(config.pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
+  LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
+  LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
+  const std::string& fix = from.Get("fix");
+  if (fix != "optimistic" && fix != "pin") {
+    return InvalidArgument(
+        "--fix={}: optimistic (the page's version is read) or pin (the page's "
+        "shared latch is taken)",
+        fix);
+  }
+  config.pins = fix == "pin";
+  LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
+  LATCHKEY_ASSIGN_OR_RETURN(config.times, ParseTimes(from));
+  LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
+  Json row = BaseRow(from, config.times);
+  row["policy"] = from.Has("policy")
+                      ? from.Get("policy")
+                      : fmt::format("{} {}", items.replacement, items.synchronization);
+  row["replacement"] = config.replacement.ToString();
+  row["synchronization"] = config.synchronization.ToString();
+  row["accesses_of"] = config.trace == nullptr ? config.accesses.ToString() : from.Get("trace");
+  row["pages"] = config.pages;
+  row["frames"] = config.frames;
+  row["fix"] = fix;
+  return PoolPlan{std::move(config), std::move(row)};
+}
+
+Json RunPool(const PoolPlan& plan) {
+  Json row = plan.row;
+  const absl::StatusOr<PoolEmulatorResult> result = RunPoolEmulator(ThreadRuntime(), plan.config);
+  if (!result.ok()) {
+    row["error"] = std::string(result.status().message());
+    return row;
+  }
+  const uint64_t accesses = result->hits + result->misses;
+  AddInterval(row, result->interval, accesses);
+  row["hit_ratio"] = accesses == 0
+                         ? Json(nullptr)
+                         : Json(static_cast<double>(result->hits) / static_cast<double>(accesses));
+  row["locks_per_million"] = PerMillion(result->locks, accesses);
+  row["contentions_per_million"] = PerMillion(result->contentions, accesses);
+  return row;
+}
+
+const std::vector<Column>& PoolColumns() {
+  static const std::vector<Column> columns = {
+      {"policy", "/policy", ColumnFormat::kText, true},
+      {"accesses", "/accesses_of", ColumnFormat::kText, true},
+      {"pages", "/pages", ColumnFormat::kCount, true},
+      {"frames", "/frames", ColumnFormat::kCount, true},
+      {"fix", "/fix", ColumnFormat::kText, true},
+      {"work us", "/work_us", ColumnFormat::kNumber, true},
+      {"threads", "/threads", ColumnFormat::kCount, true},
+      {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
+      {"hits", "/hit_ratio", ColumnFormat::kPercent},
+      {"locks per million", "/locks_per_million", ColumnFormat::kCount},
+      {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber},
+  };
+  return columns;
+}
+
+const std::vector<std::string>& PoolFigures() {
+  static const std::vector<std::string> figures = {
+      "/accesses_per_s", "/hit_ratio", "/locks_per_million", "/contentions_per_million"};
+  return figures;
+}
+
+// ---- contention lock
+
+struct LockPlan {
+  LockBenchmarkConfig config;
+  Json row;
+};
+
+absl::StatusOr<LockKind> ParseLockKind(const std::string& text) {
+  static const std::map<std::string, LockKind> kinds = {
+      {"sleep", LockKind::kSleep}, {"spin", LockKind::kSpin}, {"ttas", LockKind::kTtas}};
+  if (const auto kind = kinds.find(text); kind != kinds.end()) return kind->second;
+  return InvalidArgument("--lock={}: sleep, spin or ttas", text);
+}
+
+absl::StatusOr<LockPlan> PlanLock(const Combination& from) {
+  LockBenchmarkConfig config;
+  LATCHKEY_ASSIGN_OR_RETURN(config.lock, ParseLockKind(from.Get("lock")));
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t locks, ParseCount("locks", from.Get("locks"), 1, 4096));
+  config.locks = static_cast<uint32_t>(locks);
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t batch, ParseCount("batch", from.Get("batch"), 1, 4096));
+  config.batch = static_cast<uint32_t>(batch);
+  LATCHKEY_ASSIGN_OR_RETURN(config.hold, ParseMicros("hold-us", from.Get("hold-us")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
+  LATCHKEY_ASSIGN_OR_RETURN(config.times, ParseTimes(from));
+  Json row = BaseRow(from, config.times);
+  row["lock"] = from.Get("lock");
+  row["locks"] = config.locks;
+  row["batch"] = config.batch;
+  row["hold_us"] = static_cast<double>(config.hold) / kNanosPerMicro;
+  return LockPlan{config, std::move(row)};
+}
+
+Json RunLock(const LockPlan& plan) {
+  Json row = plan.row;
+  const LockBenchmarkResult result = RunLockBenchmark(ThreadRuntime(), plan.config);
+  AddInterval(row, result.interval, result.accesses);
+  row["contentions_per_million"] = PerMillion(result.contentions, result.accesses);
+  const bool any = result.requests > 0;
+  row["wait_ns_per_access"] = any ? Json(result.wait_ns / plan.config.batch) : Json(nullptr);
+  row["held_ns_per_access"] = any ? Json(result.held_ns / plan.config.batch) : Json(nullptr);
+  return row;
+}
+
+const std::vector<Column>& LockColumns() {
+  static const std::vector<Column> columns = {
+      {"lock", "/lock", ColumnFormat::kText, true},
+      {"locks", "/locks", ColumnFormat::kCount, true},
+      {"batch", "/batch", ColumnFormat::kCount, true},
+      {"hold us", "/hold_us", ColumnFormat::kNumber, true},
+      {"work us", "/work_us", ColumnFormat::kNumber, true},
+      {"threads", "/threads", ColumnFormat::kCount, true},
+      {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
+      {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber},
+      {"wait ns per access", "/wait_ns_per_access", ColumnFormat::kNumber},
+      {"held ns per access", "/held_ns_per_access", ColumnFormat::kNumber},
+  };
+  return columns;
+}
+
+const std::vector<std::string>& LockFigures() {
+  static const std::vector<std::string> figures = {"/accesses_per_s", "/contentions_per_million",
+                                                   "/wait_ns_per_access", "/held_ns_per_access"};
+  return figures;
+}
+
+// ---- Both
+
+absl::StatusOr<std::vector<Combination>> Expand(const std::vector<FlagSpec>& specs,
+                                                const FlagTexts& texts) {
+  LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
+  std::vector<Dimension> dimensions;
+  for (const FlagSpec& spec : specs) {
+    const auto text = texts.find(spec.name);
+    const std::string& value = text == texts.end() ? spec.default_value : text->second;
+    if (value.empty()) {
+      dimensions.push_back({spec.name, {""}});
+      continue;
+    }
+    LATCHKEY_ASSIGN_OR_RETURN(std::vector<std::string> values, SplitList(spec.name, value));
+    dimensions.push_back({spec.name, std::move(values)});
+  }
+  const auto resolve = [](const Combination& so_far, const std::string& flag,
+                          const std::string& value) -> std::optional<std::string> {
+    if (flag == "policy" && value == kNoPolicy) return std::nullopt;
+    const bool is_part = flag == "replacement" || flag == "synchronization";
+    if (is_part && so_far.Has("policy")) return std::nullopt;
+    return value;
+  };
+  return ExpandSweep(dimensions, resolve);
+}
+
+template <typename Plan>
+int Sweep(const std::vector<Plan>& plans, const ExperimentFlags& flags,
+          std::span<const std::string> figures, std::span<const Column> columns,
+          Json (*run)(const Plan& plan)) {
+  Progress progress;
+  const SweepOutcome outcome =
+      RunSweep(plans.size(), flags.repeat, figures, [&](size_t index, const std::string& position) {
+        progress.Show(fmt::format("{}contention", position));
+        return run(plans[index]);
+      });
+  progress.Clear();
+  return FinishSweep(flags, outcome, kContentionSchema, columns);
+}
+
+}  // namespace
+
+std::vector<FlagSpec> ContentionPoolFlags() {
+  return With(
+      {{"policy", std::string(kNoPolicy),
+        "replacement algorithm and synchronization scheme of a paper's system: " + KnownPolicies()},
+       {"replacement", "lru", Join(PoolReplacementNames())},
+       {"synchronization", "global", Join(SynchronizationSchemes().Names())},
+       {"accesses", "zipf", Join(AccessPatterns().Names())},
+       {"trace", "", "file for --accesses=trace"},
+       {"pages", "1M", "pages that are accessed; a trace has its own"},
+       {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
+       {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}},
+      CommonFlags());
+}
+
+std::vector<FlagSpec> ContentionLockFlags() {
+  return With({{"lock", "sleep", "sleep, spin, ttas"},
+               {"locks", "1", "each request is for one of them, drawn at random"},
+               {"batch", "1", "accesses under one request"},
+               {"hold-us", "0.1", "processor time of an access under the lock"}},
+              CommonFlags());
+}
+
+int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
+  if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
+  const auto combinations = Expand(ContentionPoolFlags(), texts);
+  if (!combinations.ok()) return FailWith(combinations.status());
+  Traces traces;
+  std::vector<PoolPlan> plans;
+  for (const Combination& combination : *combinations) {
+    absl::StatusOr<PoolPlan> plan = PlanPool(combination, traces);
+    if (!plan.ok()) return FailWith(plan.status());
+    plans.push_back(*std::move(plan));
+  }
+  return Sweep(plans, flags, PoolFigures(), PoolColumns(), RunPool);
+}
+
+int ContentionLockCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
+  if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
+  const auto combinations = Expand(ContentionLockFlags(), texts);
+  if (!combinations.ok()) return FailWith(combinations.status());
+  std::vector<LockPlan> plans;
+  for (const Combination& combination : *combinations) {
+    absl::StatusOr<LockPlan> plan = PlanLock(combination);
+    if (!plan.ok()) return FailWith(plan.status());
+    plans.push_back(*std::move(plan));
+  }
+  return Sweep(plans, flags, LockFigures(), LockColumns(), RunLock);
+}
+
+}  // namespace latchkey
