@@ -51,7 +51,8 @@ class BufferFrames {
   /// Prefetches what MarkDirty and NoteLoggedChange write into the processor's cache.
   void PrefetchForChange(FrameId frame) const { __builtin_prefetch(&meta_[Raw(frame)], /*rw=*/1); }
 
-  /// Notes that `page`, whose bytes are in `frame`, is now in it: clean.
+  /// Notes that `frame` holds `page` from now on, and that the page is clean. REQUIRES: the bytes of
+  /// the page are in the frame.
   void SetPage(FrameId frame, PageId page);
   /// Notes that the page has left `frame`. REQUIRES: the page is clean, or its content is not
   /// needed any more.

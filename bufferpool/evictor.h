@@ -60,8 +60,8 @@ class Evictor {
   /// writing the victims when none could be written.
   absl::StatusOr<FrameId> ObtainFrame(PoolActor& actor, PageId incoming, bool patient);
 
-  /// Latches the page of `frame` exclusively if nobody has latched it. False also if the frame is
-  /// empty.
+  /// Tries to latch the page in `frame` exclusively. False: another actor has latched the page, or
+  /// the frame is empty.
   bool TryClaimFrame(FrameId frame);
   /// Ends the claim of a page that stays in `frame`.
   void GiveUpClaim(FrameId frame);

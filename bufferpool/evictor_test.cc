@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kFrames = 16;
 
-TEST_CASE("Only the page of a frame that nobody has latched is claimed, and once") {
+TEST_CASE("A page is claimed if no actor has latched it, and only once") {
   PoolParts parts(kFrames);
   const FrameId frame = parts.NewPage();
   PageWord& word = parts.WordOf(frame);

@@ -32,8 +32,8 @@ class MissGate {
     std::atomic<uint32_t>& gate_;
   };
 
-  /// Closes the gate for a scope. A miss that is inside may wait for a latch whose holder waits for
-  /// the gate, so the closer gives up after some waits.
+  /// Closes the gate for a scope. An actor inside the gate may wait for a page latch. The holder of
+  /// that latch may wait until the gate opens. So the closer stops waiting after a bounded time.
   class [[nodiscard]] Closure {
    public:
     explicit Closure(MissGate& gate);
@@ -41,7 +41,7 @@ class MissGate {
     Closure(const Closure&) = delete;
     Closure& operator=(const Closure&) = delete;
 
-    /// False if misses stayed inside: then the caller must change nothing and try again later.
+    /// False: some misses are still inside. The caller then changes nothing and tries again later.
     bool closed() const { return closed_; }
 
    private:

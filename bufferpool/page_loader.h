@@ -45,8 +45,8 @@ class PageLoader {
   void SetPageCheck(PageCheck check) { page_check_ = check; }
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
 
-  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). On an error the load
-  /// is abandoned. REQUIRES: the caller has begun the load of `page`, whose word is `word`.
+  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). On an error it abandons
+  /// the load. REQUIRES: `word` is the word of `page`, and the caller has begun the load.
   absl::Status Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
   /// Gives `page` a zeroed frame instead of reading it, and leaves it exclusively latched. Returns
   /// the frame. Otherwise as Load.

@@ -7,8 +7,8 @@
 
 namespace latchkey {
 
-// Empties the frames above a bound. A frame that is empty is kept aside, so that no miss loads a
-// page into it again. Each frame therefore needs one moment only in which nobody latches its page.
+// Empties the frames above a bound. It keeps an empty frame aside, so that no miss loads a page into
+// it again. So it empties each frame once, at a moment at which no actor has latched the page.
 class PoolResizer::Shrink {
  public:
   Shrink(PoolResizer& resizer, uint32_t bound, PageWriter& writer)
@@ -23,7 +23,8 @@ class PoolResizer::Shrink {
   Shrink(const Shrink&) = delete;
   Shrink& operator=(const Shrink&) = delete;
 
-  /// Empties the frames that nobody uses now. True when all frames are, and the pool is smaller.
+  /// Empties the frames with pages that no actor has latched now. True: all frames above the bound
+  /// are empty, and the pool is smaller.
   absl::StatusOr<bool> Step() {
     // The log may be behind pages that an active transaction has changed, and no other actor need
     // make it durable.
