@@ -72,6 +72,9 @@ class FixPolicy {
   static constexpr size_t kMostVictims = 64;
   /// The choice of the schemes that have no setting for it: a small part of the pool.
   static size_t UsualVictims(size_t frames) { return std::clamp<size_t>(frames / 128, 1, 16); }
+  /// The most victims of one eviction from so many frames, whatever was asked for. Evicting more
+  /// ahead would lower the hit ratio of small regions.
+  static size_t LargestBatch(size_t frames) { return std::max<size_t>(1, frames / 8); }
   /// Reports that the eviction of `frame` was given up: `page` is still in it.
   virtual void Reinstate(FrameId frame, PageId page, uint32_t actor) = 0;
   /// Reports that the page in `frame` was freed: the algorithm forgets it without a ghost, and the
@@ -84,13 +87,13 @@ class FixPolicy {
   /// Number of free frames over all regions; approximate while other actors run.
   virtual size_t free_frames() const = 0;
 
-  /// Appends all free frames above `last` to `taken`: the caller then owns them. Only OnHit may run
-  /// at the same time. May throw std::bad_alloc; then nothing has changed.
+  /// Appends all free frames above `last` to `taken`: the caller then owns them. What may run at the
+  /// same time: see Resize. May throw std::bad_alloc; then nothing has changed.
   /// REQUIRES: `taken` has room for them.
   virtual void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) = 0;
   /// Changes the pool's frames to 1..`frames`. Growing adds the new frames as free. Shrinking takes
-  /// the frames above out of the free frames; the pool has emptied them before. Only OnHit may run
-  /// at the same time. A caller that owns a frame above `frames` must not return it any more.
+  /// the frames above out of the free frames; the pool has emptied them before. Only OnHit,
+  /// PeekColdest, free_frames and stats may run at the same time. A caller that owns a frame above `frames` must not return it any more.
   /// May throw std::bad_alloc; then nothing has changed.
   /// REQUIRES: 1 <= frames <= the maximum given at construction.
   virtual void Resize(size_t frames) = 0;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,8 +34,9 @@ class AccessQueues {
   /// REQUIRES: capacity >= 1. May throw std::bad_alloc.
   AccessQueues(size_t regions, size_t capacity)
       : capacity_(capacity),
+        slots_(std::bit_ceil(capacity)),
         ends_(regions * Runtime::kMaxActors),
-        entries_(regions * Runtime::kMaxActors * capacity),
+        entries_(regions * Runtime::kMaxActors * slots_),
         prefetching_(Runtime::kMaxActors) {}
 
   size_t capacity() const { return capacity_; }
@@ -111,17 +113,18 @@ class AccessQueues {
     return ends_[region * Runtime::kMaxActors + actor];
   }
   Access& EntryAt(size_t region, uint32_t actor, uint64_t number) {
-    return entries_[(region * Runtime::kMaxActors + actor) * capacity_ + number % capacity_];
+    return entries_[(region * Runtime::kMaxActors + actor) * slots_ + (number & (slots_ - 1))];
   }
   // Actors from this index on have empty queues.
   void NoteActor(uint32_t actor) {
-    uint32_t seen = actors_seen_.load(std::memory_order_relaxed);
+    uint32_t seen = actors_seen_.load(std::memory_order_acquire);
     while (seen <= actor &&
            !actors_seen_.compare_exchange_weak(seen, actor + 1, std::memory_order_seq_cst)) {
     }
   }
 
   const size_t capacity_;
+  const size_t slots_;  // of a queue: the capacity, rounded up to a power of two
   ZeroedArray<Ends> ends_;
   ZeroedArray<Access> entries_;
   ZeroedArray<Flag> prefetching_;  // indexed by actor

@@ -469,7 +469,9 @@ TEST_CASE("Actors that together pin fewer frames than there are all get theirs")
   }
 }
 
-TEST_CASE("Hits may be reported while a fix policy is resized") {
+// A page cleaner that looked for cold frames read the division of the regions while a resize of the
+// cache changed it.
+TEST_CASE("Hits may be reported and cold frames looked for while a fix policy is resized") {
   for (const Combination& c : AllCombinations()) {
     CAPTURE(c.replacement, c.synchronization);
     const auto policy = Make(c, 64, 256);
@@ -482,6 +484,9 @@ TEST_CASE("Hits may be reported while a fix policy is resized") {
       while (!stop.load()) {
         policy->OnHit(FrameId{1 + static_cast<uint32_t>(rng.Below(64))}, PageId{rng.Below(500)}, 1);
         hits.fetch_add(1);
+        FrameId coldest[10];
+        if (rng.Below(8) == 0) policy->PeekColdest(coldest);
+        if (rng.Below(64) == 0) policy->stats();
         // On one core under SCHED_FIFO nothing else gives the resizing actor its turn.
         ThreadRuntime().BackOff(6);
       }

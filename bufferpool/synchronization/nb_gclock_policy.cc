@@ -6,12 +6,6 @@
 #include "storage/base/check.h"
 
 namespace latchkey {
-namespace {
-
-// A batch of victims takes at most this part of the frames, as in a region (region.cc).
-constexpr size_t kLargestBatchDivisor = 8;
-
-}  // namespace
 
 NbGclockPolicy::NbGclockPolicy(Runtime& runtime, const NbGclockSettings& settings, size_t frames,
                                size_t max_frames)
@@ -94,7 +88,7 @@ bool NbGclockPolicy::TryTake(FrameId frame, absl::FunctionRef<bool(FrameId)> cla
 size_t NbGclockPolicy::Evict(PageId, std::span<FrameId> victims,
                              absl::FunctionRef<bool(FrameId)> claim, uint32_t actor) {
   const size_t frames = frames_.load(std::memory_order_relaxed);
-  const size_t most = std::min(victims.size(), std::max<size_t>(1, frames / kLargestBatchDivisor));
+  const size_t most = std::min(victims.size(), LargestBatch(frames));
   const uint64_t start = hand_.Get();
   size_t count = 0;
   size_t refused = 0;  // frames in a row that could not be taken although their weight was zero

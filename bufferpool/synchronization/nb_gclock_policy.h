@@ -1,6 +1,6 @@
 // Nb-GCLOCK (Yui et al., ICDE 2010): GCLOCK without any lock. A hit adds one to the frame's weight.
 // A miss sweeps the frames with a shared clock hand, counts weights down, and takes the first frame
-// at zero whose page it can latch.
+// at weight zero that it can claim.
 //
 // Each frame has a state:
 //

@@ -9,10 +9,6 @@
 namespace latchkey {
 namespace {
 
-// A batch of victims takes at most this part of a region, so that evicting ahead does not lower the
-// hit ratio of small regions.
-constexpr size_t kLargestBatchDivisor = 8;
-
 constexpr uint64_t kNoPage = 0;
 uint64_t PagePlusOne(PageId page) { return Raw(page) + 1; }
 
@@ -164,7 +160,7 @@ size_t Region::Evict(PageId incoming, std::span<FrameId> victims,
 
 size_t Region::ChooseVictims(PageId incoming, std::span<FrameId> victims,
                              absl::FunctionRef<bool(FrameId)> claim) {
-  const size_t most = std::min(victims.size(), std::max<size_t>(1, frames_ / kLargestBatchDivisor));
+  const size_t most = std::min(victims.size(), FixPolicy::LargestBatch(frames_));
   const uint32_t free_list = FreeListOf(incoming);
   size_t count = 0;
   while (count < most) {

@@ -129,13 +129,14 @@ size_t RegionPolicy::Evict(PageId incoming, std::span<FrameId> victims,
 
 size_t RegionPolicy::PeekColdest(std::span<FrameId> out) {
   if (out.empty()) return 0;
-  if (division_.active() == 1) return regions_[0]->PeekColdest(out);
-  const size_t visited = std::min(division_.active(), out.size());
+  const size_t active = active_regions_.load(std::memory_order_relaxed);
+  if (active == 1) return regions_[0]->PeekColdest(out);
+  const size_t visited = std::min(active, out.size());
   const size_t start = peek_cursor_.fetch_add(visited, std::memory_order_relaxed);
   std::vector<std::pair<size_t, FrameId>> found;  // rank within its region
   std::vector<FrameId> share((out.size() + visited - 1) / visited);
   for (size_t i = 0; i < visited; ++i) {
-    const size_t count = regions_[(start + i) % division_.active()]->PeekColdest(share);
+    const size_t count = regions_[(start + i) % active]->PeekColdest(share);
     for (size_t rank = 0; rank < count; ++rank) found.emplace_back(rank, share[rank]);
   }
   std::stable_sort(found.begin(), found.end(),
@@ -229,6 +230,7 @@ void RegionPolicy::DrawRanges(size_t frames,
                               std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms) {
   frames_ = frames;
   division_ = Divide(frames);
+  active_regions_.store(division_.active(), std::memory_order_relaxed);
   for (size_t r = 0; r < regions_.size(); ++r) {
     const auto [first, count] = division_.RangeOf(r);
     regions_[r]->SetFrames(count, std::move(algorithms[r]));

@@ -102,6 +102,7 @@ class RegionPolicy final : public FixPolicy {
   const size_t max_frames_;
   size_t frames_ = 0;
   RegionDivision division_{1, 1, 1};
+  std::atomic<size_t> active_regions_{1};  // division_.active(), for PeekColdest during a resize
   FrameRecords records_;
   ZeroedArray<std::atomic<uint8_t>> reference_bytes_;  // indexed by frame id
   std::optional<AccessQueues> queues_;
