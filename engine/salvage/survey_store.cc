@@ -58,10 +58,6 @@ absl::Status SurveyStore::ReadPage(PageId id, std::byte* out) {
   return absl::OkStatus();
 }
 
-void SurveyStore::ReadPages(std::span<PageRead> reads) {
-  for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
-}
-
 absl::StatusOr<std::unique_ptr<PageWriter>> SurveyStore::NewWriter(uint32_t) {
   return std::make_unique<Writer>(*this);
 }

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "engine/salvage/page_survey.h"
-#include "storage/page_store.h"
+#include "storage/volatile_page_store.h"
 
 namespace latchkey {
 
 /// Pages can be adopted, but not allocated or freed: redo needs no more. Not thread-safe.
-class SurveyStore final : public PageStore {
+class SurveyStore final : public VolatilePageStore {
  public:
   explicit SurveyStore(const PageSurvey& survey);
 
@@ -31,20 +31,8 @@ class SurveyStore final : public PageStore {
   bool IsAllocated(PageId id) const override;
   uint64_t page_id_limit() const override { return limit_; }
   absl::Status ReadPage(PageId id, std::byte* out) override;
-  void ReadPages(std::span<PageRead> reads) override;
   absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) override;
-  WriteTicket accepted_ticket() const override { return 0; }
-  WriteTicket durable_ticket() const override { return 0; }
-  absl::Status Flush() override { return absl::OkStatus(); }
-  absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
-  absl::Status WriteStatus() const override { return absl::OkStatus(); }
-  void SetCheckpointGate(std::function<absl::Status()>) override {}
-  void SetLogPosition(std::function<Lsn()>) override {}
-  Lsn log_reach() const override { return Lsn{0}; }
-  void SetCopySource(CopyIfCleanFunction) override {}
   uint64_t memory_bytes() const override { return written_.size() * page_size(); }
-  PageStoreStats stats() const override { return {}; }
-  void ResetExtremes() override {}
   BlockDevice& device() override { return survey_.device(); }
 
  private:

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "storage/page_store.h"
 #include "storage/runtime/mutex.h"
+#include "storage/volatile_page_store.h"
 
 namespace latchkey {
 
 /// Thread-safe. Writes are durable at once.
-class MapPageStore final : public PageStore {
+class MapPageStore final : public VolatilePageStore {
  public:
   MapPageStore(Runtime& runtime, uint32_t page_size) : mutex_(runtime), page_size_(page_size) {}
 
@@ -26,8 +26,6 @@ class MapPageStore final : public PageStore {
   std::atomic<bool> fail_writes{false};
   /// While set, allocations fail with ResourceExhausted.
   std::atomic<bool> full{false};
-  /// While set, a page that was never written reads as zeros.
-  std::atomic<bool> reads_zeros{false};
   /// The result of checkpoints; nullptr: OK. Set before the store is used.
   std::function<absl::Status()> on_checkpoint;
 
@@ -72,16 +70,9 @@ class MapPageStore final : public PageStore {
     ++stats_.page_reads;
     if (damaged_.contains(Raw(id))) return absl::DataLossError("the test has damaged the page");
     const auto it = pages_.find(Raw(id));
-    if (it == pages_.end() && reads_zeros) {
-      std::memset(out, 0, page_size_);
-      return absl::OkStatus();
-    }
     if (it == pages_.end()) return absl::NotFoundError("page was never written");
     std::memcpy(out, it->second.data(), page_size_);
     return absl::OkStatus();
-  }
-  void ReadPages(std::span<PageRead> reads) override {
-    for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
   }
 
   absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t) override {
@@ -89,24 +80,15 @@ class MapPageStore final : public PageStore {
   }
   WriteTicket accepted_ticket() const override { return ticket_; }
   WriteTicket durable_ticket() const override { return ticket_; }
-  absl::Status Flush() override { return absl::OkStatus(); }
   absl::Status Checkpoint(std::span<const std::byte>, bool) override {
     return on_checkpoint != nullptr ? on_checkpoint() : absl::OkStatus();
   }
-  absl::Status WriteStatus() const override { return absl::OkStatus(); }
-  void SetCheckpointGate(std::function<absl::Status()>) override {}
-  void SetLogPosition(std::function<Lsn()>) override {}
-  Lsn log_reach() const override { return Lsn{0}; }
-  void SetCopySource(CopyIfCleanFunction) override {}
-  uint64_t memory_bytes() const override { return 0; }
   PageStoreStats stats() const override {
     MutexLock lock(mutex_);
     PageStoreStats stats = stats_;
     stats.live_pages = pages_.size();
     return stats;
   }
-  void ResetExtremes() override {}
-  BlockDevice& device() override { std::abort(); }
 
  private:
   class Writer final : public PageWriter {

@@ -8,7 +8,7 @@
 #include "bufferpool/replacement/trace_replay.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "storage/base/hash.h"
-#include "storage/testing/map_page_store.h"
+#include "tools/contention/zero_page_store.h"
 #include "tools/trace/page_trace.h"
 #include "tools/trace/testing/trace_folder.h"
 
@@ -21,10 +21,7 @@ constexpr uint64_t kSeed = 42;
 uint64_t PoolMisses(const std::string& replacement, const std::string& scheme, uint32_t frames,
                     const PageTrace& trace) {
   Runtime& runtime = ThreadRuntime();
-  MapPageStore store(runtime, 4096);
-  store.reads_zeros = true;
-  std::vector<PageId> page_of;
-  for (uint32_t i = 0; i < trace.unique_pages; ++i) page_of.push_back(*store.AllocatePage());
+  ZeroPageStore store(4096, trace.unique_pages);
   auto policy = MakeFixPolicy(runtime, ReplacementAlgorithms().Named(replacement),
                               SynchronizationSchemes().Named(scheme), frames, frames, kSeed);
   REQUIRE(policy.ok());
@@ -33,7 +30,7 @@ uint64_t PoolMisses(const std::string& replacement, const std::string& scheme, u
   PoolActor& actor = (*pool)->Here();
   for (const uint32_t page : trace.pages) {
     OptimisticGuard guard;
-    REQUIRE((*pool)->FixOptimistic(actor, page_of[page], &guard).ok());
+    REQUIRE((*pool)->FixOptimistic(actor, PageId{page}, &guard).ok());
   }
   const BufferPoolStats stats = (*pool)->stats();
   CHECK(stats.hits + stats.misses == trace.pages.size());
