@@ -12,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-I.", "-DNDEBUG", "-DFMT_SHARED"]
 BATCH = 12
+# Layer: those below it.
+LAYERS = {"storage": [], "bufferpool": ["storage"], "layout": ["storage"],
+          "engine": ["storage", "bufferpool", "layout"]}
 NO_LIBRARY = ("_test.cc", "_main.cc", "_bench.cc")
 
 
@@ -52,12 +55,12 @@ def check_all(files, read):
 
 
 def check_layers(name, layers, tool_files, read):
-    """Checks the sources of `layers`, {layer: those below it}, that changed since they passed. Stamps are in
-    build/NAME. True: nothing was refused."""
+    """Checks the sources of `layers` that changed since they passed. Stamps are in build/NAME. True: nothing was
+    refused."""
     refused = checked = 0
-    for layer, below in layers.items():
+    for layer in layers:
         stamp = ROOT / "build" / name / layer
-        now = digest([layer, *below], tool_files)
+        now = digest([layer, *LAYERS[layer]], tool_files)
         if stamp.exists() and stamp.read_text() == now:
             continue
         files = sources(layer)
