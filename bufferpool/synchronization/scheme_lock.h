@@ -1,9 +1,9 @@
 // The lock around a replacement algorithm, with the ways of waiting that the papers compare.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "storage/base/thread_annotations.h"
 #include "storage/runtime/mutex.h"
@@ -17,6 +17,9 @@ enum class LockKind : uint8_t {
   kSpin,   ///< test-and-set without a pause between the tries
   kTtas,   ///< test-and-test-and-set with exponential back-off (Nb-GCLOCK's baseline)
 };
+
+/// The names of the kinds, in the order of LockKind.
+inline constexpr std::string_view kLockKindNames[] = {"sleep", "spin", "ttas"};
 
 /// Not recursive, not fair. A spinning waiter gives up its processor after some thousand tries,
 /// because the holder may need that processor to go on.

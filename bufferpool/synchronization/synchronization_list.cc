@@ -2,6 +2,7 @@
 
 #include "bufferpool/synchronization/nb_gclock_policy.h"
 #include "bufferpool/synchronization/region_policy.h"
+#include "bufferpool/synchronization/scheme_lock.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 
@@ -11,7 +12,6 @@ namespace {
 using FixPolicyOr = absl::StatusOr<std::unique_ptr<FixPolicy>>;
 
 constexpr std::string_view kHitWords[] = {"unlocked", "locked"};
-constexpr std::string_view kLockWords[] = {"sleep", "spin", "ttas"};  // in the order of LockKind
 constexpr std::string_view kHandWords[] = {"atomic", "striped"};      // of ClockHandKind
 
 constexpr ChoiceParameter kHits = {
@@ -23,7 +23,7 @@ constexpr ChoiceParameter kHits = {
     "locked: every hit takes the lock, also of algorithms that need only a byte",
     kHitWords};
 constexpr ChoiceParameter kLock = {
-    "lock", 0, 0, 2, ParameterKind::kWord, "how an actor waits for the lock", kLockWords};
+    "lock", 0, 0, 2, ParameterKind::kWord, "how an actor waits for the lock", kLockKindNames};
 constexpr ChoiceParameter kRegions = {
     "n", 64, 1, 1 << 20, ParameterKind::kWhole, "number of regions"};
 

@@ -27,37 +27,11 @@ constexpr uint64_t kMostFrames = uint64_t{1} << 30;
 constexpr uint64_t kMostRegions = 1 << 16;
 constexpr uint64_t kFirstSeed = 42;
 
-// A size of the list: pages, or a share of the different pages of a trace.
-struct Size {
-  uint64_t frames = 0;
-  double share = 0;
-
-  uint32_t FramesFor(const PageTrace& trace) const {
-    if (frames > 0) return static_cast<uint32_t>(frames);
-    const double pages = std::round(share * trace.unique_pages);
-    return static_cast<uint32_t>(std::max(1.0, pages));
-  }
-};
-
-absl::StatusOr<Size> ParseSize(const std::string& text) {
-  Size size;
-  if (!text.empty() && text.back() == '%') {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const double percent,
-        ParseNumber("size", std::string_view(text).substr(0, text.size() - 1), 0.0001, 1000));
-    size.share = percent / 100;
-    return size;
-  }
-  LATCHKEY_ASSIGN_OR_RETURN(size.frames, ParseCount("size", text, 1, kMostFrames,
-                                                    ", or a percentage of the trace's pages"));
-  return size;
-}
-
 // What the flags ask for, checked.
 struct Plan {
   std::vector<std::string> traces;
   std::vector<ReplacementChoice> algorithms;
-  std::vector<Size> sizes;
+  std::vector<CountOrShare> sizes;  // pages, or a share of the different pages of a trace
   std::vector<uint32_t> regions;
   uint64_t seeds = 1;
   uint64_t jobs = 1;
@@ -86,7 +60,8 @@ absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(plan.algorithms, ParseAlgorithms(flags.replacement));
   LATCHKEY_ASSIGN_OR_RETURN(const auto sizes, SplitList("size", flags.sizes));
   for (const std::string& text : sizes) {
-    LATCHKEY_ASSIGN_OR_RETURN(const Size size, ParseSize(text));
+    LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
+                              ParseCountOrShare("size", text, kMostFrames, "the trace's pages"));
     plan.sizes.push_back(size);
   }
   LATCHKEY_ASSIGN_OR_RETURN(const auto regions, SplitList("regions", flags.regions));
@@ -214,13 +189,13 @@ absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
   }
   std::vector<Cell> cells;
   for (size_t t = 0; t < traces.size(); ++t) {
-    for (const Size& size : plan.sizes) {
+    for (const CountOrShare& size : plan.sizes) {
       for (const uint32_t regions : plan.regions) {
         for (const ReplacementChoice& algorithm : plan.algorithms) {
           cells.push_back({.path = &plan.traces[t],
                            .trace = &traces[t],
                            .algorithm = &algorithm,
-                           .frames = size.FramesFor(traces[t]),
+                           .frames = static_cast<uint32_t>(size.Of(traces[t].unique_pages)),
                            .regions = regions});
         }
       }

@@ -1,15 +1,16 @@
 #include "tools/cli/contention_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <map>
 #include <optional>
 #include <string>
 
-#include "bufferpool/policy_presets.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/policy_flags.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/contention/lock_benchmark.h"
@@ -23,12 +24,6 @@ constexpr uint64_t kMostThreads = 1024;
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
 constexpr uint64_t kMostFrames = uint64_t{1} << 26;
 constexpr double kMostMicros = 1'000'000;
-
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 std::vector<FlagSpec> CommonFlags() {
   return {{"threads", "1,2", "threads; more than cores measure preemption"},
@@ -123,30 +118,16 @@ absl::Status ParseAccesses(const Combination& from, Traces& traces, PoolEmulator
 }
 
 absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
-  uint64_t frames = 0;
-  if (!text.empty() && text.back() == '%') {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const double percent,
-        ParseNumber("frames", std::string_view(text).substr(0, text.size() - 1), 0.0001, 1000));
-    frames = static_cast<uint64_t>(percent / 100 * static_cast<double>(pages) + 0.5);
-  } else {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        frames, ParseCount("frames", text, 1, kMostFrames, ", or a percentage of the pages"));
-  }
-  if (frames > kMostFrames) {
-    return InvalidArgument("--frames={}: {} frames, at most {}", text, frames, kMostFrames);
-  }
-  return static_cast<uint32_t>(frames);
-}
-
-absl::StatusOr<PolicyItems> ParseItems(const Combination& from) {
-  if (from.Has("policy")) return ParsePolicy(from.Get("policy"));
-  return PolicyItems{.replacement = from.Get("replacement"),
-                     .synchronization = from.Get("synchronization")};
+  LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
+                            ParseCountOrShare("frames", text, kMostFrames, "the pages"));
+  const uint64_t frames = size.Of(pages);
+  if (frames <= kMostFrames) return static_cast<uint32_t>(frames);
+  return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
+                         kMostFrames);
 }
 
 absl::StatusOr<PoolPlan> PlanPool(const Combination& from, Traces& traces) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, ParseItems(from));
+  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, PolicyOf(from));
   LATCHKEY_ASSIGN_OR_RETURN(auto replacement, ReplacementAlgorithms().Parse(items.replacement));
   LATCHKEY_ASSIGN_OR_RETURN(auto synchronization,
                             SynchronizationSchemes().Parse(items.synchronization));
@@ -229,10 +210,10 @@ struct LockPlan {
 };
 
 absl::StatusOr<LockKind> ParseLockKind(const std::string& text) {
-  static const std::map<std::string, LockKind> kinds = {
-      {"sleep", LockKind::kSleep}, {"spin", LockKind::kSpin}, {"ttas", LockKind::kTtas}};
-  if (const auto kind = kinds.find(text); kind != kinds.end()) return kind->second;
-  return InvalidArgument("--lock={}: sleep, spin or ttas", text);
+  for (size_t i = 0; i < std::size(kLockKindNames); ++i) {
+    if (text == kLockKindNames[i]) return static_cast<LockKind>(i);
+  }
+  return InvalidArgument("--lock={}: known: {}", text, fmt::join(kLockKindNames, ", "));
 }
 
 absl::StatusOr<LockPlan> PlanLock(const Combination& from) {
@@ -292,25 +273,13 @@ const std::vector<std::string>& LockFigures() {
 absl::StatusOr<std::vector<Combination>> Expand(const std::vector<FlagSpec>& specs,
                                                 const FlagTexts& texts) {
   LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
-  std::vector<Dimension> dimensions;
-  for (const FlagSpec& spec : specs) {
-    const auto text = texts.find(spec.name);
-    const std::string& value = text == texts.end() ? spec.default_value : text->second;
-    if (value.empty()) {
-      dimensions.push_back({spec.name, {""}});
-      continue;
-    }
-    LATCHKEY_ASSIGN_OR_RETURN(std::vector<std::string> values, SplitList(spec.name, value));
-    dimensions.push_back({spec.name, std::move(values)});
-  }
-  const auto resolve = [](const Combination& so_far, const std::string& flag,
-                          const std::string& value) -> std::optional<std::string> {
-    if (flag == "policy" && value == kNoPolicy) return std::nullopt;
-    const bool is_part = flag == "replacement" || flag == "synchronization";
-    if (is_part && so_far.Has("policy")) return std::nullopt;
-    return value;
-  };
-  return ExpandSweep(dimensions, resolve);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
+  return ExpandSweep(dimensions,
+                     [](const Combination& so_far, const std::string& flag,
+                        const std::string& value) -> std::optional<std::string> {
+                       if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
+                       return value;
+                     });
 }
 
 template <typename Plan>
@@ -331,20 +300,17 @@ int Sweep(const std::vector<Plan>& plans, const ExperimentFlags& flags,
 
 std::vector<FlagSpec> ContentionPoolFlags() {
   return With(
-      {{"policy", std::string(kNoPolicy),
-        "replacement algorithm and synchronization scheme of a paper's system: " + KnownPolicies()},
-       {"replacement", "lru", Join(PoolReplacementNames())},
-       {"synchronization", "global", Join(SynchronizationSchemes().Names())},
-       {"accesses", "zipf", Join(AccessPatterns().Names())},
-       {"trace", "", "file for --accesses=trace"},
-       {"pages", "1M", "pages that are accessed; a trace has its own"},
-       {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
-       {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}},
+      With(PolicyFlags("lru", "global"),
+           {{"accesses", "zipf", fmt::format("{}", fmt::join(AccessPatterns().Names(), ", "))},
+            {"trace", "", "file for --accesses=trace"},
+            {"pages", "1M", "pages that are accessed; a trace has its own"},
+            {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
+            {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}}),
       CommonFlags());
 }
 
 std::vector<FlagSpec> ContentionLockFlags() {
-  return With({{"lock", "sleep", "sleep, spin, ttas"},
+  return With({{"lock", "sleep", fmt::format("{}", fmt::join(kLockKindNames, ", "))},
                {"locks", "1", "each request is for one of them, drawn at random"},
                {"batch", "1", "accesses under one request"},
                {"hold-us", "0.1", "processor time of an access under the lock"}},

@@ -63,6 +63,25 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text
                          also);
 }
 
+uint64_t CountOrShare::Of(uint64_t whole) const {
+  if (count > 0) return count;
+  return std::max<uint64_t>(1, std::llround(share * static_cast<double>(whole)));
+}
+
+absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::string_view text,
+                                               uint64_t max, std::string_view whole) {
+  CountOrShare parsed;
+  if (!text.empty() && text.back() == '%') {
+    LATCHKEY_ASSIGN_OR_RETURN(const double percent,
+                              ParseNumber(flag, text.substr(0, text.size() - 1), 0.0001, 1000));
+    parsed.share = percent / 100;
+    return parsed;
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(
+      parsed.count, ParseCount(flag, text, 1, max, fmt::format(", or a percentage of {}", whole)));
+  return parsed;
+}
+
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max) {
   const std::optional<uint64_t> bytes = BytesOf(text);

@@ -21,6 +21,18 @@ absl::StatusOr<std::vector<std::string>> SplitList(std::string_view flag, std::s
 absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max, std::string_view also = "");
 
+/// A number of things, or a share of a whole.
+struct CountOrShare {
+  uint64_t count = 0;  ///< 0: the share counts
+  double share = 0;
+
+  /// At least 1.
+  uint64_t Of(uint64_t whole) const;
+};
+/// "1000", "10M", "5%". A percentage is at most 1000. `whole` names what it is a share of.
+absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::string_view text,
+                                               uint64_t max, std::string_view whole);
+
 /// "4096", "64KiB", "1.5GiB", "64k", "1GB": sizes of memory and pages. All units are binary.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max);

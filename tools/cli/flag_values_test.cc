@@ -96,5 +96,17 @@ TEST_CASE("Numbers outside their range are refused with the range") {
   CHECK_FALSE(ParseNumber("space-utilization", "nan", 0.5, 0.98).ok());
 }
 
+TEST_CASE("A size is a number, or a share of a whole and then at least one") {
+  CHECK(ParseCountOrShare("size", "2k", 1 << 20, "the pages")->Of(10) == 2000);
+  CHECK(ParseCountOrShare("size", "5%", 1 << 20, "the pages")->Of(1000) == 50);
+  CHECK(ParseCountOrShare("size", "0.1%", 1 << 20, "the pages")->Of(10) == 1);
+  for (const char* wrong : {"0", "0%", "-5%", "2000%", "2M", "some"}) {
+    CAPTURE(wrong);
+    const auto refused = ParseCountOrShare("size", wrong, 1 << 20, "the pages");
+    REQUIRE(absl::IsInvalidArgument(refused.status()));
+    CHECK_THAT(std::string(refused.status().message()), Catch::Contains("--size="));
+  }
+}
+
 }  // namespace
 }  // namespace latchkey

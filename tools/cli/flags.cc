@@ -5,14 +5,12 @@
 
 #include <algorithm>
 
-#include "bufferpool/policy_presets.h"
-#include "bufferpool/replacement/replacement_list.h"
-#include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/option_names.h"
 #include "layout/cleaning_policy.h"
 #include "layout/separator.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/policy_flags.h"
 #include "tools/cli/settings.h"
 #include "tpcc-lite/bench/kv_workload.h"
 #include "tpcc-lite/kv/kv_backends.h"
@@ -50,11 +48,6 @@ bool IsTechnique(const std::string& flag) {
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
-// A preset has its own of these.
-bool IsPartOfPolicy(const std::string& flag) {
-  return flag == "replacement" || flag == "synchronization";
-}
-
 bool IsOfSimulation(const std::string& flag) { return flag == "disks" || flag == "cpu-us"; }
 
 bool IsSkewed(const std::string& workload) {
@@ -67,8 +60,7 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   if (flag == "engine") return value;
   const KvTraits& traits = KvTraitsOf(so_far.Get("engine"));
   if (IsTechnique(flag) && !traits.techniques) return std::nullopt;
-  if (flag == "policy" && value == kNoPolicy) return std::nullopt;
-  if (IsPartOfPolicy(flag) && so_far.Has("policy")) return std::nullopt;
+  if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
   if (flag == "torn-write-protection" && so_far.Get("durability") == "none") return std::nullopt;
   if (flag == "cache-size" && !traits.cache) return std::nullopt;
   if (flag == "page-size" && !traits.page_size) return std::nullopt;
@@ -161,57 +153,52 @@ absl::Status CheckEngines(std::span<const Dimension> dimensions, const FlagTexts
 
 }  // namespace
 
-absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {
-  const auto policy = given.find("policy");
-  if (policy == given.end() || policy->second == kNoPolicy) return absl::OkStatus();
-  for (const auto& [flag, text] : given) {
-    if (!IsPartOfPolicy(flag)) continue;
-    return InvalidArgument(
-        "--policy={} and --{}={}: a policy has its own replacement algorithm and synchronization "
-        "scheme; give either the policy or its parts",
-        policy->second, flag, text);
-  }
-  return absl::OkStatus();
-}
-
 std::string KnownEngines() { return Join(KvBackends().Names()); }
 
 std::vector<FlagSpec> EngineFlags() {
   const Techniques defaults;
-  return {
+  std::vector<FlagSpec> flags = {
       {"engine", DefaultEngine(), KnownEngines()},
       {"layout", defaults.layout, Join(Layouts().Names())},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
-      {"policy", std::string(kNoPolicy),
-       "replacement algorithm and synchronization scheme of a paper's system: " + KnownPolicies()},
-      {"replacement", defaults.replacement, Join(PoolReplacementNames())},
-      {"synchronization", defaults.synchronization, Join(SynchronizationSchemes().Names())},
-      {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
-      {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},
-      {"device", "file",
-       "file, memory, fixed:service_ms=9:mb_s=0:disks=1:stripe_kb=64. fixed: simulated disks with "
-       "their content in memory; users are simulated, too, and every time and rate is virtual"},
-      {"disks", "auto", "simulated: disks below the data, 1 to 1024; auto: as --device says"},
-      {"cpu-us", "10",
-       "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes its "
-       "user, each on a processor of its own; 0: work takes no time, only the disks do"},
-      {"cache-size", "1GiB", "all memory of the engine: bytes, or % of the data"},
-      {"page-size", "4096",
-       "bytes, a power of two from 4096 to 65536 (rocksdb: block size, wiredtiger: largest block)"},
-      {"durability", "none",
-       "none: durable when closed; group: logged, durable 10 ms after a commit; commit: logged, "
-       "durable before a commit returns"},
-      {"torn-write-protection", std::string(NameOf(Options().torn_write_protection)),
-       "of pages that are written in place, with a log: doublewrite: to an area first; images: in "
-       "the log, before their first change since a checkpoint; none: the device tears no page"},
-      {"seed", "42", "of the data, the inputs and every random choice"},
-      {"snapshot", "none",
-       "held beside the run by a transaction of its own: none; idle: it waits; scan: it reads all "
-       "tables again and again; both: one of each"},
   };
+  Append(flags, PolicyFlags(defaults.replacement, defaults.synchronization));
+  Append(
+      flags,
+      {
+          {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
+          {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},
+          {"device", "file",
+           "file, memory, fixed:service_ms=9:mb_s=0:disks=1:stripe_kb=64. fixed: simulated disks "
+           "with "
+           "their content in memory; users are simulated, too, and every time and rate is virtual"},
+          {"disks", "auto", "simulated: disks below the data, 1 to 1024; auto: as --device says"},
+          {"cpu-us", "10",
+           "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes "
+           "its "
+           "user, each on a processor of its own; 0: work takes no time, only the disks do"},
+          {"cache-size", "1GiB", "all memory of the engine: bytes, or % of the data"},
+          {"page-size", "4096",
+           "bytes, a power of two from 4096 to 65536 (rocksdb: block size, wiredtiger: largest "
+           "block)"},
+          {"durability", "none",
+           "none: durable when closed; group: logged, durable 10 ms after a commit; commit: "
+           "logged, "
+           "durable before a commit returns"},
+          {"torn-write-protection", std::string(NameOf(Options().torn_write_protection)),
+           "of pages that are written in place, with a log: doublewrite: to an area first; images: "
+           "in "
+           "the log, before their first change since a checkpoint; none: the device tears no page"},
+          {"seed", "42", "of the data, the inputs and every random choice"},
+          {"snapshot", "none",
+           "held beside the run by a transaction of its own: none; idle: it waits; scan: it reads "
+           "all "
+           "tables again and again; both: one of each"},
+      });
+  return flags;
 }
 
 std::vector<FlagSpec> TpccFlags() {
@@ -243,16 +230,24 @@ std::vector<FlagSpec> BenchFlags() {
   return flags;
 }
 
-absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
-                                                     const FlagTexts& texts) {
+absl::StatusOr<std::vector<Dimension>> DimensionsOf(std::span<const FlagSpec> specs,
+                                                    const FlagTexts& texts) {
   std::vector<Dimension> dimensions;
   for (const FlagSpec& spec : specs) {
     const auto text = texts.find(spec.name);
-    LATCHKEY_ASSIGN_OR_RETURN(
-        std::vector<std::string> values,
-        SplitList(spec.name, text == texts.end() ? spec.default_value : text->second));
+    std::vector<std::string> values = {""};
+    if (text != texts.end() || !spec.default_value.empty()) {
+      LATCHKEY_ASSIGN_OR_RETURN(
+          values, SplitList(spec.name, text == texts.end() ? spec.default_value : text->second));
+    }
     dimensions.push_back({spec.name, std::move(values)});
   }
+  return dimensions;
+}
+
+absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
+                                                     const FlagTexts& texts) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
   LATCHKEY_RETURN_IF_ERROR(CheckEngines(dimensions, texts));
   LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
   std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);

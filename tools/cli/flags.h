@@ -6,7 +6,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/cli/sweep.h"
@@ -30,6 +29,11 @@ std::vector<FlagSpec> BenchFlags();
 /// The flags of an experiment that the user gave, each as written.
 using FlagTexts = std::map<std::string, std::string>;
 
+/// The values of every flag, the given or the default ones. A flag with the default "" has the one
+/// value "". InvalidArgument: an empty list or item.
+absl::StatusOr<std::vector<Dimension>> DimensionsOf(std::span<const FlagSpec> specs,
+                                                    const FlagTexts& texts);
+
 /// The combinations for the flags, each resolved for its engine: a dimension that the engine does
 /// not have is absent (see KvTraits). InvalidArgument, with the remedy, for
 ///  - an unknown engine;
@@ -39,11 +43,6 @@ using FlagTexts = std::map<std::string, std::string>;
 ///  - a policy together with one of its parts.
 absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
                                                      const FlagTexts& texts);
-
-/// The value of --policy without a preset.
-inline constexpr std::string_view kNoPolicy = "none";
-/// InvalidArgument if a policy is given together with one of its parts.
-absl::Status CheckPolicyStandsAlone(const FlagTexts& given);
 
 /// "latchkey, memory, rocksdb": the engines of this build.
 std::string KnownEngines();

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "bufferpool/policy_presets.h"
 #include "engine/option_names.h"
 #include "engine/technique_choices.h"
 #include "layout/geometry.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/policy_flags.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
 
 namespace latchkey {
@@ -29,14 +29,9 @@ constexpr double kMaxCpuMicros = 1'000'000;
 absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   to.layout = from.Get("layout");
   to.segment_cleaning = from.Get("segment-cleaning");
-  if (from.Has("policy")) {
-    LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, ParsePolicy(from.Get("policy")));
-    to.replacement = items.replacement;
-    to.synchronization = items.synchronization;
-  } else {
-    to.replacement = from.Get("replacement");
-    to.synchronization = from.Get("synchronization");
-  }
+  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems policy, PolicyOf(from));
+  to.replacement = policy.replacement;
+  to.synchronization = policy.synchronization;
   to.cleaner = from.Get("cleaner");
   LATCHKEY_ASSIGN_OR_RETURN(const TechniqueChoices choices, ParseTechniques(to));
   choices.SpellOut(&to);
