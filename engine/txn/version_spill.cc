@@ -212,7 +212,9 @@ absl::Status VersionSpill::Find(CommitTs read_ts, const WriteRecord* own, uint64
                                 VersionRun::Oldest* oldest, std::string* old) const {
   const std::shared_ptr<const Runs> runs = Current();
   for (auto run = runs->settled.rbegin(); run != runs->settled.rend(); ++run) {
-    if ((*run)->newest() <= read_ts) break;
+    // Not the end of the search: an older run may have newer versions, of other keys. An actor's
+    // commits settle in order, but those of two actors do not.
+    if ((*run)->newest() <= read_ts) continue;
     runs_asked_.fetch_add(1, std::memory_order_relaxed);
     LATCHKEY_RETURN_IF_ERROR((*run)->Find(hash, tree, key, read_ts, 0, blocks, oldest, old));
   }

@@ -1,8 +1,9 @@
 // The version store's content on the spill device: settled versions that did not fit in memory, and
 // the undo of large transactions, which is also their write locks.
 //
-//   settled runs      oldest first; a key's versions in a newer run are newer. Eight runs of one
-//                     level are merged into one of the next; the merge drops what no snapshot sees.
+//   settled runs      oldest first; a key's versions in a newer run are newer. Versions of different
+//                     keys are in no order. Eight runs of one level are merged into one of the
+//                     next; the merge drops what no snapshot sees.
 //   transaction runs  the state before the changes of one transaction: while it runs, and after its
 //                     commit until no snapshot is older.
 //
@@ -44,6 +45,8 @@ class VersionSpill {
   /// At or above the timestamp of every version; UINT64_MAX if there is undo. A snapshot from there
   /// on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
+  /// Whether there is undo, of running transactions or committed ones.
+  bool has_undo() const { return newest() == UINT64_MAX; }
   /// False: the device has failed, and no more is written to it.
   bool usable() const { return file_->usable(); }
   uint64_t versions() const { return versions_.load(std::memory_order_relaxed); }

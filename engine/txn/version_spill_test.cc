@@ -237,6 +237,33 @@ TEST_CASE("a key that a large transaction has written stays locked when its undo
   s.CheckClean();
 }
 
+// Readers took the page's value: they met the commit that they see in the table, and looked no
+// further, although the large transaction's newer change of the key was spilled.
+TEST_CASE("a snapshot sees no change whose undo is spilled while an older version is in memory") {
+  const bool commit = GENERATE(false, true);
+  Spilling s;
+  s.PutNow(s.Key(5), "first");
+  Txn oldest, reader, large;
+  REQUIRE(s.tree.Begin(oldest).ok());
+  REQUIRE(s.tree.Get(oldest, s.Key(5)) == "first");
+  s.PutNow(s.Key(5), "second");  // its version stays in the table for the oldest snapshot
+  REQUIRE(s.tree.Begin(reader).ok());
+  REQUIRE(s.tree.Get(reader, s.Key(5)) == "second");
+  REQUIRE(s.tree.Begin(large).ok());
+  for (uint64_t i = 0; i < 10'000; ++i) REQUIRE(s.tree.Put(large, s.Key(i), "large").ok());
+  REQUIRE(s.tree.store.stats().spilled_bytes > 0);
+  CHECK(s.tree.Get(reader, s.Key(5)) == "second");
+  CHECK(s.tree.Get(oldest, s.Key(5)) == "first");
+  CHECK(s.tree.Get(large, s.Key(5)) == "large");
+  REQUIRE((commit ? s.tree.Commit(large) : s.tree.Rollback(large)).ok());
+  if (commit) s.PutNow(s.Key(5), "third");  // now the change lies between two in the table
+  CHECK(s.tree.Get(reader, s.Key(5)) == "second");
+  CHECK(s.tree.Get(oldest, s.Key(5)) == "first");
+  REQUIRE(s.tree.Commit(reader).ok());
+  REQUIRE(s.tree.Commit(oldest).ok());
+  s.CheckClean();
+}
+
 TEST_CASE("a serializable transaction is refused beside a large one whose keys are spilled") {
   Spilling s;
   s.PutNow("a", "1");
@@ -314,25 +341,41 @@ struct Runs {
     spill = std::make_unique<VersionSpill>(ThreadRuntime(), *std::move(device), 256 << 20);
   }
   static std::string KeyOf(CommitTs ts) { return fmt::format("key {:03}", ts); }
+  void Add(CommitTs of) {
+    const std::string key = KeyOf(of);
+    REQUIRE(spill->AddSettled({{.tree = TreeId{1}, .ts = of, .key = key, .old = key}}).ok());
+  }
   void AddAndMerge() {
-    const std::string key = KeyOf(++ts);
-    REQUIRE(spill->AddSettled({{.tree = TreeId{1}, .ts = ts, .key = key, .old = key}}).ok());
+    Add(++ts);
     REQUIRE(spill->Merge(live, &chores).ok());
+  }
+  /// The value that the commit `of` has replaced; "" = a snapshot at `read_ts` finds none.
+  std::string Read(CommitTs read_ts, CommitTs of) {
+    const std::string key = KeyOf(of);
+    const uint64_t hash = VersionTable::HashOf(TreeId{1}, key);
+    SpilledBlocks blocks;
+    VersionRun::Oldest oldest;
+    std::string old;
+    REQUIRE(spill->Find(read_ts, nullptr, hash, TreeId{1}, key, &blocks, &oldest, &old).ok());
+    return old;
   }
   /// The value of every key for the snapshot 0.
   void ReadAll() {
-    for (CommitTs of = 1; of <= ts; ++of) {
-      const std::string key = KeyOf(of);
-      const uint64_t hash = VersionTable::HashOf(TreeId{1}, key);
-      SpilledBlocks blocks;
-      VersionRun::Oldest oldest;
-      std::string old;
-      REQUIRE(spill->Find(0, nullptr, hash, TreeId{1}, key, &blocks, &oldest, &old).ok());
-      REQUIRE(old == key);
-    }
+    for (CommitTs of = 1; of <= ts; ++of) REQUIRE(Read(0, of) == KeyOf(of));
   }
   uint64_t extents() const { return spill->disk_bytes() / SpillFile::kExtentBytes; }
 };
+
+// The search ended at the first run without a newer version, as if runs held commits in their order.
+// Each actor's commits settle in order; an actor that commits seldom settles old ones late.
+TEST_CASE("a reader finds its version behind a later run that has only older commits") {
+  Runs runs;
+  runs.Add(20);
+  runs.Add(10);
+  CHECK(runs.Read(/*read_ts=*/15, /*of=*/20) == Runs::KeyOf(20));
+  CHECK(runs.Read(/*read_ts=*/15, /*of=*/10).empty());
+  CHECK(runs.Read(/*read_ts=*/5, /*of=*/10) == Runs::KeyOf(10));
+}
 
 TEST_CASE("spilled runs that nobody reads wait until there are many") {
   Runs runs;

@@ -88,8 +88,12 @@ Visible VersionStore::Lookup(const Txn& txn, TreeId tree, std::string_view key, 
   VersionTable::Unseen walk;
   std::optional<RecordState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
   const CommitTs read_ts = txn.snapshot_.read_ts;
-  if (!walk.met_seen && (HasSettledAfter(read_ts) || HasSpilledAfter(read_ts))) {
-    if (!LookupSettled(txn, walk.outcome, hash, tree, key, old, &state)) return Visible::kTooOld;
+  // Settled versions are older than every entry. Spilled undo is not: older entries of its keys may
+  // still be in the table.
+  const bool may_find_older =
+      walk.met_seen ? HasSpilledUndo() : HasSettledAfter(read_ts) || HasSpilledAfter(read_ts);
+  if (may_find_older && !LookupSettled(txn, walk, hash, tree, key, old, &state)) {
+    return Visible::kTooOld;
   }
   // Checked after the walk: a version dropped because the snapshot had expired was unlinked later
   // than that.

@@ -327,12 +327,13 @@ class VersionStore {
   WriteCheck Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key);
   WriteCheck JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
                           std::string_view key);
-  bool LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash, TreeId tree,
+  bool LookupSettled(const Txn& txn, const VersionTable::Unseen& walk, uint64_t hash, TreeId tree,
                      std::string_view key, std::string* old, std::optional<RecordState>* state);
   bool HasSpilled() const { return spill_ != nullptr && !spill_->empty(); }
   /// Whether versions above `ts` may have settled, or be spilled.
   bool HasSettledAfter(CommitTs ts) const { return !settled_.empty() && settled_.newest() > ts; }
   bool HasSpilledAfter(CommitTs ts) const { return spill_ != nullptr && spill_->newest() > ts; }
+  bool HasSpilledUndo() const { return spill_ != nullptr && spill_->has_undo(); }
   WriteCheck JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key);
   void BecomeWriter(Txn& txn);
   void AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, std::string_view key,

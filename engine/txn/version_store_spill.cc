@@ -10,14 +10,14 @@
 
 namespace latchkey {
 
-// False: it cannot be read. `outcome`: that of the writer of *state, if there is one.
-bool VersionStore::LookupSettled(const Txn& txn, uint64_t outcome, uint64_t hash, TreeId tree,
-                                 std::string_view key, std::string* old,
+// False: it cannot be read. `walk`: that through the table; it has found *state, or nothing.
+bool VersionStore::LookupSettled(const Txn& txn, const VersionTable::Unseen& walk, uint64_t hash,
+                                 TreeId tree, std::string_view key, std::string* old,
                                  std::optional<RecordState>* state) {
   const CommitTs read_ts = txn.snapshot_.read_ts;
   VersionRun::Oldest oldest;
-  if (*state && WriteRecord::IsCommitted(outcome)) oldest.ts = outcome;
-  if (HasSettledAfter(read_ts)) {
+  if (*state && WriteRecord::IsCommitted(walk.outcome)) oldest.ts = walk.outcome;
+  if (!walk.met_seen && HasSettledAfter(read_ts)) {
     const auto settled = settled_.CopyUnseen(hash, tree, key, read_ts, old, &oldest.ts);
     if (settled) *state = settled;
   }

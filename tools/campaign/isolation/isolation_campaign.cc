@@ -36,7 +36,7 @@ IsolationRound RoundOf(uint64_t seed, uint32_t transactions, bool simulated) {
   round.serializable_of_256 = kSerializable[rng.Below(4)];
   round.techniques.layout = LayoutItems()[rng.Below(LayoutItems().size())];
   round.techniques.cleaners = static_cast<uint32_t>(rng.Below(2));
-  if (rng.Below(4) == 0) {
+  if (rng.Below(2) == 0) {
     round.version_store_bytes = 32 << 10;
     round.held_snapshots = 3;
   }
