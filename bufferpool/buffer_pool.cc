@@ -55,7 +55,7 @@ BufferPool::~BufferPool() {
 // ---- Fixing
 
 template <typename Acquire>
-absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
+absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
                                  uint64_t loaded_latch, Acquire acquire) {
   Backoff backoff(runtime_);
   for (;;) {
@@ -63,11 +63,14 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word,
     const PageState state = word.Read();
     if (state.resident()) {
       if (acquire(state)) {
-        CountHit(actor, state.frame(), page);
+        CountFix(actor, state.frame(), page);
         return absl::OkStatus();
       }
     } else if (state.free() && word.TryBeginLoad(state)) {
-      return loader_.Load(actor, page, word, loaded_latch);
+      LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
+                                loader_.Load(actor, page, word, cause, loaded_latch));
+      CountFixOfType(actor, frame);
+      return absl::OkStatus();
     }
     backoff.Pause();
   }
@@ -77,11 +80,12 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
                                            OptimisticGuard* guard) {
   for (;;) {
     guard->word_ = nullptr;
-    LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kFree, [&](PageState state) {
-      if (state.exclusive()) return false;
-      *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
-      return true;
-    }));
+    LATCHKEY_RETURN_IF_ERROR(
+        FixWith(actor, page, word, LoadCause::kDemand, PageState::kFree, [&](PageState state) {
+          if (state.exclusive()) return false;
+          *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
+          return true;
+        }));
     if (guard->word_ != nullptr) return absl::OkStatus();
     // The page was loaded and unlatched, so another thread may have latched or evicted it already.
     runtime_.SchedulePoint();
@@ -92,7 +96,7 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
 absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* guard) {
   PageWord& word = table_.WordOf(page);
   bool latched = false;
-  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, 1, [&](PageState state) {
+  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, LoadCause::kDemand, 1, [&](PageState state) {
     if (state.latch() >= PageState::kMaxShared) return false;
     latched = word.TryLatchShared(state);
     if (latched) *guard = SharedGuard(this, page, frames_.DataOf(state.frame()));
@@ -104,11 +108,12 @@ absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* g
   return absl::OkStatus();
 }
 
-absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
+absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, LoadCause cause,
+                                      ExclusiveGuard* guard) {
   PageWord& word = table_.WordOf(page);
-  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, PageState::kExclusive, [&](PageState state) {
-    return state.free() && word.TryLatchExclusive(state);
-  }));
+  LATCHKEY_RETURN_IF_ERROR(
+      FixWith(actor, page, word, cause, PageState::kExclusive,
+              [&](PageState state) { return state.free() && word.TryLatchExclusive(state); }));
   *guard = ExclusiveGuard(this, page, word.ReadRelaxed().frame());
   return absl::OkStatus();
 }
@@ -181,6 +186,7 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
   const PageState before = LatchAny(word);
   LATCHKEY_CHECK(!before.resident());
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, loader_.LoadZeroed(actor, page, word));
+  CountFixOfType(actor, frame);
   *guard = ExclusiveGuard(this, page, frame);
   guard->Mutable();
   return absl::OkStatus();
@@ -193,7 +199,7 @@ absl::Status BufferPool::FixForRedo(PoolActor& actor, PageId page, bool is_repla
                       kMaxPageIds);
   }
   if (Raw(page) < store_.page_id_limit() && store_.IsAllocated(page)) {
-    absl::Status fixed = FixExclusive(actor, page, guard);
+    absl::Status fixed = FixExclusive(actor, page, LoadCause::kRedo, guard);
     if (!absl::IsNotFound(fixed) && !(is_replaced && absl::IsDataLoss(fixed))) return fixed;
   }
   LATCHKEY_RETURN_IF_ERROR(store_.AdoptPage(page));
@@ -265,8 +271,19 @@ LeakedFrames BufferPool::CountLeaks() {
 BufferPoolStats BufferPool::stats() const {
   BufferPoolStats stats;
   const PoolActors::Totals totals = actors_.Sum();
-  stats.hits = totals.hits;
-  stats.misses = totals.misses;
+  const auto loads = [&](LoadCause cause) { return totals.loads[static_cast<size_t>(cause)]; };
+  stats.leaf_fixes = totals.fixes_of_type[static_cast<size_t>(PageType::kTreeLeaf)];
+  stats.inner_fixes = totals.fixes_of_type[static_cast<size_t>(PageType::kTreeInner)];
+  stats.scouting_fixes = totals.scouting_fixes;
+  stats.demand_reads = loads(LoadCause::kDemand);
+  stats.ahead_reads = loads(LoadCause::kAhead);
+  stats.redo_reads = loads(LoadCause::kRedo);
+  stats.new_pages = loads(LoadCause::kNewPage);
+  stats.misses = stats.demand_reads + stats.redo_reads + totals.first_uses;
+  for (const uint64_t fixes : totals.fixes_of_type) stats.fixes += fixes;
+  // Actors go on while their counters are read, so the difference may be off by those fixes.
+  const uint64_t not_hits = stats.misses + stats.new_pages;
+  stats.hits = stats.fixes < not_hits ? 0 : stats.fixes - not_hits;
   stats.sync_page_writes = totals.sync_writes;
   stats.async_page_writes = write_back_.cleaned();
   stats.frames = frames_.count();

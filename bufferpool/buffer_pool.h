@@ -5,8 +5,9 @@
 //  - optimistic: nothing is latched; the reader acts on the bytes it read only after Validate();
 //  - shared: latched against modification, pinned in its frame;
 //  - exclusive: latched for modification, pinned; unfixed with its modified flag.
-// Every fix of a page, optimistic ones included, is reported to the fix policy exactly once: as a
-// hit, or as the load that it caused. hits + misses = fixes.
+// Every fix of a page, optimistic ones included, is counted once and reported to the fix policy once.
+// It is a miss if a read of the page was made for it: by the fix itself, or ahead of its first use.
+// It is neither hit nor miss if the page is new. Otherwise it is a hit.
 //
 // Frames are type-stable (buffer_frames.h). After an eviction an optimistic reader of the page may
 // read bytes of another page. It never reads unmapped memory, and Validate() tells it that the bytes
@@ -59,7 +60,15 @@
 namespace latchkey {
 
 struct BufferPoolStats {
-  uint64_t hits = 0, misses = 0;
+  uint64_t fixes = 0, hits = 0, misses = 0;  ///< fixes = hits + misses + new pages
+  uint64_t leaf_fixes = 0, inner_fixes = 0;  ///< of these fixes, those of tree pages
+  uint64_t scouting_fixes = 0;  ///< of these fixes, those made only to find what to read ahead
+  uint64_t demand_reads = 0;    ///< pages read from the store because a fix asked for them
+  uint64_t ahead_reads = 0;     ///< pages read from the store before a fix asked for them
+  uint64_t redo_reads = 0;      ///< pages read from the store for redo
+  uint64_t new_pages = 0;       ///< pages that came into a frame without a read
+  /// Pages read from the store.
+  uint64_t reads() const { return demand_reads + ahead_reads + redo_reads; }
   uint64_t sync_page_writes = 0;   ///< dirty victims written by the actor that needed the frame
   uint64_t async_page_writes = 0;  ///< by page cleaners and checkpoints
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
@@ -118,11 +127,13 @@ class BufferPool {
   /// fix.
   bool TryFixOptimistic(PoolActor& actor, PageId page, OptimisticGuard* guard) {
     if (!TryPeek(page, guard)) return false;
-    CountHit(actor, guard->state().frame(), page);
+    CountFix(actor, guard->state().frame(), page);
     return true;
   }
   absl::Status FixShared(PoolActor& actor, PageId page, SharedGuard* guard);
-  absl::Status FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard);
+  absl::Status FixExclusive(PoolActor& actor, PageId page, ExclusiveGuard* guard) {
+    return FixExclusive(actor, page, LoadCause::kDemand, guard);
+  }
   /// Latches the page of an optimistic guard if the page has not changed since the guard was made.
   /// The fix is not counted again. False: the page has changed, and the caller restarts.
   bool TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive);
@@ -131,13 +142,13 @@ class BufferPool {
   /// made; otherwise false and no fix. The guard may be arbitrarily old.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
     if (!guard || !TryUpgrade(guard, exclusive)) return false;
-    CountHit(actor, exclusive->frame(), guard.page());
+    CountFix(actor, exclusive->frame(), guard.page());
     return true;
   }
   /// The same, optimistically. True: `guard` may be used for another read.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard) {
     if (!guard || !guard.Validate()) return false;
-    CountHit(actor, guard.state().frame(), guard.page());
+    CountFix(actor, guard.state().frame(), guard.page());
     return true;
   }
   /// Unfixes `guard` and returns an optimistic guard of the page as it then is.
@@ -164,15 +175,6 @@ class BufferPool {
   }
   /// Prefetches the page table's word of `page` into the processor's cache.
   void PrefetchTranslation(PageId page) { __builtin_prefetch(&table_.WordOf(page)); }
-  /// A guard of `page` as it is now, if the page is resident and not exclusively latched. Not a
-  /// fix: TryRefix makes a fix of it once the page is needed.
-  bool TryPeek(PageId page, OptimisticGuard* guard) {
-    PageWord& word = table_.WordOf(page);
-    const PageState state = word.Read();
-    if (!state.resident() || state.exclusive()) return false;
-    *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
-    return true;
-  }
   /// Whether `page` is in a frame now (not a fix).
   bool IsResident(PageId page) { return table_.WordOf(page).ReadRelaxed().resident(); }
 
@@ -227,9 +229,26 @@ class BufferPool {
   BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPolicy> policy, uint32_t frames,
              uint32_t max_frames);
 
-  void CountHit(PoolActor& actor, FrameId frame, PageId page) {
-    PoolActor::Add(actor.hits, 1);
-    policy_->OnHit(frame, page, actor.index);
+  /// A guard of `page` as it is now, if the page is resident and not exclusively latched. No fix.
+  bool TryPeek(PageId page, OptimisticGuard* guard) {
+    PageWord& word = table_.WordOf(page);
+    const PageState state = word.Read();
+    if (!state.resident() || state.exclusive()) return false;
+    *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
+    return true;
+  }
+  /// Counts a fix of the page in `frame`, of the type that the page now says it has. To an optimistic
+  /// reader it may be another page's by then.
+  void CountFixOfType(PoolActor& actor, FrameId frame) {
+    const size_t type = RacyLoad<uint8_t>(frames_.DataOf(frame) + offsetof(PageHeader, page_type));
+    PoolActor::Add(actor.fixes_of_type[type < PoolActor::kCountedTypes ? type : 0], 1);
+  }
+  /// Counts and reports a fix of a page that was resident.
+  void CountFix(PoolActor& actor, FrameId frame, PageId page) {
+    CountFixOfType(actor, frame);
+    if (policy_->OnFix(frame, page, actor.index) == FixPolicy::Fix::kFirstUse) {
+      PoolActor::Add(actor.first_uses, 1);
+    }
   }
 
   absl::Status FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
@@ -237,8 +256,9 @@ class BufferPool {
   /// Waits until `word` is resident and `acquire(state)` has latched it. If the page is not
   /// resident, loads it and leaves `loaded_latch` on it instead.
   template <typename Acquire>
-  absl::Status FixWith(PoolActor& actor, PageId page, PageWord& word, uint64_t loaded_latch,
-                       Acquire acquire);
+  absl::Status FixWith(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
+                       uint64_t loaded_latch, Acquire acquire);
+  absl::Status FixExclusive(PoolActor& actor, PageId page, LoadCause cause, ExclusiveGuard* guard);
   /// Waits for the exclusive latch of a page that may be resident or not. Returns its state before.
   PageState LatchAny(PageWord& word);
   /// Fixes `page` zeroed and dirty, without reading it from the store. REQUIRES: not resident.

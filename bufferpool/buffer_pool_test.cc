@@ -22,7 +22,7 @@ TEST_CASE("Pages keep their content when far more of them than frames are fixed 
   for (uint64_t i = 0; i < 500; ++i) CHECK(f.ReadShared(pages[i]) == 1000 + i);
 }
 
-TEST_CASE("Every fix is one hit or one miss") {
+TEST_CASE("Every fix of a page that is not new is one hit or one miss") {
   PoolFixture f(32);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < 100; ++i) pages.push_back(f.NewPage(i));
@@ -31,6 +31,7 @@ TEST_CASE("Every fix is one hit or one miss") {
   for (int i = 0; i < 1000; ++i) f.ReadShared(pages[rng.Below(pages.size())]);
   const BufferPoolStats after = f.pool->stats();
   CHECK(after.hits + after.misses - before.hits - before.misses == 1000);
+  CHECK(after.fixes == before.fixes + 1000);
   CHECK(after.misses > before.misses);
 }
 
@@ -127,15 +128,30 @@ TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix
   for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
 }
 
-TEST_CASE("Prefetched pages are resident, and fixing them is a hit") {
+TEST_CASE("A page that was read ahead is one miss, at its first fix, and no hit") {
   PoolFixture f(64);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < 300; ++i) pages.push_back(f.NewPage(i));
   const std::vector<PageId> wanted(pages.begin(), pages.begin() + 40);
+  const BufferPoolStats before = f.pool->stats();
+  CHECK(before.new_pages == 300);
   f.pool->Prefetch(f.pool->Here(), wanted);
-  const uint64_t misses = f.pool->stats().misses;
-  for (uint64_t i = 0; i < wanted.size(); ++i) CHECK(f.ReadShared(wanted[i]) == i);
-  CHECK(f.pool->stats().misses == misses);
+  const BufferPoolStats ahead = f.pool->stats();
+  CHECK(ahead.ahead_reads == 40);
+  CHECK(ahead.fixes == before.fixes);
+  CHECK(ahead.misses == before.misses);
+  const auto read_twenty = [&] {
+    for (uint64_t i = 0; i < 20; ++i) CHECK(f.ReadShared(wanted[i]) == i);
+    return f.pool->stats();
+  };
+  const BufferPoolStats first = read_twenty();
+  CHECK(first.misses == before.misses + 20);
+  CHECK(first.hits == before.hits);
+  CHECK(first.fixes == before.fixes + 20);
+  const BufferPoolStats second = read_twenty();
+  CHECK(second.misses == first.misses);
+  CHECK(second.hits == first.hits + 20);
+  CHECK(second.demand_reads == before.demand_reads);
 }
 
 TEST_CASE("CopyIfClean gives clean resident pages only") {

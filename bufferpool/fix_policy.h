@@ -2,10 +2,11 @@
 // also owns the free frames, because each region of the multi-region cache (thesis 5.5) owns its
 // frames.
 //
-// The pool reports every fix: OnHit for each visit of a resident page (optimistic or pinned),
-// OnLoad for each miss, so that hits + misses = fixes. OnHit is the hot path: for algorithms that
-// publish reference bytes it is inline and takes no lock; for all others it is a virtual call into
-// the scheme.
+// The pool reports every fix: OnFix for each visit of a resident page (optimistic or pinned), OnLoad
+// for each page that a fix brings into a frame. Reading a page ahead and the first fix that uses it
+// are one miss and no hit: OnLoad marks the frame's reference byte, and the first OnFix removes the
+// mark. OnFix is the hot path: if a hit needs only the reference byte, it is inline and takes no
+// lock; otherwise it is a virtual call into the scheme.
 //
 // Thread-safety: all actors may call every function at once, except construction, TakeFreeFramesAbove
 // and Resize.
@@ -14,9 +15,9 @@
 #include <absl/functional/function_ref.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,17 +36,24 @@ class FixPolicy {
  public:
   virtual ~FixPolicy() = default;
 
+  /// What a fix of a resident page is.
+  enum class Fix : uint8_t {
+    kHit,
+    kFirstUse,  ///< of a page that was read ahead: a miss whose read came early
+  };
   /// Reports that the actor with index `actor` fixed `page`, resident in `frame`.
-  void OnHit(FrameId frame, PageId page, uint32_t actor) {
-    if (reference_.bytes != nullptr) {
-      std::atomic<uint8_t>& byte = reference_.bytes[Raw(frame)];
-      const uint8_t value = byte.load(std::memory_order_relaxed);
-      // Racing hits may lose an increment, which is only a hint. At the limit nothing is written,
-      // so that the cache line stays shared.
-      if (value < reference_.limit) byte.store(value + 1, std::memory_order_relaxed);
-    } else {
-      OnHitSlow(frame, page, actor);
+  Fix OnFix(FrameId frame, PageId page, uint32_t actor) {
+    ReferenceByte& byte = reference_bytes_[Raw(frame)];
+    if (__builtin_expect(byte.unused(), 0) && byte.TakeUnused()) {
+      ReportFirstUse(frame, page, actor);
+      return Fix::kFirstUse;
     }
+    if (hits_need_no_call_) {
+      byte.AddHit(most_counted_hits_);
+    } else {
+      ReportHit(frame, page, actor);
+    }
+    return Fix::kHit;
   }
 
   /// Takes a free frame of the region of `incoming`, which is about to be loaded. kNoFrame when
@@ -54,12 +62,14 @@ class FixPolicy {
   /// Gives back an empty frame. REQUIRES: the caller owns it.
   virtual void ReturnFreeFrame(FrameId frame) = 0;
   /// Reports that `page` was loaded into `frame`, which came from TakeFreeFrame or Evict.
-  virtual void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) = 0;
+  void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
+    reference_bytes_[Raw(frame)].Reset(/*unused=*/kind == LoadKind::kAhead);
+    ReportLoad(frame, page, kind, actor);
+  }
 
   /// Chooses up to victims.size() frames of the region of `incoming`, makes the algorithm forget
   /// them, and returns their number. The first is for `incoming`, the others are for no page in
-  /// particular. The caller then owns those frames: it loads into them, returns
-  /// them, or reinstates them after a failed write-back.
+  /// particular. The caller then owns those frames: it loads into them, returns them, or reinstates them after a failed write-back.
   /// `claim(frame)` latches the page of a candidate, or returns false. It runs under the scheme's
   /// lock: it only tries, does not wait, does no I/O and does not call the policy. A scheme may
   /// return fewer frames than asked for, so that a batch does not empty a small region. It returns
@@ -92,9 +102,9 @@ class FixPolicy {
   /// REQUIRES: `taken` has room for them.
   virtual void TakeFreeFramesAbove(FrameId last, std::vector<FrameId>* taken) = 0;
   /// Changes the pool's frames to 1..`frames`. Growing adds the new frames as free. Shrinking takes
-  /// the frames above out of the free frames; the pool has emptied them before. Only OnHit,
-  /// PeekColdest, free_frames and stats may run at the same time. A caller that owns a frame above `frames` must not return it any more.
-  /// May throw std::bad_alloc; then nothing has changed.
+  /// the frames above out of the free frames; the pool has emptied them before. Only OnFix,
+  /// PeekColdest, free_frames and stats may run at the same time. A caller that owns a frame above
+  /// `frames` must not return it any more. May throw std::bad_alloc; then nothing has changed.
   /// REQUIRES: 1 <= frames <= the maximum given at construction.
   virtual void Resize(size_t frames) = 0;
 
@@ -103,9 +113,21 @@ class FixPolicy {
   virtual size_t bytes_per_frame() const = 0;
 
  protected:
-  virtual void OnHitSlow(FrameId frame, PageId page, uint32_t actor) = 0;
+  /// `bytes`: one for each frame, indexed by frame id. `most_counted_hits`: see
+  /// ReplacementAlgorithm; nullopt: every hit is reported by ReportHit.
+  void SetReferenceBytes(ReferenceByte* bytes, std::optional<uint8_t> most_counted_hits) {
+    reference_bytes_ = bytes;
+    hits_need_no_call_ = most_counted_hits.has_value();
+    most_counted_hits_ = most_counted_hits.value_or(0);
+  }
+  virtual void ReportHit(FrameId frame, PageId page, uint32_t actor) = 0;
+  virtual void ReportFirstUse(FrameId frame, PageId page, uint32_t actor) = 0;
+  virtual void ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) = 0;
 
-  ReplacementAlgorithm::ReferenceBytes reference_;
+ private:
+  ReferenceByte* reference_bytes_ = nullptr;
+  bool hits_need_no_call_ = false;
+  uint8_t most_counted_hits_ = 0;
 };
 
 }  // namespace latchkey

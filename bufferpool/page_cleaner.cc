@@ -102,7 +102,7 @@ void PageCleaners::AdjustController(Nanos* last) {
   if (now - *last < controller_->interval()) return;
   *last = now;
   const BufferPoolStats stats = pool_.stats();
-  controller_->OnIntervalEnd({.page_reads = stats.misses,
+  controller_->OnIntervalEnd({.page_reads = stats.reads(),
                               .synchronous_writes = stats.sync_page_writes,
                               .asynchronous_writes = stats.async_page_writes});
 }

@@ -9,13 +9,16 @@
 
 namespace latchkey {
 
-absl::Status PageLoader::Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
-  absl::Status loaded = CatchOutOfMemory([&] { return ReadPage(actor, page, word, latch); });
+absl::StatusOr<FrameId> PageLoader::Load(PoolActor& actor, PageId page, PageWord& word,
+                                         LoadCause cause, uint64_t latch) {
+  absl::StatusOr<FrameId> loaded =
+      CatchOutOfMemory([&] { return ReadPage(actor, page, word, cause, latch); });
   if (!loaded.ok()) word.AbandonLoad();
   return loaded;
 }
 
-absl::Status PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word, uint64_t latch) {
+absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word,
+                                             LoadCause cause, uint64_t latch) {
   const MissGate::Pass pass(gate_);
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
                             evictor_.ObtainFrame(actor, page, /*patient=*/true));
@@ -25,8 +28,8 @@ absl::Status PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word,
     policy_.ReturnFreeFrame(frame);
     return read.status;
   }
-  Publish(actor, page, word, frame, LoadKind::kDemand, latch);
-  return absl::OkStatus();
+  Publish(actor, page, word, frame, cause, latch);
+  return frame;
 }
 
 absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, PageWord& word) {
@@ -38,7 +41,7 @@ absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, Pa
     return frame.status();
   }
   RacyZero(frames_.DataOf(*frame), frames_.page_size());
-  Publish(actor, page, word, *frame, LoadKind::kDemand, PageState::kExclusive);
+  Publish(actor, page, word, *frame, LoadCause::kNewPage, PageState::kExclusive);
   return frame;
 }
 
@@ -59,7 +62,7 @@ class PageLoader::Batch {
     for (size_t i = 0; i < size_; ++i) {
       const auto& [word, frame] = loads_[i];
       if (reads_[i].status.ok()) {
-        loader_.Publish(actor_, reads_[i].id, *word, frame, LoadKind::kAhead, PageState::kFree);
+        loader_.Publish(actor_, reads_[i].id, *word, frame, LoadCause::kAhead, PageState::kFree);
       } else {
         loader_.policy_.ReturnFreeFrame(frame);
         word->AbandonLoad();
@@ -144,13 +147,14 @@ absl::Status PageLoader::Check(const PageRead& read) const {
 }
 
 void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
-                         LoadKind kind, uint64_t latch) {
+                         LoadCause cause, uint64_t latch) {
   frames_.SetPage(frame, page);
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
   // a victim, but a claim fails until the latch is free.
   word.SetFrame(frame);
-  PoolActor::Add(actor.misses, 1);
-  policy_.OnLoad(frame, page, kind, actor.index);
+  PoolActor::Add(actor.loads[static_cast<size_t>(cause)], 1);
+  const bool ahead = cause == LoadCause::kAhead;
+  policy_.OnLoad(frame, page, ahead ? LoadKind::kAhead : LoadKind::kDemand, actor.index);
   word.EndLoad(latch);
 }
 

@@ -45,9 +45,11 @@ class PageLoader {
   void SetPageCheck(PageCheck check) { page_check_ = check; }
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
 
-  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). On an error it abandons
-  /// the load. REQUIRES: `word` is the word of `page`, and the caller has begun the load.
-  absl::Status Load(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
+  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). Returns the frame. On an
+  /// error it abandons the load. REQUIRES: `word` is the word of `page`, and the caller has begun the
+  /// load.
+  absl::StatusOr<FrameId> Load(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
+                               uint64_t latch);
   /// Gives `page` a zeroed frame instead of reading it, and leaves it exclusively latched. Returns
   /// the frame. Otherwise as Load.
   absl::StatusOr<FrameId> LoadZeroed(PoolActor& actor, PageId page, PageWord& word);
@@ -59,13 +61,14 @@ class PageLoader {
   class Batch;
 
   /// On an error the load is still the caller's.
-  absl::Status ReadPage(PoolActor& actor, PageId page, PageWord& word, uint64_t latch);
+  absl::StatusOr<FrameId> ReadPage(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
+                                   uint64_t latch);
   /// Each read gets its status, even when memory runs out.
   void ReadChecked(std::span<PageRead> reads);
   void ReadUnchecked(std::span<PageRead> reads);
   absl::Status Check(const PageRead& read) const;
   /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
-  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadKind kind,
+  void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadCause cause,
                uint64_t latch);
 
   PageStore& store_;

@@ -16,20 +16,24 @@ constexpr uint32_t kFrames = 16;
 absl::Status Load(PoolParts& parts, PageId page, uint64_t latch = PageState::kFree) {
   PageWord& word = parts.table.WordOf(page);
   REQUIRE(word.TryBeginLoad(word.Read()));
-  return parts.loader.Load(parts.actors.Here(), page, word, latch);
+  return parts.loader.Load(parts.actors.Here(), page, word, LoadCause::kDemand, latch).status();
 }
 
-TEST_CASE("A loaded page has the latch that was asked for, and counts as a miss") {
+uint64_t DemandReads(PoolParts& parts) {
+  return parts.actors.Sum().loads[static_cast<size_t>(LoadCause::kDemand)];
+}
+
+TEST_CASE("A loaded page has the latch that was asked for, and counts as a read on demand") {
   PoolParts parts(kFrames);
   const PageId page = parts.NewStoredPage();
-  const uint64_t misses = parts.actors.Sum().misses;
+  const uint64_t reads = DemandReads(parts);
   const uint64_t latch = GENERATE(as<uint64_t>{}, PageState::kFree, 1, PageState::kExclusive);
   REQUIRE(Load(parts, page, latch).ok());
   const PageState state = parts.table.WordOf(page).Read();
   CHECK(state.latch() == latch);
   CHECK(parts.frames.PageOf(state.frame()) == page);
   CHECK_FALSE(parts.frames.IsDirty(state.frame()));
-  CHECK(parts.actors.Sum().misses == misses + 1);
+  CHECK(DemandReads(parts) == reads + 1);
 }
 
 TEST_CASE("A page that cannot be read is not published, and its frame is free again") {

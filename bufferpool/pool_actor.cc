@@ -22,12 +22,21 @@ PoolActor& PoolActors::Add(uint32_t index) {
 
 PoolActors::Totals PoolActors::Sum() const {
   Totals totals;
+  const auto add = [](uint64_t& total, const std::atomic<uint64_t>& counter) {
+    total += counter.load(std::memory_order_relaxed);
+  };
   for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) {
     const PoolActor* actor = actors_[i].load(std::memory_order_acquire);
     if (actor == nullptr) continue;
-    totals.hits += actor->hits.load(std::memory_order_relaxed);
-    totals.misses += actor->misses.load(std::memory_order_relaxed);
-    totals.sync_writes += actor->sync_writes.load(std::memory_order_relaxed);
+    for (size_t type = 0; type < PoolActor::kCountedTypes; ++type) {
+      add(totals.fixes_of_type[type], actor->fixes_of_type[type]);
+    }
+    for (size_t cause = 0; cause < kLoadCauses; ++cause) {
+      add(totals.loads[cause], actor->loads[cause]);
+    }
+    add(totals.first_uses, actor->first_uses);
+    add(totals.scouting_fixes, actor->scouting_fixes);
+    add(totals.sync_writes, actor->sync_writes);
   }
   return totals;
 }

@@ -22,11 +22,24 @@ class PrefetchGauge {
   uint32_t skip_ = 0;
 };
 
+/// Why a page came into a frame.
+enum class LoadCause : uint8_t {
+  kDemand,   ///< a fix had to read it
+  kAhead,    ///< read before a fix asked for it
+  kNewPage,  ///< a fix got it zeroed, without a read
+  kRedo,     ///< redo had to read it
+};
+inline constexpr size_t kLoadCauses = 4;
+
 /// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
 struct alignas(64) PoolActor {
   uint32_t index = 0;
-  std::atomic<uint64_t> hits{0};
-  std::atomic<uint64_t> misses{0};
+  /// Fixes by the page's type, PageType::kTreeLeaf and so on. Index 0: all other types.
+  static constexpr size_t kCountedTypes = 4;
+  std::atomic<uint64_t> fixes_of_type[kCountedTypes]{};
+  std::atomic<uint64_t> loads[kLoadCauses]{};  ///< by LoadCause
+  std::atomic<uint64_t> first_uses{0};         ///< fixes of pages that were read ahead, once each
+  std::atomic<uint64_t> scouting_fixes{0};     ///< fixes made only to find what to read ahead
   std::atomic<uint64_t> sync_writes{0};
   PrefetchGauge prefetch_pays;
   /// Memory of one page, for the actor's own use between two calls of the pool. It exists because
@@ -56,7 +69,9 @@ class PoolActors {
   }
 
   struct Totals {
-    uint64_t hits = 0, misses = 0, sync_writes = 0;
+    uint64_t fixes_of_type[PoolActor::kCountedTypes] = {};
+    uint64_t loads[kLoadCauses] = {};
+    uint64_t first_uses = 0, scouting_fixes = 0, sync_writes = 0;
   };
   Totals Sum() const;
 

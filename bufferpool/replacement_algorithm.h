@@ -15,11 +15,12 @@
 
 #include <absl/functional/function_ref.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "bufferpool/reference_byte.h"
 #include "storage/base/ids.h"
 
 namespace latchkey {
@@ -44,8 +45,8 @@ struct ReplacementConfig {
   /// Frames that may be loaded at once, until Resize says otherwise.
   uint32_t frame_capacity = 0;
   /// One byte per frame of the pool, indexed by frame id and shared by all instances; used only by
-  /// algorithms that publish it through reference_bytes(). Outlives the instance.
-  std::atomic<uint8_t>* reference_bytes = nullptr;
+  /// algorithms whose hits need only this byte. Outlives the instance.
+  ReferenceByte* reference_bytes = nullptr;
   uint64_t seed = 42;
   /// Set by a trace replay, nullptr in a pool. Outlives the instance.
   const TraceKnowledge* trace = nullptr;
@@ -54,13 +55,13 @@ struct ReplacementConfig {
 /// Why a page was loaded.
 enum class LoadKind : uint8_t {
   kDemand,  ///< a fix asked for it
-  kAhead,   ///< read ahead: a fix may follow, or not
+  kAhead,   ///< read ahead: a fix may follow (OnFirstUse), or not
 };
 
 /// What has to happen when a page is fixed again.
 enum class HitNeeds : uint8_t {
   kNothing,  ///< OnHit changes nothing
-  kByte,     ///< adding one to the frame's reference byte is enough (see ReferenceBytes)
+  kByte,     ///< adding one to the frame's reference byte is enough
   kLock,     ///< OnHit under the scheme's lock
 };
 
@@ -76,6 +77,11 @@ class ReplacementAlgorithm {
   virtual void PrefetchForHit(FrameId /*frame*/, PageId /*page*/) const {}
   /// Reports that `page` was loaded into `frame`, which was empty.
   virtual void OnLoad(FrameId frame, PageId page, LoadKind kind) = 0;
+  /// Reports the first fix of a page that was loaded with LoadKind::kAhead. It is no hit: the load
+  /// and this fix are one miss. Called only if notes_first_use().
+  virtual void OnFirstUse(FrameId /*frame*/) {}
+  /// Whether OnFirstUse does anything. Most algorithms count the load alone.
+  virtual bool notes_first_use() const { return false; }
   /// Chooses a frame to empty for `incoming`, or for no page in particular if that is
   /// kInvalidPageId. Calls `evictable(frame)` for candidates in the order of preference until it
   /// returns true; `evictable` may claim that frame as a side effect. Returns kNoFrame when no
@@ -99,15 +105,9 @@ class ReplacementAlgorithm {
   /// Frames loaded now.
   virtual size_t size() const = 0;
 
-  /// If a hit only writes one byte per frame (CLOCK's reference bit, GCLOCK's counter), the
-  /// algorithm publishes the bytes, indexed by frame id, so that a hit needs no lock: it adds 1 to
-  /// the byte, up to `limit`. nullptr for all other algorithms. The array outlives the algorithm
-  /// and never moves, not even in Resize.
-  struct ReferenceBytes {
-    std::atomic<uint8_t>* bytes = nullptr;
-    uint8_t limit = 0;
-  };
-  virtual ReferenceBytes reference_bytes() { return {}; }
+  /// If a hit only adds to the frame's reference byte (CLOCK's bit, GCLOCK's counter), it needs no
+  /// lock: the most hits that the byte counts. nullopt for all other algorithms.
+  virtual std::optional<uint8_t> most_counted_hits() const { return std::nullopt; }
 
  protected:
   explicit ReplacementAlgorithm(const ReplacementConfig& config)
@@ -116,13 +116,11 @@ class ReplacementAlgorithm {
   FrameSlot SlotOf(FrameId frame) const { return Raw(frame) - first_frame_; }
   FrameId FrameOf(FrameSlot slot) const { return FrameId{first_frame_ + slot}; }
   /// The reference byte of `slot`. REQUIRES: the configuration has reference bytes.
-  std::atomic<uint8_t>& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
-  /// What reference_bytes() returns for an algorithm that publishes them.
-  ReferenceBytes Published(uint8_t limit) const { return {.bytes = all_bytes_, .limit = limit}; }
+  ReferenceByte& ByteOf(FrameSlot slot) const { return all_bytes_[first_frame_ + slot]; }
 
  private:
   const uint32_t first_frame_;
-  std::atomic<uint8_t>* const all_bytes_;
+  ReferenceByte* const all_bytes_;
 };
 
 }  // namespace latchkey

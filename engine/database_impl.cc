@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cache_plan.h"
+#include "engine/statistics_figures.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -569,64 +570,11 @@ absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
 
 Statistics DatabaseImpl::GetStatistics() const {
   Statistics s;
-  const BufferPoolStats pool = pool_->stats();
-  s.fixes = pool.hits + pool.misses;
-  s.hits = pool.hits;
-  s.misses = pool.misses;
-  s.sync_page_writes = pool.sync_page_writes;
-  s.async_page_writes = pool.async_page_writes;
-  s.frames = pool.frames;
-  s.free_frames = pool.free_frames;
-  s.dirty_frames = pool.dirty_frames;
+  CopyFigures(pool_->stats(), &s);
   s.cleaner_outstanding = cleaners_ != nullptr ? cleaners_->outstanding_writes() : 0;
-  s.policy_lock_acquisitions = pool.policy.lock_acquisitions;
-  s.policy_lock_contentions = pool.policy.contentions;
-
-  const VersionStoreStats versions = versions_->stats();
-  s.commits = versions.commits;
-  s.rollbacks = versions.rollbacks;
-  s.conflicts = versions.conflicts;
-  s.deadlocks = versions.deadlocks;
-  s.serialization_failures = versions.serializable_refused;
-  s.snapshots_too_old = versions.snapshots_expired;
-  s.versions = versions.versions;
-  s.version_bytes = versions.version_bytes;
-  s.version_bytes_bound = versions.bound_bytes;
-  s.version_bytes_spilled = versions.spilled_bytes;
-  s.oldest_snapshot_age = versions.oldest_snapshot_age;
-
-  const PageStoreStats store = store_->stats();
-  s.page_reads = store.page_reads;
-  s.user_page_writes = store.user_page_writes;
-  s.in_place_page_writes = store.in_place_page_writes;
-  s.appended_page_writes = store.appended_page_writes;
-  s.cleaner_page_writes = store.cleaner_page_writes;
-  s.cleaned_segments = store.cleaned_segments;
-  s.plugged_segments = store.plugged_segments;
-  s.live_bytes = store.live_pages * store_->page_size();
-  s.file_bytes = store.file_bytes;
-  s.space_utilization = store.space_utilization;
-  s.min_space_utilization = store.min_space_utilization;
-  s.max_space_utilization = store.max_space_utilization;
-  s.capacities_written = store.capacities_written;
-  s.write_cost = store.write_cost;
-  s.segment_io_efficiency = store.segment_io_efficiency;
-  s.cleaning_utilization = store.cleaning_utilization;
-  s.hot_page_proportion = store.hot_page_proportion;
-  s.write_amplification = store.write_amplification;
-
-  const DeviceStats device = store_->device().stats();
-  for (size_t c = 0; c < kIoClasses; ++c) {
-    const IoClassStats& by = device.by_class[c];
-    const auto io_class = static_cast<IoClass>(c);
-    const bool is_read = io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead;
-    (is_read ? s.reads : s.writes) += by.requests;
-    (is_read ? s.bytes_read : s.bytes_written) += by.bytes;
-  }
-  s.syncs = device.syncs;
-  s.device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
-  s.mean_reads_in_flight = device.mean_depth;
-
+  CopyFigures(versions_->stats(), &s);
+  CopyFigures(store_->stats(), store_->page_size(), &s);
+  CopyFigures(store_->device().stats(), &s);
   if (log_file_ != nullptr) {
     const LogStats log = log_file_->stats();
     s.log = {.records = log.records,

@@ -344,7 +344,15 @@ class WriteBatch {
 /// never 0.
 struct Statistics {
   // Buffer pool.
-  uint64_t fixes = 0, hits = 0, misses = 0;
+  uint64_t fixes = 0;  ///< visits of pages: hits, misses and new pages
+  uint64_t hits = 0;
+  uint64_t misses = 0;  ///< fixes for which a page was read, by the fix itself or ahead of it
+  uint64_t leaf_fixes = 0, inner_fixes = 0;  ///< of these fixes, those of tree pages
+  uint64_t scouting_fixes = 0;     ///< of these fixes, those made only to find what to read ahead
+  uint64_t demand_reads = 0;       ///< pages read because a fix asked for them
+  uint64_t ahead_reads = 0;        ///< pages read before a fix asked for them
+  uint64_t redo_reads = 0;         ///< pages read for recovery
+  uint64_t new_pages = 0;          ///< pages that came into a frame without a read
   uint64_t sync_page_writes = 0;   ///< dirty victims that a user handed to the layout itself
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now

@@ -267,21 +267,5 @@ TEST_CASE("SIEVE chooses what the plainest SIEVE chooses") {
   CompareWithModel<SieveModel>("sieve");
 }
 
-// A scan that is read ahead hits each page once.
-TEST_CASE("ARC takes the first hit of a page that was read ahead for its load") {
-  const auto arc = ReplacementAlgorithms().Named("arc").Make(
-      ReplacementConfig{.first_frame = 1, .frame_capacity = 2});
-  arc->OnLoad(FrameId{1}, PageId{1}, LoadKind::kDemand);
-  arc->OnHit(FrameId{1});
-  arc->OnLoad(FrameId{2}, PageId{2}, LoadKind::kAhead);
-  arc->OnHit(FrameId{2});
-  FrameId coldest = kNoFrame;
-  REQUIRE(arc->PeekColdest({&coldest, 1}) == 1);
-  CHECK(coldest == FrameId{2});
-  arc->OnHit(FrameId{2});
-  REQUIRE(arc->PeekColdest({&coldest, 1}) == 1);
-  CHECK(coldest == FrameId{1});
-}
-
 }  // namespace
 }  // namespace latchkey

@@ -14,11 +14,11 @@ AdaptiveGhosts::List ArcReplacement::GhostsOf(FrameSlot slot) const {
 void ArcReplacement::OnHit(FrameId frame) {
   const FrameSlot slot = SlotOf(frame);
   ListOf(slot).Remove(links_, slot);
-  place_of_[slot] = place_of_[slot] == Place::kT1Ahead ? Place::kT1 : Place::kT2;
+  place_of_[slot] = Place::kT2;
   ListOf(slot).PushNewest(links_, slot);
 }
 
-void ArcReplacement::OnLoad(FrameId frame, PageId page, LoadKind kind) {
+void ArcReplacement::OnLoad(FrameId frame, PageId page, LoadKind) {
   const FrameSlot slot = SlotOf(frame);
   const AdaptiveGhosts::List missed_in = ghosts_.Find(page);
   const bool returning = returning_.Take(page);
@@ -28,7 +28,7 @@ void ArcReplacement::OnLoad(FrameId frame, PageId page, LoadKind kind) {
     place_of_[slot] = Place::kT2;
   } else {
     ghosts_.MakeRoomForNewPage(t1_.size(), t2_.size());
-    place_of_[slot] = kind == LoadKind::kAhead ? Place::kT1Ahead : Place::kT1;
+    place_of_[slot] = Place::kT1;
   }
   ListOf(slot).PushNewest(links_, slot);
 }

@@ -2,8 +2,7 @@
 // as LRU lists. B1 and B2 remember the pages evicted from them. A miss in B1 or B2 adapts the
 // target size of T1.
 //
-// A miss adapts once: in Victim if a frame must be emptied for the page, else in OnLoad. A page
-// that was read ahead enters T1, and the first hit counts as its load.
+// A miss adapts once: in Victim if a frame must be emptied for the page, else in OnLoad.
 #pragma once
 
 #include <vector>
@@ -18,7 +17,7 @@ namespace latchkey {
 
 class ArcReplacement final : public ReplacementAlgorithm {
  private:
-  enum class Place : uint8_t { kT1, kT1Ahead, kT2 };
+  enum class Place : uint8_t { kT1, kT2 };
 
  public:
   static constexpr std::string_view kName = "arc";

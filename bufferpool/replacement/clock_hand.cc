@@ -10,14 +10,10 @@ ClockHand::ClockHand(const ReplacementConfig& config, uint8_t initial, uint8_t l
   LATCHKEY_CHECK(config.reference_bytes != nullptr);
 }
 
-void ClockHand::OnHit(FrameId frame) {
-  std::atomic<uint8_t>& byte = ByteOf(SlotOf(frame));
-  const uint8_t value = byte.load(std::memory_order_relaxed);
-  if (value < limit_) byte.store(value + 1, std::memory_order_relaxed);
-}
+void ClockHand::OnHit(FrameId frame) { ByteOf(SlotOf(frame)).AddHit(limit_); }
 
 void ClockHand::OnLoad(FrameId frame, PageId, LoadKind) {
-  ByteOf(SlotOf(frame)).store(initial_, std::memory_order_relaxed);
+  ByteOf(SlotOf(frame)).SetHits(initial_);
   Admit(SlotOf(frame));
 }
 
@@ -44,10 +40,9 @@ FrameId ClockHand::Victim(PageId, absl::FunctionRef<bool(FrameId)> evictable) {
   for (uint64_t step = 0; step < patient_steps + span_; ++step) {
     const FrameSlot slot = Advance();
     if (!loaded_[slot]) continue;
-    std::atomic<uint8_t>& byte = ByteOf(slot);
-    const uint8_t value = byte.load(std::memory_order_relaxed);
-    if (value > 0 && step < patient_steps) {
-      byte.store(value - 1, std::memory_order_relaxed);
+    const uint8_t hits = ByteOf(slot).hits();
+    if (hits > 0 && step < patient_steps) {
+      ByteOf(slot).SetHits(hits - 1);
     } else if (evictable(FrameOf(slot))) {
       Forget(slot);
       return FrameOf(slot);
@@ -70,20 +65,20 @@ size_t ClockHand::PeekColdest(std::span<FrameId> out) const {
   const uint64_t window = std::min<uint64_t>(span_, enough);
   struct Spared {
     FrameSlot slot;
-    uint8_t byte;
+    uint8_t hits;
   };
   std::vector<Spared> spared;
   size_t count = 0;
   FrameSlot slot = hand_;
   for (uint64_t i = 0; i < window && count < out.size(); ++i) {
-    const uint8_t byte = ByteOf(slot).load(std::memory_order_relaxed);
-    if (loaded_[slot] && byte == 0) out[count++] = FrameOf(slot);
-    if (loaded_[slot] && byte > 0) spared.push_back({slot, std::min(byte, limit_)});
+    const uint8_t hits = ByteOf(slot).hits();
+    if (loaded_[slot] && hits == 0) out[count++] = FrameOf(slot);
+    if (loaded_[slot] && hits > 0) spared.push_back({slot, std::min(hits, limit_)});
     slot = slot + 1 < span_ ? slot + 1 : 0;
   }
   for (uint32_t wanted = 1; wanted <= limit_ && count < out.size(); ++wanted) {
     for (const Spared& s : spared) {
-      if (s.byte == wanted && count < out.size()) out[count++] = FrameOf(s.slot);
+      if (s.hits == wanted && count < out.size()) out[count++] = FrameOf(s.slot);
     }
   }
   return count;

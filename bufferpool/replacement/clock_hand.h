@@ -30,7 +30,7 @@ class ClockHand : public ReplacementAlgorithm {
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override;
   size_t size() const override { return size_; }
-  ReferenceBytes reference_bytes() override { return Published(limit_); }
+  std::optional<uint8_t> most_counted_hits() const override { return limit_; }
 
  private:
   FrameSlot Advance();

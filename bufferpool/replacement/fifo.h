@@ -18,7 +18,7 @@ class FifoReplacement final : public OneListReplacement {
 
   void OnHit(FrameId) override {}
   /// Limit 0: a hit writes nothing and takes no lock.
-  ReferenceBytes reference_bytes() override { return Published(0); }
+  std::optional<uint8_t> most_counted_hits() const override { return 0; }
 };
 
 }  // namespace latchkey

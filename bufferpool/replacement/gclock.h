@@ -13,7 +13,7 @@ class GclockReplacement final : public ClockHand {
   static constexpr std::string_view kName = "gclock";
   static constexpr std::string_view kSummary = "CLOCK with a counter of references";
   static constexpr ChoiceParameter kParameters[] = {
-      {"limit", 3, 1, 255, ParameterKind::kWhole, "highest counter"},
+      {"limit", 3, 1, 127, ParameterKind::kWhole, "highest counter"},
       {"initial", 1, 0, 1, ParameterKind::kWhole, "counter of a new page"}};
 
   GclockReplacement(const ReplacementConfig& config, std::span<const double> parameters)

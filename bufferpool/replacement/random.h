@@ -82,7 +82,7 @@ class RandomReplacement final : public ReplacementAlgorithm {
   size_t size() const override { return loaded_.size(); }
 
   /// Limit 0: a hit writes nothing and takes no lock.
-  ReferenceBytes reference_bytes() override { return Published(0); }
+  std::optional<uint8_t> most_counted_hits() const override { return 0; }
 
  private:
   FrameId Forget(FrameId frame) {

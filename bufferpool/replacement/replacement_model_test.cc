@@ -96,10 +96,10 @@ class SmallClock {
     algorithm_->OnLoad(victim, PageId{9}, LoadKind::kDemand);
     return Raw(victim);
   }
-  uint8_t byte(uint32_t frame) const { return bytes_[frame].load(); }
+  uint8_t byte(uint32_t frame) const { return bytes_[frame].hits(); }
 
  private:
-  std::vector<std::atomic<uint8_t>> bytes_;
+  std::vector<ReferenceByte> bytes_;
   std::unique_ptr<ReplacementAlgorithm> algorithm_;
 };
 

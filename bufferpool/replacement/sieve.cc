@@ -10,12 +10,10 @@ SieveReplacement::SieveReplacement(const ReplacementConfig& config, std::span<co
   LATCHKEY_CHECK(config.reference_bytes != nullptr);
 }
 
-void SieveReplacement::OnHit(FrameId frame) {
-  if (!Referenced(SlotOf(frame))) ByteOf(SlotOf(frame)).store(1, std::memory_order_relaxed);
-}
+void SieveReplacement::OnHit(FrameId frame) { ByteOf(SlotOf(frame)).AddHit(1); }
 
 void SieveReplacement::OnLoad(FrameId frame, PageId, LoadKind) {
-  ByteOf(SlotOf(frame)).store(0, std::memory_order_relaxed);
+  ByteOf(SlotOf(frame)).SetHits(0);
   queue_.PushNewest(links_, SlotOf(frame));
 }
 
@@ -26,7 +24,7 @@ FrameId SieveReplacement::Victim(PageId, absl::FunctionRef<bool(FrameId)> evicta
   for (uint64_t step = 0; step < patient_steps + queue_.size(); ++step) {
     const FrameSlot slot = OrOldest(hand_);
     if (Referenced(slot) && step < patient_steps) {
-      ByteOf(slot).store(0, std::memory_order_relaxed);
+      ByteOf(slot).SetHits(0);
     } else if (evictable(FrameOf(slot))) {
       hand_ = slot;
       Unlink(slot);

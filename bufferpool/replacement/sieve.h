@@ -31,12 +31,10 @@ class SieveReplacement final : public ReplacementAlgorithm {
   size_t PeekColdest(std::span<FrameId> out) const override;
   void Resize(size_t frames) override { links_.Grow(frames); }
   size_t size() const override { return queue_.size(); }
-  ReferenceBytes reference_bytes() override { return Published(1); }
+  std::optional<uint8_t> most_counted_hits() const override { return 1; }
 
  private:
-  bool Referenced(FrameSlot slot) const {
-    return ByteOf(slot).load(std::memory_order_relaxed) != 0;
-  }
+  bool Referenced(FrameSlot slot) const { return ByteOf(slot).hits() != 0; }
   FrameSlot OrOldest(FrameSlot slot) const { return slot == kNoFrameSlot ? queue_.oldest() : slot; }
   void Unlink(FrameSlot slot);
 

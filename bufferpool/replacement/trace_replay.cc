@@ -79,7 +79,7 @@ class Replay {
   }
 
   const RegionDivision division_;
-  std::vector<std::atomic<uint8_t>> bytes_;
+  std::vector<ReferenceByte> bytes_;
   std::vector<Region> regions_;
   std::vector<FrameId> frame_of_;
   std::vector<uint32_t> page_in_;

@@ -16,18 +16,14 @@ void TwoClocks::GrowArrays(size_t frames) {
   if (frames > page_of_.size()) page_of_.resize(frames, kInvalidPageId);
 }
 
-void TwoClocks::OnHit(FrameId frame) {
-  const FrameSlot slot = SlotOf(frame);
-  const uint8_t hits = HitsOf(slot);
-  if (hits < rules_.limit) SetHits(slot, hits + 1);
-}
+void TwoClocks::OnHit(FrameId frame) { ByteOf(SlotOf(frame)).AddHit(rules_.limit); }
 
 uint8_t TwoClocks::HitsOf(FrameSlot slot) const {
-  return std::min(ByteOf(slot).load(std::memory_order_relaxed), rules_.limit);
+  return std::min(ByteOf(slot).hits(), rules_.limit);
 }
 
 void TwoClocks::Enter(FrameSlot slot, PageId page, Queue queue) {
-  SetHits(slot, 0);
+  ByteOf(slot).SetHits(0);
   page_of_[slot] = page;
   queue_of_[slot] = queue;
   ListOf(queue).PushNewest(links_, slot);
@@ -54,7 +50,7 @@ FrameSlot TwoClocks::TakeVictim(absl::FunctionRef<bool(FrameId)> evictable) {
     const uint8_t hits = HitsOf(slot);
     if (patience > 0 && Spares(from_new ? Queue::kNew : Queue::kMain, hits)) {
       --patience;
-      SetHits(slot, from_new ? 0 : hits - 1);
+      ByteOf(slot).SetHits(from_new ? 0 : hits - 1);
       list.Remove(links_, slot);
       main_.PushNewest(links_, slot);
       queue_of_[slot] = Queue::kMain;

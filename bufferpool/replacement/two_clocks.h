@@ -27,7 +27,7 @@ class TwoClocks : public ReplacementAlgorithm {
   /// very many pages, the rest of `out` is the pages that they spared first.
   size_t PeekColdest(std::span<FrameId> out) const override;
   size_t size() const override { return new_.size() + main_.size(); }
-  ReferenceBytes reference_bytes() override { return Published(rules_.limit); }
+  std::optional<uint8_t> most_counted_hits() const override { return rules_.limit; }
 
  protected:
   struct Rules {
@@ -59,9 +59,6 @@ class TwoClocks : public ReplacementAlgorithm {
 
   FrameList& ListOf(Queue queue) { return queue == Queue::kNew ? new_ : main_; }
   uint8_t HitsOf(FrameSlot slot) const;
-  void SetHits(FrameSlot slot, uint8_t hits) {
-    ByteOf(slot).store(hits, std::memory_order_relaxed);
-  }
   bool Spares(Queue queue, uint8_t hits) const {
     return hits >= (queue == Queue::kNew ? rules_.promote_at : 1);
   }

@@ -5,7 +5,7 @@
 //
 // As in the Caffeine simulator: the page of the window loses a tie, and one time in 128 it wins
 // although it is requested less often, if it is requested often at all. So old counts cannot keep
-// it out for ever. A page that was read ahead is not counted as requested.
+// it out for ever. A page that was read ahead counts as requested when it is first used.
 #pragma once
 
 #include <vector>
@@ -42,6 +42,8 @@ class WTinyLfuReplacement final : public ReplacementAlgorithm {
   void OnHit(FrameId frame) override;
   void PrefetchForHit(FrameId frame, PageId page) const override;
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override;
+  void OnFirstUse(FrameId frame) override { sketch_.Add(page_of_[SlotOf(frame)]); }
+  bool notes_first_use() const override { return true; }
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override;
   /// The page returns to the end of the segment that it left.
   void Reinstate(FrameId frame) override;

@@ -19,9 +19,9 @@
 
 namespace latchkey {
 
-/// A hit or a load that the replacement algorithm does not know yet.
+/// A fix or a load that the replacement algorithm does not know yet.
 struct Access {
-  enum class Kind : uint32_t { kHit, kDemandLoad, kAheadLoad };
+  enum class Kind : uint32_t { kHit, kFirstUse, kDemandLoad, kAheadLoad };
 
   PageId page;
   FrameId frame;

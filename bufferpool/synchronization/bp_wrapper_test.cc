@@ -22,7 +22,7 @@ TEST_CASE("BP-Wrapper takes the lock once for a batch of hits") {
   const auto policy = Make("lru", "bp-wrapper:queue=64:threshold=32:free_lists=1", 8);
   const FrameId frame = policy->TakeFreeFrame(PageId{1}, 0);
   policy->OnLoad(frame, PageId{1}, LoadKind::kDemand, 0);
-  for (int i = 0; i < 3200; ++i) policy->OnHit(frame, PageId{1}, 0);
+  for (int i = 0; i < 3200; ++i) policy->OnFix(frame, PageId{1}, 0);
   CHECK(policy->stats().lock_acquisitions == 100);
 }
 

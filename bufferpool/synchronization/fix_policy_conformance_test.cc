@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "bufferpool/synchronization/testing/policy_replay.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
@@ -61,7 +62,7 @@ class SmallPool {
   FrameId Fix(uint64_t page) {
     for (const auto& [frame, held] : page_in_) {
       if (held == page) {
-        policy_.OnHit(FrameId{frame}, PageId{page}, 0);
+        policy_.OnFix(FrameId{frame}, PageId{page}, 0);
         return FrameId{frame};
       }
     }
@@ -214,15 +215,27 @@ TEST_CASE("A page whose region is exhausted gets a free frame of another region"
   }
 }
 
+// The first fix of a page that was read ahead counted as a hit. Its reference bit then kept the pages
+// of a scan as long as pages that are used again, and CLOCK missed more often.
+TEST_CASE("A page that is read ahead and then used is one miss, and leaves as if read on demand") {
+  const std::vector<uint64_t> requests = SkewedRequests(5000, 300);
+  for (const Combination& c : AllCombinations()) {
+    CAPTURE(c.replacement, c.synchronization);
+    const auto on_demand = Make(c, 64, 64), ahead = Make(c, 64, 64);
+    CHECK(ReplayThrough(*ahead, requests, 1, LoadKind::kAhead) ==
+          ReplayThrough(*on_demand, requests, 1, LoadKind::kDemand));
+  }
+}
+
 TEST_CASE("A hit on a page that has left changes nothing") {
   for (const Combination& c : AllCombinations()) {
     CAPTURE(c.replacement, c.synchronization);
     const auto policy = Make(c, 16, 16);
-    for (uint32_t f = 1; f <= 16; ++f) policy->OnHit(FrameId{f}, PageId{f}, 0);
+    for (uint32_t f = 1; f <= 16; ++f) policy->OnFix(FrameId{f}, PageId{f}, 0);
     SmallPool pool(*policy, 16);
     for (uint64_t page = 0; page < 200; ++page) {
       pool.Fix(page);
-      for (uint32_t f = 1; f <= 16; ++f) policy->OnHit(FrameId{f}, PageId{page + 1000}, 0);
+      for (uint32_t f = 1; f <= 16; ++f) policy->OnFix(FrameId{f}, PageId{page + 1000}, 0);
       pool.CheckNothingLost();
     }
   }
@@ -347,7 +360,7 @@ class SharedPool {
       const FrameId frame{1 + static_cast<uint32_t>(rng.Below(state_.size() - 1))};
       if (action < 50) {
         // As in an optimistic visit: the page may have been evicted since it was read.
-        policy_.OnHit(frame, PageId{page_[Raw(frame)].load(std::memory_order_relaxed)}, actor);
+        policy_.OnFix(frame, PageId{page_[Raw(frame)].load(std::memory_order_relaxed)}, actor);
       } else if (action < 90) {
         Miss(PageId{rng.Below(1'000'000)}, actor, rng);
       } else if (action < 95) {
@@ -482,7 +495,7 @@ TEST_CASE("Hits may be reported and cold frames looked for while a fix policy is
     std::unique_ptr<Actor> hitter = ThreadRuntime().Spawn("hitter", [&] {
       Rng rng(9);
       while (!stop.load()) {
-        policy->OnHit(FrameId{1 + static_cast<uint32_t>(rng.Below(64))}, PageId{rng.Below(500)}, 1);
+        policy->OnFix(FrameId{1 + static_cast<uint32_t>(rng.Below(64))}, PageId{rng.Below(500)}, 1);
         hits.fetch_add(1);
         FrameId coldest[10];
         if (rng.Below(8) == 0) policy->PeekColdest(coldest);

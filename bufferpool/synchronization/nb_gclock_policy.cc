@@ -18,7 +18,7 @@ NbGclockPolicy::NbGclockPolicy(Runtime& runtime, const NbGclockSettings& setting
       free_links_(max_frames + 1),
       free_frames_(free_links_.data()) {
   LATCHKEY_CHECK(1 <= frames && frames <= max_frames && max_frames < UINT32_MAX - 1);
-  reference_ = {.bytes = weights_.data(), .limit = settings.limit};
+  SetReferenceBytes(weights_.data(), settings.limit);
   for (size_t frame = frames; frame > 0; --frame) {
     free_frames_.Push(FrameId{static_cast<uint32_t>(frame)});
   }
@@ -30,8 +30,8 @@ uint64_t NbGclockPolicy::Hand::Get() const {
   return sum;
 }
 
-void NbGclockPolicy::OnLoad(FrameId frame, PageId, LoadKind, uint32_t) {
-  weights_[Raw(frame)].store(settings_.initial, std::memory_order_relaxed);
+void NbGclockPolicy::ReportLoad(FrameId frame, PageId, LoadKind, uint32_t) {
+  weights_[Raw(frame)].SetHits(settings_.initial);
   const uint8_t before = states_[Raw(frame)].exchange(kLoaded, std::memory_order_release);
   LATCHKEY_CHECK(before == kEmpty);
 }
@@ -60,11 +60,11 @@ void NbGclockPolicy::OnRemove(FrameId frame, PageId, uint32_t) {
 }
 
 bool NbGclockPolicy::CountDown(FrameId frame) {
-  std::atomic<uint8_t>& weight = weights_[Raw(frame)];
-  const uint8_t value = weight.load(std::memory_order_relaxed);
+  ReferenceByte& weight = weights_[Raw(frame)];
+  const uint8_t value = weight.hits();
   if (value == 0) return true;
   // Racing hits may be lost, and two sweeps may count once: weights are hints.
-  weight.store(static_cast<uint8_t>(value - 1), std::memory_order_relaxed);
+  weight.SetHits(value - 1);
   return false;
 }
 
@@ -120,7 +120,7 @@ size_t NbGclockPolicy::PeekColdest(std::span<FrameId> out) {
   for (size_t i = 0; i < stretch; ++i) {
     const FrameId frame{static_cast<uint32_t>(1 + (start + i) % frames)};
     if (states_[Raw(frame)].load(std::memory_order_relaxed) == kEmpty) continue;
-    found.emplace_back(weights_[Raw(frame)].load(std::memory_order_relaxed), frame);
+    found.emplace_back(weights_[Raw(frame)].hits(), frame);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -53,7 +53,6 @@ class NbGclockPolicy final : public FixPolicy {
 
   FrameId TakeFreeFrame(PageId, uint32_t) override { return free_frames_.Pop(); }
   void ReturnFreeFrame(FrameId frame) override { free_frames_.Push(frame); }
-  void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
   size_t Evict(PageId incoming, std::span<FrameId> victims, absl::FunctionRef<bool(FrameId)> claim,
                uint32_t actor) override;
   void Reinstate(FrameId frame, PageId page, uint32_t actor) override;
@@ -72,7 +71,9 @@ class NbGclockPolicy final : public FixPolicy {
   static constexpr size_t kBytesPerFrame = 6;  // weight, state, free link
 
  protected:
-  void OnHitSlow(FrameId, PageId, uint32_t) override {}  // weights are reference bytes
+  void ReportHit(FrameId, PageId, uint32_t) override {}  // weights are reference bytes
+  void ReportFirstUse(FrameId, PageId, uint32_t) override {}
+  void ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
 
  private:
   enum State : uint8_t { kEmpty, kLoaded, kExamined, kRemoved };
@@ -103,7 +104,7 @@ class NbGclockPolicy final : public FixPolicy {
   const NbGclockSettings settings_;
   std::atomic<size_t> frames_;
   Hand hand_;
-  ZeroedArray<std::atomic<uint8_t>> weights_;  // indexed by frame id, as the arrays below
+  ZeroedArray<ReferenceByte> weights_;  // indexed by frame id, as the arrays below
   ZeroedArray<std::atomic<uint8_t>> states_;
   ZeroedArray<std::atomic<uint32_t>> free_links_;
   FreeFrameStack free_frames_;

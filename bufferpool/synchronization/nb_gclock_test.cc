@@ -22,7 +22,7 @@ TEST_CASE("Nb-GCLOCK of one actor misses exactly where GCLOCK does, without a lo
   const auto requests = SkewedRequests(100'000, 5000);
   const std::vector<uint32_t> ids(requests.begin(), requests.end());
   for (const char* scheme : {"nb-gclock", "nb-gclock:hand=striped"}) {
-    for (const char* replacement : {"clock", "gclock", "gclock:limit=255", "gclock:initial=0"}) {
+    for (const char* replacement : {"clock", "gclock", "gclock:limit=127", "gclock:initial=0"}) {
       CAPTURE(scheme, replacement);
       const auto policy = Make(ThreadRuntime(), replacement, scheme, 1000);
       CHECK(ReplayThrough(*policy, requests) ==

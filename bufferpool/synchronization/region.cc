@@ -52,18 +52,15 @@ void Region::AddTo(FixPolicyStats* stats) const {
 
 // ---- Accesses
 
-void Region::OnHit(FrameId frame, PageId page, uint32_t actor) {
-  const Access access{.page = page, .frame = frame, .kind = Access::Kind::kHit};
-  if (rules_.queues != nullptr) return Queue(access, actor);
-  const Locked locked(*this);
-  Report(access);
+void Region::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
+  const bool ahead = kind == LoadKind::kAhead;
+  Note({.page = page,
+        .frame = frame,
+        .kind = ahead ? Access::Kind::kAheadLoad : Access::Kind::kDemandLoad},
+       actor);
 }
 
-void Region::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
-  const Access access{
-      .page = page,
-      .frame = frame,
-      .kind = kind == LoadKind::kAhead ? Access::Kind::kAheadLoad : Access::Kind::kDemandLoad};
+void Region::Note(const Access& access, uint32_t actor) {
   if (rules_.queues != nullptr) return Queue(access, actor);
   const Locked locked(*this);
   Report(access);
@@ -95,18 +92,19 @@ void Region::PrefetchQueued(uint32_t actor) {
 }
 
 void Region::Report(const Access& access) {
-  FrameRecord& record = all_.Of(access.frame);
-  if (access.kind == Access::Kind::kHit) {
-    // A resize may have moved the frame to another region since. The hit is then lost.
-    const bool is_here = record.region.load(std::memory_order_relaxed) == number_;
-    if (is_here && record.page_plus_one == PagePlusOne(access.page))
-      algorithm_->OnHit(access.frame);
+  using Kind = Access::Kind;
+  if (access.kind == Kind::kDemandLoad || access.kind == Kind::kAheadLoad) {
+    Record(access.frame, access.page);
+    algorithm_->OnLoad(access.frame, access.page,
+                       access.kind == Kind::kAheadLoad ? LoadKind::kAhead : LoadKind::kDemand);
     return;
   }
-  Record(access.frame, access.page);
-  algorithm_->OnLoad(
-      access.frame, access.page,
-      access.kind == Access::Kind::kAheadLoad ? LoadKind::kAhead : LoadKind::kDemand);
+  // A resize may have moved the frame to another region since. The fix is then lost.
+  const FrameRecord& record = all_.Of(access.frame);
+  const bool is_here = record.region.load(std::memory_order_relaxed) == number_;
+  if (!is_here || record.page_plus_one != PagePlusOne(access.page)) return;
+  access.kind == Kind::kHit ? algorithm_->OnHit(access.frame)
+                            : algorithm_->OnFirstUse(access.frame);
 }
 
 void Region::Record(FrameId frame, PageId page) {

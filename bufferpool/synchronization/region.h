@@ -64,7 +64,12 @@ class alignas(128) Region {
          const BatchingRules& rules);
 
   // The calls of FixPolicy, for frames of this region.
-  void OnHit(FrameId frame, PageId page, uint32_t actor);
+  void OnHit(FrameId frame, PageId page, uint32_t actor) {
+    Note({.page = page, .frame = frame, .kind = Access::Kind::kHit}, actor);
+  }
+  void OnFirstUse(FrameId frame, PageId page, uint32_t actor) {
+    Note({.page = page, .frame = frame, .kind = Access::Kind::kFirstUse}, actor);
+  }
   void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor);
   void Reinstate(FrameId frame, PageId page);
   void OnRemove(FrameId frame, PageId page);
@@ -106,6 +111,8 @@ class alignas(128) Region {
 
   uint32_t FreeListOf(PageId page) const;
   void CountLock(bool slept);
+  // Queues the access or reports it at once.
+  void Note(const Access& access, uint32_t actor);
   // Queues the access, and reports the queue if it is long enough.
   void Queue(const Access& access, uint32_t actor);
   void PrefetchQueued(uint32_t actor) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;

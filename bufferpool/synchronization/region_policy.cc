@@ -44,7 +44,7 @@ class [[nodiscard]] RegionPolicy::PrefetchStop {
 struct RegionPolicy::Resident {
   double coldness_rank;  // within its old region, 0 = first to be evicted, below 1
   FrameId frame;
-  uint8_t reference_byte;
+  uint8_t hits;
 };
 
 RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacement,
@@ -72,7 +72,9 @@ RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacemen
                                                 records_, rules));
   }
   std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms = MakeAlgorithms(frames);
-  if (!settings.locks_every_hit) reference_ = algorithms[0]->reference_bytes();
+  SetReferenceBytes(reference_bytes_.data(),
+                    settings.locks_every_hit ? std::nullopt : algorithms[0]->most_counted_hits());
+  notes_first_use_ = algorithms[0]->notes_first_use();
   DrawRanges(frames, std::move(algorithms));
   for (size_t frame = frames; frame > 0; --frame) {
     ReturnFreeFrame(FrameId{static_cast<uint32_t>(frame)});
@@ -99,11 +101,15 @@ void RegionPolicy::ReturnFreeFrame(FrameId frame) {
   RegionOf(frame).PushFree(frame);
 }
 
-void RegionPolicy::OnHitSlow(FrameId frame, PageId page, uint32_t actor) {
+void RegionPolicy::ReportHit(FrameId frame, PageId page, uint32_t actor) {
   RegionOf(frame).OnHit(frame, page, actor);
 }
 
-void RegionPolicy::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
+void RegionPolicy::ReportFirstUse(FrameId frame, PageId page, uint32_t actor) {
+  if (notes_first_use_) RegionOf(frame).OnFirstUse(frame, page, actor);
+}
+
+void RegionPolicy::ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
   RegionOf(frame).OnLoad(frame, page, kind, actor);
 }
 
@@ -251,7 +257,7 @@ std::vector<RegionPolicy::Resident> RegionPolicy::CollectResidents() {
     order.resize(region->algorithm().PeekColdest(order));
     for (size_t i = 0; i < order.size(); ++i) {
       residents.push_back({static_cast<double>(i) / static_cast<double>(order.size()), order[i],
-                           reference_bytes_[Raw(order[i])].load(std::memory_order_relaxed)});
+                           reference_bytes_[Raw(order[i])].hits()});
     }
   }
   std::stable_sort(residents.begin(), residents.end(), [](const Resident& a, const Resident& b) {
@@ -266,7 +272,7 @@ void RegionPolicy::Reinsert(const std::vector<Resident>& residents) {
     RegionOf(resident.frame)
         .algorithm()
         .OnLoad(resident.frame, PageId{page_plus_one - 1}, LoadKind::kDemand);
-    reference_bytes_[Raw(resident.frame)].store(resident.reference_byte, std::memory_order_relaxed);
+    reference_bytes_[Raw(resident.frame)].SetHits(resident.hits);
   }
 }
 

@@ -48,7 +48,6 @@ class RegionPolicy final : public FixPolicy {
 
   FrameId TakeFreeFrame(PageId incoming, uint32_t actor) override;
   void ReturnFreeFrame(FrameId frame) override;
-  void OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
   size_t Evict(PageId incoming, std::span<FrameId> victims, absl::FunctionRef<bool(FrameId)> claim,
                uint32_t actor) override;
   void Reinstate(FrameId frame, PageId page, uint32_t actor) override;
@@ -73,7 +72,9 @@ class RegionPolicy final : public FixPolicy {
   static const size_t kBytesPerFrame;
 
  protected:
-  void OnHitSlow(FrameId frame, PageId page, uint32_t actor) override;
+  void ReportHit(FrameId frame, PageId page, uint32_t actor) override;
+  void ReportFirstUse(FrameId frame, PageId page, uint32_t actor) override;
+  void ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
 
  private:
   class AllRegionsLock;
@@ -100,17 +101,18 @@ class RegionPolicy final : public FixPolicy {
   const RegionSettings settings_;
   const uint64_t seed_;
   const size_t max_frames_;
+  bool notes_first_use_ = false;  // the algorithm does
   size_t frames_ = 0;
   RegionDivision division_{1, 1, 1};
   std::atomic<size_t> active_regions_{1};  // division_.active(), for PeekColdest during a resize
   FrameRecords records_;
-  ZeroedArray<std::atomic<uint8_t>> reference_bytes_;  // indexed by frame id
+  ZeroedArray<ReferenceByte> reference_bytes_;  // indexed by frame id
   std::optional<AccessQueues> queues_;
   std::vector<std::unique_ptr<Region>> regions_;
   std::atomic<size_t> peek_cursor_{0};
 };
 
 inline constexpr size_t RegionPolicy::kBytesPerFrame =
-    sizeof(FrameRecord) + sizeof(std::atomic<uint32_t>) + sizeof(std::atomic<uint8_t>);
+    sizeof(FrameRecord) + sizeof(std::atomic<uint32_t>) + sizeof(ReferenceByte);
 
 }  // namespace latchkey

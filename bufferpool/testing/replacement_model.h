@@ -109,7 +109,7 @@ class ModelComparison {
   }
 
   const uint32_t frames_;
-  std::vector<std::atomic<uint8_t>> bytes_;
+  std::vector<ReferenceByte> bytes_;
   std::unique_ptr<ReplacementAlgorithm> algorithm_;
   Model model_;
   Rng rng_;

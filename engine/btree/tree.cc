@@ -501,19 +501,19 @@ void BTree::FindMissing(PoolActor& actor, std::string_view key,
                         std::vector<PageId>* missing) const {
   OptimisticGuard node;
   PageId next = root_;
-  for (uint32_t height = 0; height <= kMaxHeight; ++height) {
+  // The leaf is not fixed: that will be its first use.
+  for (uint32_t height = 0, level = 2; level > 1; ++height) {
     OptimisticGuard guard;
-    if (!pool_.TryFixOptimistic(actor, next, &guard)) {
-      if (!pool_.IsResident(next)) missing->push_back(next);
-      return;
-    }
+    if (!pool_.TryFixOptimistic(actor, next, &guard)) break;
+    PoolActor::Add(actor.scouting_fixes, 1);
     if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
     node = guard;
     const NodeView view = ViewOf(node);
-    if (view.is_leaf()) return;
-    next = view.Child(view.ChildSlotFor(key));
-    if (!node.Validate() || Raw(next) >= kMaxPageIds) return;
+    level = view.level();
+    next = level == 0 ? kInvalidPageId : view.Child(view.ChildSlotFor(key));
+    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return;
   }
+  if (!pool_.IsResident(next)) missing->push_back(next);
 }
 
 bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const {
@@ -523,6 +523,7 @@ bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) 
   for (uint32_t height = 0; height <= kMaxHeight; ++height) {
     OptimisticGuard guard;
     if (!pool_.TryFixOptimistic(actor, next, &guard)) return false;
+    PoolActor::Add(actor.scouting_fixes, 1);
     if (height > 0 && !node.Validate()) return false;
     node = guard;
     const NodeView view = ViewOf(node);

@@ -30,7 +30,11 @@ void TransactionReader::WarmLeaves(
     }
     for (size_t i = 0; i < n; ++i) {
       leaves[i] = {};
-      if (!ways[i].parent || !state_.context.pool.TryPeek(ways[i].leaf, &leaves[i])) continue;
+      if (!ways[i].parent ||
+          !state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) {
+        continue;
+      }
+      PoolActor::Add(actor.scouting_fixes, 1);
       NodeView::Prefetch(leaves[i].data());
     }
     for (size_t i = 0; i < n; ++i) {

@@ -16,7 +16,8 @@ Json Share(uint64_t part, uint64_t whole) {
 Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
                            "dirty_proportion", "cleaner_outstanding", "locks_per_million",
-                           "contentions_per_million"});
+                           "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes",
+                           "scouting_fixes", "demand_reads", "ahead_reads", "new_pages"});
   block["hit_ratio"] = OrNull(end.hit_ratio);
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
@@ -31,9 +32,17 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   const uint64_t contentions = to.policy_lock_contentions - from.policy_lock_contentions;
   block["locks_per_million"] = Share(1'000'000 * locks, hits + misses);
   block["contentions_per_million"] = Share(1'000'000 * contentions, hits + misses);
+  block["fixes"] = to.fixes - from.fixes;
+  block["leaf_fixes"] = to.leaf_fixes - from.leaf_fixes;
+  block["inner_fixes"] = to.inner_fixes - from.inner_fixes;
+  block["scouting_fixes"] = to.scouting_fixes - from.scouting_fixes;
+  block["demand_reads"] = to.demand_reads - from.demand_reads;
+  block["ahead_reads"] = to.ahead_reads - from.ahead_reads;
+  block["new_pages"] = to.new_pages - from.new_pages;
   block["sync_write_proportion"] = Share(sync_writes, sync_writes + async_writes);
   // Thesis 4.4: the quantity that the self-tuning controller holds at its target.
-  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + misses);
+  const uint64_t reads = to.demand_reads + to.ahead_reads - from.demand_reads - from.ahead_reads;
+  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + reads);
   block["dirty_proportion"] = Share(to.dirty_frames, to.frames);
   block["cleaner_outstanding"] = to.cleaner_outstanding;
   return block;

@@ -266,6 +266,13 @@ const std::vector<const char*> kFields = {"/engine",
                                           "/buffer/cleaner_outstanding",
                                           "/buffer/locks_per_million",
                                           "/buffer/contentions_per_million",
+                                          "/buffer/fixes",
+                                          "/buffer/leaf_fixes",
+                                          "/buffer/inner_fixes",
+                                          "/buffer/scouting_fixes",
+                                          "/buffer/demand_reads",
+                                          "/buffer/ahead_reads",
+                                          "/buffer/new_pages",
                                           "/layout_stats/write_cost",
                                           "/layout_stats/segment_io_efficiency",
                                           "/layout_stats/cleaning_utilization",
@@ -321,6 +328,7 @@ TEST_CASE("A run's figures are those of its measured part alone") {
   Statistics begin, end;
   begin.hits = 100, begin.misses = 100, begin.reads = 7, begin.user_page_writes = 1;
   end.hits = 190, end.misses = 110, end.reads = 10, end.user_page_writes = 3;
+  end.sync_page_writes = 1, end.async_page_writes = 1, end.demand_reads = 5, end.ahead_reads = 3;
   end.policy_lock_acquisitions = 20, end.policy_lock_contentions = 5;
   record.begin = KvStatistics();
   record.begin->latchkey = begin;
@@ -330,7 +338,9 @@ TEST_CASE("A run's figures are those of its measured part alone") {
   CHECK(json["transactions_per_s"] == 50.0);
   CHECK(json["new_order_per_min"] == 3000.0);
   CHECK(json["buffer"]["hit_ratio"] == 0.9);
-  CHECK(json["buffer"]["sync_write_proportion"].is_null());
+  CHECK(json["buffer"]["sync_write_proportion"] == 0.5);
+  CHECK(json["buffer"]["sync_write_share_of_io"] == 0.1);
+  CHECK(json["buffer"]["ahead_reads"] == 3);
   CHECK(json["buffer"]["locks_per_million"] == 200'000.0);
   CHECK(json["buffer"]["contentions_per_million"] == 50'000.0);
   CHECK(json["io"]["reads"] == 3);

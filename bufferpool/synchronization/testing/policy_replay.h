@@ -13,16 +13,17 @@
 
 namespace latchkey {
 
-/// The misses of `requests`. An eviction brings up to `most_victims` frames.
+/// The misses of `requests`. An eviction brings up to `most_victims` frames. A missing page is loaded
+/// as `kind` says; if it is read ahead, its first use follows at once.
 inline uint64_t ReplayThrough(FixPolicy& policy, std::span<const uint64_t> requests,
-                              size_t most_victims = 1) {
+                              size_t most_victims = 1, LoadKind kind = LoadKind::kDemand) {
   std::map<uint64_t, FrameId> frame_of;
   std::map<uint32_t, uint64_t> page_in;
   uint64_t misses = 0;
   std::array<FrameId, FixPolicy::kMostVictims> victims;
   for (const uint64_t page : requests) {
     if (const auto it = frame_of.find(page); it != frame_of.end()) {
-      policy.OnHit(it->second, PageId{page}, 0);
+      REQUIRE(policy.OnFix(it->second, PageId{page}, 0) == FixPolicy::Fix::kHit);
       continue;
     }
     ++misses;
@@ -37,7 +38,10 @@ inline uint64_t ReplayThrough(FixPolicy& policy, std::span<const uint64_t> reque
     }
     frame_of[page] = frame;
     page_in[Raw(frame)] = page;
-    policy.OnLoad(frame, PageId{page}, LoadKind::kDemand, 0);
+    policy.OnLoad(frame, PageId{page}, kind, 0);
+    if (kind == LoadKind::kAhead) {
+      REQUIRE(policy.OnFix(frame, PageId{page}, 0) == FixPolicy::Fix::kFirstUse);
+    }
   }
   return misses;
 }

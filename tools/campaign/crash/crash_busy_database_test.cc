@@ -58,7 +58,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   CHECK(happened.splits > 10);
   CHECK(happened.merges > 0);
   CHECK(happened.overflow_pages > 0);
-  CHECK(happened.page_misses > 0);
+  CHECK(happened.page_loads > 0);
   CHECK(happened.page_cleanings > 0);
   CHECK(happened.growths > 0);
   CHECK(happened.log_slots_reused > 0);

@@ -24,7 +24,7 @@ constexpr std::array<Counter, 23> kCounters = {{
     {"splits", &CrashTally::splits},
     {"merges", &CrashTally::merges},
     {"overflow_pages", &CrashTally::overflow_pages},
-    {"page_misses", &CrashTally::page_misses},
+    {"page_loads", &CrashTally::page_loads},
     {"page_cleanings", &CrashTally::page_cleanings},
     {"in_place", &CrashTally::in_place},
     {"appended", &CrashTally::appended},
@@ -110,7 +110,7 @@ class SlotHeaders {
 void CrashTally::Add(const Statistics& statistics) {
   commits += statistics.commits;
   rollbacks += statistics.rollbacks;
-  page_misses += statistics.misses;
+  page_loads += statistics.misses + statistics.new_pages;
   page_cleanings += statistics.async_page_writes + statistics.sync_page_writes;
   in_place += statistics.in_place_page_writes;
   appended += statistics.appended_page_writes;
