@@ -101,6 +101,8 @@ class SettledVersions {
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
+  /// Whether versions above `ts` may be here.
+  bool HasAfter(CommitTs ts) const { return !empty() && newest() > ts; }
 
   /// Whether a Sweep of the shard would drop an entry, or is likely to, if no snapshot reads below
   /// `oldest`. Takes a few instructions.

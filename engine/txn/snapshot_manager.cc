@@ -15,6 +15,13 @@ constexpr uint32_t kSnapshotsPerScan = 16;
 
 }  // namespace
 
+absl::Status SnapshotTooOld() {
+  return absl::AbortedError(
+      "snapshot too old: the version store was full, and this transaction's snapshot the oldest; "
+      "roll back and run it again, or give old versions more room on disk "
+      "(Options::snapshot_spill_bytes) or in memory (Options::version_store_bytes)");
+}
+
 SnapshotManager::SnapshotManager(Runtime& runtime, TxnId first_txn_id)
     : runtime_(runtime),
       slot_memory_(kMaxTransactions * sizeof(TxnSlot)),

@@ -49,6 +49,9 @@ struct WriteRecord;
 class TransactionImpl;
 class SpilledBlocks;
 
+/// Aborted: the version store was full, and the snapshot was the oldest.
+absl::Status SnapshotTooOld();
+
 /// A transaction sees the commits up to `read_ts` and its own writes.
 struct Snapshot {
   CommitTs read_ts = 0;
@@ -139,8 +142,19 @@ class Txn {
 
  private:
   friend class SnapshotManager;
-  friend class VersionStore;
+  // The parts of the version store: what each of them may use is said in its header.
+  friend class Committer;
+  friend class CommitOrder;
+  friend class LockWaits;
+  friend class Rollback;
+  friend class Savepoints;
+  friend class VersionBudget;
+  friend class VersionReader;
+  friend class VersionSpiller;
+  friend class VersionWriter;
   friend class WaitGraph;
+  friend class WriteAdmission;
+  friend class WriteChecker;
 
   TxnSlot* slot_ = nullptr;
   Snapshot snapshot_;

@@ -1,6 +1,5 @@
-// Settling: the versions behind a long snapshot become packed (settled_versions.h), so that they
-// take little memory, and only those that some snapshot sees are kept.
-#include "engine/txn/version_store.h"
+#include "engine/txn/version_settler.h"
+
 #include "storage/base/out_of_memory.h"
 
 namespace latchkey {
@@ -33,8 +32,7 @@ class Entries {
 
 }  // namespace
 
-// If memory runs out, the remaining entries stay where they are and settle later.
-void VersionStore::SettleBehind(uint32_t queue) {
+void VersionSettler::SettleBehind(uint32_t queue) {
   Chores chores;
   CatchOutOfMemory([&] {
     LiveSnapshots live;
@@ -42,11 +40,11 @@ void VersionStore::SettleBehind(uint32_t queue) {
     SettleFrom(queue, kFewUnsettled, live, &chores);
     return absl::OkStatus();
   }).IgnoreError();
-  Do(chores);
+  DoChores(gc_client_, chores);
 }
 
-void VersionStore::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live,
-                              Chores* chores) {
+void VersionSettler::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live,
+                                Chores* chores) {
   for (;;) {
     WriteRecord* records[kRecordsAtOnce];
     size_t count = 0;
@@ -82,12 +80,10 @@ void VersionStore::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshot
 }
 
 // `before_each` runs before each entry.
-void VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& live, Chores* chores,
-                                absl::FunctionRef<void()> before_each) {
+void VersionSettler::SettleRecord(WriteRecord& record, const LiveSnapshots& live, Chores* chores,
+                                  absl::FunctionRef<void()> before_each) {
   uint64_t gone = 0;
-  const auto count = [&] {
-    counters().versions.fetch_sub(static_cast<int64_t>(gone), std::memory_order_relaxed);
-  };
+  const auto count = [&] { counters_.CountUnlinked(gone); };
   const OnException count_partly(count);
   while (VersionEntry* entry = record.newest) {
     before_each();
@@ -107,7 +103,7 @@ void VersionStore::SettleRecord(WriteRecord& record, const LiveSnapshots& live, 
   count();
 }
 
-void VersionStore::SweepSome() {
+void VersionSettler::SweepSome() {
   const uint32_t shard =
       next_sweep_.fetch_add(1, std::memory_order_relaxed) % SettledVersions::kShards;
   if (!settled_.IsWorthSweeping(shard, snapshots_.oldest_snapshot())) return;
@@ -118,34 +114,24 @@ void VersionStore::SweepSome() {
     settled_.Sweep(shard, live, &chores);
     return absl::OkStatus();
   }).IgnoreError();
-  Do(chores);
+  DoChores(gc_client_, chores);
 }
 
-// False: memory ran out before everything was done.
-bool VersionStore::SettleAndSweepAll(bool thaw) {
+bool VersionSettler::SettleAndSweepAll(bool thaw) {
   Chores chores;
   const absl::Status done = CatchOutOfMemory([&] {
     LiveSnapshots live;
     snapshots_.ListSnapshots(&live);
-    for (uint32_t queue = 0; queue < kStripes; ++queue) SettleFrom(queue, 0, live, &chores);
+    for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue)
+      SettleFrom(queue, 0, live, &chores);
     for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) {
       if (!thaw && !settled_.IsWorthSweeping(shard, live.oldest)) continue;
       settled_.Sweep(shard, live, &chores, thaw);
     }
     return absl::OkStatus();
   });
-  Do(chores);
+  DoChores(gc_client_, chores);
   return done.ok();
-}
-
-// Ghosts come last: they may be purged once no snapshot needs a version of them.
-void VersionStore::Do(const Chores& chores) {
-  for (const Chores::Chore& chain : chores.chains) {
-    gc_client_.FreeOverflow(chain.tree, chain.bytes);
-  }
-  for (const Chores::Chore& ghost : chores.ghosts) {
-    gc_client_.PurgeGhost(ghost.tree, ghost.bytes);
-  }
 }
 
 }  // namespace latchkey

@@ -1,13 +1,12 @@
-// Savepoints: see savepoint_log.h.
-#include <memory>
+#include "engine/txn/savepoints.h"
 
-#include "engine/txn/version_store.h"
+#include "engine/txn/wait_graph.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
 
-uint64_t VersionStore::SetSavepoint(Txn& txn, Lsn as_of) {
+uint64_t Savepoints::Set(Txn& txn, Lsn as_of) {
   LATCHKEY_CHECK(txn.active());
   if (txn.savepoints_ == nullptr) txn.savepoints_ = std::make_unique<SavepointLog>();
   const uint64_t id = next_savepoint_.fetch_add(1, std::memory_order_relaxed);
@@ -15,8 +14,8 @@ uint64_t VersionStore::SetSavepoint(Txn& txn, Lsn as_of) {
   return id;
 }
 
-absl::Status VersionStore::RollbackTo(Txn& txn, uint64_t savepoint,
-                                      absl::FunctionRef<absl::Status(const Undo&)> restore) {
+absl::Status Savepoints::RollbackTo(Txn& txn, uint64_t savepoint,
+                                    absl::FunctionRef<absl::Status(const Undo&)> restore) {
   LATCHKEY_CHECK(txn.active());
   if (txn.savepoints_ == nullptr || !txn.savepoints_->Has(savepoint)) {
     return absl::InvalidArgumentError(
@@ -41,7 +40,7 @@ absl::Status VersionStore::RollbackTo(Txn& txn, uint64_t savepoint,
   return absl::OkStatus();
 }
 
-void VersionStore::TakeSavedChains(Txn& txn, absl::FunctionRef<void(std::string_view)> take) {
+void Savepoints::TakeChains(Txn& txn, absl::FunctionRef<void(std::string_view)> take) {
   if (txn.savepoints_ == nullptr) return;
   for (const SavedChange& change : txn.savepoints_->changes()) {
     if (change.was_written && change.state == RecordState::kOverflow) take(change.bytes);
@@ -49,7 +48,7 @@ void VersionStore::TakeSavedChains(Txn& txn, absl::FunctionRef<void(std::string_
   txn.savepoints_.reset();
 }
 
-void VersionStore::FreeSavedChains(const SavepointLog* savepoints) {
+void Savepoints::FreeChains(const SavepointLog* savepoints) {
   if (savepoints == nullptr) return;
   for (const SavedChange& change : savepoints->changes()) {
     if (change.was_written && change.state == RecordState::kOverflow) {

@@ -1,0 +1,43 @@
+#include "engine/txn/lock_waits.h"
+
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+absl::Status Deadlock() {
+  return absl::AbortedError(
+      "deadlock: this transaction and others wait for each other's keys; roll back and run it "
+      "again");
+}
+
+absl::Status WaitsForItself() {
+  return absl::AbortedError(
+      "this thread would wait for itself: the key is locked by a transaction that this thread has "
+      "used last, or that waits for one; commit or roll back that transaction first, or make the "
+      "change through it");
+}
+
+absl::Status LockWaitTooLong(Nanos lock_wait) {
+  return MakeStatus(absl::StatusCode::kAborted,
+                    "another transaction has kept the key locked for {} ms: roll back and run it "
+                    "again, end the other transaction, or raise Options::lock_wait_ms",
+                    lock_wait / kNanosPerMilli);
+}
+
+}  // namespace
+
+absl::Status LockWaits::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
+  counters_.Here().waits.fetch_add(1, std::memory_order_relaxed);
+  const WaitResult result = graph_.WaitFor(txn, owner, deadline);
+  txn.is_vain_to_repeat_ = result == WaitResult::kOwnThread || result == WaitResult::kTooLong;
+  if (result == WaitResult::kEnded) return absl::OkStatus();
+  if (result == WaitResult::kTooLong) {
+    counters_.Here().conflicts.fetch_add(1, std::memory_order_relaxed);
+    return LockWaitTooLong(lock_wait_);
+  }
+  counters_.Here().deadlocks.fetch_add(1, std::memory_order_relaxed);
+  return result == WaitResult::kDeadlock ? Deadlock() : WaitsForItself();
+}
+
+}  // namespace latchkey

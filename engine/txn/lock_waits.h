@@ -1,0 +1,35 @@
+// Waits for the locks of other transactions: their bound, their errors and their counters. Which
+// waits would never end is known to the wait graph.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "engine/txn/snapshot_manager.h"
+#include "engine/txn/version_stats.h"
+#include "engine/txn/wait_graph.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// Thread-safety: every actor may call every member at once, each Txn from its own actor.
+class LockWaits {
+ public:
+  LockWaits(Runtime& runtime, WaitGraph& graph, VersionCounters& counters)
+      : runtime_(runtime), graph_(graph), counters_(counters) {}
+
+  /// Waits until `owner` has finished. Aborted: the wait would be a deadlock, would be of the
+  /// calling actor for itself, or has reached `deadline` (see Deadline). REQUIRES: no latches held.
+  absl::Status WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline);
+  /// Sets how long one call may wait for other transactions. REQUIRES: no call has waited yet.
+  void SetMostWait(Nanos lock_wait) { lock_wait_ = lock_wait; }
+  /// The time at which a call that begins to wait now gives up.
+  Nanos Deadline() const { return lock_wait_ == kForever ? kForever : runtime_.Now() + lock_wait_; }
+
+ private:
+  Runtime& runtime_;
+  WaitGraph& graph_;
+  VersionCounters& counters_;
+  Nanos lock_wait_ = kForever;
+};
+
+}  // namespace latchkey

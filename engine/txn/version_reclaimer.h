@@ -1,0 +1,71 @@
+// When garbage goes: a bounded amount after each commit, and at the bound whatever helps. At the
+// bound the store first collects what no snapshot needs, then lets versions settle, then spills
+// them. If the disk has no room either, the oldest snapshot expires, then the next.
+//
+// Invariant: only the actor that has set `reclaiming_` freezes and thaws settled versions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/txn/committer.h"
+#include "engine/txn/record_pool.h"
+#include "engine/txn/savepoints.h"
+#include "engine/txn/settled_versions.h"
+#include "engine/txn/snapshot_manager.h"
+#include "engine/txn/version_budget.h"
+#include "engine/txn/version_collector.h"
+#include "engine/txn/version_settler.h"
+#include "engine/txn/version_spiller.h"
+#include "engine/txn/version_stats.h"
+#include "engine/txn/version_table.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// Thread-safety: every actor may call every member at once. REQUIRES, for all: no latches held.
+class VersionReclaimer {
+ public:
+  VersionReclaimer(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
+                   const FinishedQueues& finished, const SettledVersions& settled,
+                   Savepoints& savepoints, VersionCollector& collector, VersionSettler& settler,
+                   VersionSpiller& spiller, const VersionBudget& budget, VersionCounters& counters)
+      : runtime_(runtime),
+        snapshots_(snapshots),
+        table_(table),
+        finished_(finished),
+        settled_(settled),
+        savepoints_(savepoints),
+        collector_(collector),
+        settler_(settler),
+        spiller_(spiller),
+        budget_(budget),
+        counters_(counters) {}
+
+  /// Collects a bounded amount of garbage: what `commit` leaves, and a share of what others left.
+  /// May read and write pages, log, and spill versions. Call it once for every commit, after the
+  /// commit is acknowledged: the sync of the log need not wait for it. The bound holds all the
+  /// same: an actor that waits for a sync adds no versions, and WriteAdmission checks before each
+  /// write.
+  void CollectAfter(const Committed& commit);
+  /// Collects everything that no running snapshot needs.
+  void CollectAll();
+  /// Makes room if the store is near its bound. No effect while another actor does the same.
+  void Reclaim();
+
+ private:
+  Runtime& runtime_;
+  SnapshotManager& snapshots_;
+  VersionTable& table_;
+  const FinishedQueues& finished_;
+  const SettledVersions& settled_;
+  Savepoints& savepoints_;
+  VersionCollector& collector_;
+  VersionSettler& settler_;
+  VersionSpiller& spiller_;
+  const VersionBudget& budget_;
+  VersionCounters& counters_;
+  std::atomic<bool> reclaiming_{false};
+};
+
+}  // namespace latchkey
