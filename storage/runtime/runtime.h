@@ -31,6 +31,16 @@ class Actor {
   virtual void Join() = 0;
 };
 
+/// What a simulation knows about the cache line of a hot word (a lock, a clock hand, the top of a
+/// list): the processor that wrote it last. Stands beside that word. Threads do not use it.
+class HotWord {
+ public:
+  static constexpr uint32_t kNobody = UINT32_MAX;
+
+  uint32_t owner = kNobody;
+  Nanos transferred_at = 0;  ///< end of the last transfer that was asked for
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -67,11 +77,26 @@ class Runtime {
     if (__builtin_expect(has_schedule_points_, 0)) OnSchedulePoint();
   }
 
+  /// Says that what the caller does here takes `duration` of processor time. In a simulation that
+  /// time passes before Charge returns. On threads nothing happens: there the work itself takes its
+  /// time.
+  void Charge(Nanos duration) {
+    if (__builtin_expect(has_schedule_points_, 0)) OnCharge(duration);
+  }
+  /// Says that the caller is about to write `word`. A simulation with a cost of line transfers
+  /// charges one if another processor wrote the word last; the transfers of one word happen one
+  /// after the other. On threads nothing happens.
+  void TakeOver(HotWord& word) {
+    if (__builtin_expect(has_schedule_points_, 0)) OnTakeOver(word);
+  }
+
  protected:
   explicit Runtime(bool has_schedule_points = false) : has_schedule_points_(has_schedule_points) {}
 
  private:
   virtual void OnSchedulePoint() {}
+  virtual void OnCharge(Nanos /*duration*/) {}
+  virtual void OnTakeOver(HotWord& /*word*/) {}
 
   const bool has_schedule_points_;
 };

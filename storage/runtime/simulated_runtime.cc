@@ -1,34 +1,23 @@
 #include "storage/runtime/simulated_runtime.h"
 
-#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <exception>
 #include <utility>
 #include <vector>
 
-#include "storage/base/check.h"
-#include "storage/base/hash.h"
-#include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
-#include "storage/runtime/event_queue.h"
 #include "storage/runtime/exempt_allocations.h"
-#include "storage/runtime/fiber.h"
 #include "storage/runtime/sanitizers.h"
+#include "storage/runtime/simulated_scheduler.h"
 
 namespace latchkey {
 namespace {
 
-constexpr Nanos kStartTime = kNanosPerSecond;  // > 0, so that a time before the start is valid
 constexpr int64_t kWallClockStart = 1'700'000'000;
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kTimer = UINT32_MAX - 1;  // target of the events of ScheduleAt
 constexpr size_t kPurgeAbove = 1024;         // events; fewer stale events are not purged
 Nanos SaturatingAdd(Nanos a, Nanos b) { return a > kForever - b ? kForever : a + b; }
-
-enum class State { kReady, kWaitsOnWord, kWaitsForEnd, kWantsProcessor, kEnded };
 
 uint64_t ChanceThreshold(double probability) {
   if (probability <= 0) return 0;
@@ -37,123 +26,12 @@ uint64_t ChanceThreshold(double probability) {
 
 }  // namespace
 
-class SimulatedRuntime::Scheduler {
- public:
-  explicit Scheduler(const SimulationOptions& options)
-      : options_(options),
-        preempt_below_(ChanceThreshold(options.preempt_probability)),
-        rng_(options.seed),
-        free_processors_(options.processors),
-        stacks_(options.stack_bytes) {}
-
-  absl::Status Run(const std::function<void()>& main);
-  void StopAll();
-
-  /// The slot and the number of the new actor.
-  std::pair<uint32_t, uint64_t> Spawn(const std::string& name, std::function<void()> body);
-  void Join(uint32_t slot, uint64_t number);
-
-  Nanos Now();
-  void SleepFor(Nanos duration) { Pay(duration, /*yields=*/true); }
-  bool WaitOnWord(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
-  void Wake(std::atomic<uint32_t>& word, uint32_t count);
-  void BackOff(uint32_t attempt);
-  void SchedulePoint();
-  uint32_t ActorIndex();
-  void ScheduleAt(Nanos when, std::function<void()> event);
-
-  void Note(uint64_t value) { history_ = MixHash(history_ + 0x9e3779b97f4a7c15u) ^ value; }
-  uint64_t history() const { return MixHash(history_); }
-  const SimulationStats& stats() const { return stats_; }
-  Nanos now() const { return now_; }
-  std::string Describe() const;
-
- private:
-  struct ActorRecord {
-    Scheduler* scheduler = nullptr;
-    Fiber fiber;
-    std::string name;
-    std::function<void()> body;
-    uint64_t number = 0;  // of the spawn; never reused, unlike the slot
-    uint32_t slot = kNone;
-    uint32_t index = kNone;
-    State state = State::kEnded;
-    uint64_t ticket = 0;    // of the event that resumes it; any other event is stale
-    Nanos since = 0;        // when it gave up control
-    Nanos slice_start = 0;  // when it got its processor
-    bool has_processor = false;
-    bool timed_out = false;
-    uint32_t back_offs = 0;  // in its present wait
-    std::atomic<uint32_t>* word = nullptr;
-    uint32_t expected = 0;
-    std::string waits_for;          // the name of the actor that it joins
-    std::vector<uint32_t> joiners;  // slots
-  };
-
-  static void RunActor(void* record);
-  [[noreturn]] void End(ActorRecord& actor);
-  [[noreturn]] void Stop(absl::Status outcome);
-  void AbandonAll();
-  ActorRecord& NewRecord();
-  uint32_t TakeIndex();
-
-  bool in_actor() const { return current_ != nullptr && !in_event_; }
-  // The calling actor, in calls that may give up control. REQUIRES: in_actor().
-  ActorRecord& Me() {
-    LATCHKEY_CHECK(in_actor());
-    return *current_;
-  }
-
-  void Schedule(ActorRecord& actor, Nanos when);
-  // Lets virtual time pass: the processor time that the caller has used, plus `pause`. `yields`:
-  // the caller uses no processor meanwhile.
-  void Pay(Nanos pause, bool yields = false);
-  // Suspends the caller. An event or another actor resumes it; otherwise it is a deadlock.
-  void GiveUpControl(ActorRecord& me);
-  // Takes events until one resumes an actor; nullptr when the run is over.
-  ActorRecord* Next();
-  void SwitchFrom(ActorRecord* me, ActorRecord* next);
-  void AfterSwitch();
-  bool CountHandOver();
-  void RunTimer(uint64_t ticket);
-  void StopWaiting(ActorRecord& actor);
-  bool TakeProcessor(ActorRecord& actor);
-  void GiveUpProcessor(ActorRecord& actor, Nanos when);
-  std::string Describe(const ActorRecord& actor) const;
-  absl::Status Diagnose(absl::StatusCode code, std::string_view what) const;
-
-  const SimulationOptions options_;
-  const uint64_t preempt_below_;
-  Rng rng_;
-  Nanos now_ = kStartTime;
-  Nanos debt_ = 0;  // processor time that the running actor has used and not paid
-  uint64_t history_ = 0;
-  uint64_t tickets_ = 0;
-  SimulationStats stats_;
-  uint64_t hand_over_limit_ = 0;
-  uint32_t free_processors_;
-  std::vector<uint32_t> want_processor_;  // slots
-
-  FiberStacks stacks_;
-  std::deque<ActorRecord> actors_;  // by slot; they stay where they are
-  std::vector<uint32_t> free_slots_;
-  uint32_t live_actors_ = 0;
-  std::vector<bool> used_indexes_;
-  uint32_t outside_index_ = kNone;
-
-  EventQueue events_;
-  // Only looked up, never iterated: the order of a hash map must not influence the run.
-  absl::flat_hash_map<uint64_t, std::function<void()>> timers_;                       // by ticket
-  absl::flat_hash_map<const std::atomic<uint32_t>*, std::vector<uint32_t>> waiters_;  // slots
-
-  Fiber outside_;                   // the caller of Run
-  ActorRecord* current_ = nullptr;  // nullptr: outside of Run
-  ActorRecord* ended_ = nullptr;    // its stack is returned once control has left it
-  bool in_event_ = false;
-  bool stopping_ = false;
-  absl::Status outcome_;
-  std::exception_ptr failure_;
-};
+SimulatedRuntime::Scheduler::Scheduler(const SimulationOptions& options)
+    : options_(options),
+      preempt_below_(ChanceThreshold(options.preempt_probability)),
+      rng_(options.seed),
+      processors_(options.processors, options.first_come_first_served),
+      stacks_(options.stack_bytes) {}
 
 // ---- A run
 
@@ -201,8 +79,7 @@ void SimulatedRuntime::Scheduler::AbandonAll() {
   }
   live_actors_ = 0;
   debt_ = 0;
-  free_processors_ = options_.processors;
-  want_processor_.clear();
+  processors_.Reset();
   events_.Clear();
   timers_.clear();
   waiters_.clear();
@@ -231,7 +108,7 @@ std::pair<uint32_t, uint64_t> SimulatedRuntime::Scheduler::Spawn(const std::stri
   actor.number = stats_.actors++;
   actor.index = kNone;
   actor.state = State::kReady;
-  actor.has_processor = false;
+  actor.processor = actor.last_processor = kNone;
   actor.since = now_;
   LATCHKEY_CHECK(actor.fiber.Prepare(stacks_, &RunActor, &actor));
   ++live_actors_;
@@ -330,9 +207,9 @@ void SimulatedRuntime::Scheduler::Pay(Nanos pause, bool yields) {
   const Nanos used_until = SaturatingAdd(now_, std::exchange(debt_, 0));
   const Nanos due = SaturatingAdd(used_until, pause);
   const bool slice_is_over =
-      !want_processor_.empty() && due - me.slice_start >= options_.time_slice;
+      processors_.anyone_waits() && due - me.slice_start >= options_.time_slice;
   if (yields || slice_is_over) GiveUpProcessor(me, used_until);
-  const bool has_processor = options_.processors == 0 || me.has_processor;
+  const bool has_processor = !processors_.limited() || me.processor != kNone;
   if (has_processor && (events_.empty() || due < events_.earliest().when)) {
     now_ = due;  // no other actor or event is due before
     if (!CountHandOver()) Stop(std::move(outcome_));
@@ -408,32 +285,31 @@ void SimulatedRuntime::Scheduler::ScheduleAt(Nanos when, std::function<void()> e
 
 // ---- Processors
 
+// Whether the actor may go on now.
 bool SimulatedRuntime::Scheduler::TakeProcessor(ActorRecord& actor) {
-  if (options_.processors == 0 || actor.has_processor) return true;
-  if (free_processors_ == 0) {
+  if (!processors_.limited() || actor.processor != kNone) return true;
+  const uint32_t processor = processors_.TakeIdle(actor.last_processor);
+  if (processor == kNone) {
     actor.state = State::kWantsProcessor;
-    want_processor_.push_back(actor.slot);
+    processors_.Wait(actor.slot);
     return false;
   }
-  --free_processors_;
-  actor.has_processor = true;
+  actor.processor = actor.last_processor = processor;
   actor.slice_start = now_;
-  return true;
+  if (options_.switch_cost == 0) return true;
+  Schedule(actor, SaturatingAdd(now_, options_.switch_cost));
+  return false;
 }
 
 void SimulatedRuntime::Scheduler::GiveUpProcessor(ActorRecord& actor, Nanos when) {
-  if (!std::exchange(actor.has_processor, false)) return;
-  if (want_processor_.empty()) {
-    ++free_processors_;
-    return;
-  }
-  const auto chosen =
-      want_processor_.begin() + static_cast<std::ptrdiff_t>(rng_.Below(want_processor_.size()));
-  ActorRecord& next = actors_[*chosen];
-  want_processor_.erase(chosen);
-  next.has_processor = true;
+  const uint32_t processor = std::exchange(actor.processor, kNone);
+  if (processor == kNone) return;
+  const uint32_t slot = processors_.Free(processor, rng_);
+  if (slot == kNone) return;
+  ActorRecord& next = actors_[slot];
+  next.processor = next.last_processor = processor;
   next.slice_start = when;
-  Schedule(next, when);
+  Schedule(next, SaturatingAdd(when, options_.switch_cost));
 }
 
 void SimulatedRuntime::Scheduler::SchedulePoint() {
@@ -446,6 +322,23 @@ void SimulatedRuntime::Scheduler::SchedulePoint() {
   } else if (debt_ >= options_.quantum) {
     Pay(0);
   }
+}
+
+void SimulatedRuntime::Scheduler::Charge(Nanos duration) {
+  if (!in_actor() || duration == 0) return;
+  debt_ = SaturatingAdd(debt_, duration);
+  Pay(0);
+}
+
+void SimulatedRuntime::Scheduler::TakeOver(HotWord& word) {
+  if (!in_actor() || options_.transfer_cost == 0) return;
+  if (debt_ > 0) Pay(0);  // the caller asks for the word now
+  const ActorRecord& me = Me();
+  const uint32_t taker = processors_.limited() ? me.processor : me.slot;
+  if (std::exchange(word.owner, taker) == taker) return;
+  ++stats_.transfers;
+  word.transferred_at = SaturatingAdd(std::max(now_, word.transferred_at), options_.transfer_cost);
+  Pay(word.transferred_at - now_);
 }
 
 // ---- Waiting
@@ -462,7 +355,7 @@ bool SimulatedRuntime::Scheduler::WaitOnWord(std::atomic<uint32_t>& word, uint32
                                              Nanos timeout) {
   SchedulePoint();
   ActorRecord& me = Me();
-  if (debt_ > 0) Pay(0);
+  if (debt_ > 0 || options_.sleep_cost > 0) Pay(options_.sleep_cost);
   if (word.load(std::memory_order_acquire) != expected) return true;
   me.state = State::kWaitsOnWord;
   me.word = &word;
@@ -486,18 +379,20 @@ void SimulatedRuntime::Scheduler::StopWaiting(ActorRecord& actor) {
 
 void SimulatedRuntime::Scheduler::Wake(std::atomic<uint32_t>& word, uint32_t count) {
   bool woke_any = false;
+  Nanos cost = 0;
   for (; count > 0; --count) {
     const auto found = waiters_.find(&word);
     if (found == waiters_.end()) break;
     ActorRecord& actor = actors_[found->second[rng_.Below(found->second.size())]];
     StopWaiting(actor);
     // Waking takes as long as a step or two of the waker, so either actor may go on first.
-    Schedule(actor, SaturatingAdd(now_, debt_ + rng_.Below(2 * options_.step_cost + 1)));
+    cost += options_.wake_cost;
+    Schedule(actor, SaturatingAdd(now_, debt_ + cost + rng_.Below(2 * options_.step_cost + 1)));
     woke_any = true;
   }
   if (!in_actor()) return;
   if (woke_any) {
-    Pay(options_.step_cost);
+    Pay(options_.step_cost + cost);
   } else {
     SchedulePoint();
   }
@@ -512,7 +407,7 @@ void SimulatedRuntime::Scheduler::BackOff(uint32_t attempt) {
   }
   Nanos pause = kNanosPerMicro;
   if (attempt < kSpins) {
-    pause = Nanos{40} << attempt;
+    pause = options_.first_spin << attempt;
   } else if (attempt >= kSpins + kYields) {
     pause = (5 * kNanosPerMicro) << std::min(attempt - kSpins - kYields, kDoublings);
   }
@@ -645,6 +540,14 @@ uint32_t SimulatedRuntime::ActorIndex() {
 void SimulatedRuntime::OnSchedulePoint() {
   const ExemptAllocations simulation;
   scheduler_->SchedulePoint();
+}
+void SimulatedRuntime::OnCharge(Nanos duration) {
+  const ExemptAllocations simulation;
+  scheduler_->Charge(duration);
+}
+void SimulatedRuntime::OnTakeOver(HotWord& word) {
+  const ExemptAllocations simulation;
+  scheduler_->TakeOver(word);
 }
 
 }  // namespace latchkey

@@ -7,7 +7,8 @@
 // latches, mutexes, wakes, steps of lock-free protocols) costs `step_cost`. An actor pays the time
 // it has used by letting that much virtual time pass, in pieces of at least `quantum`. With
 // `preempt_probability` it is also interrupted at seeded schedule points in between, which finds
-// races.
+// races. Costs of single events (a switch, a wake-up, the transfer of a cache line) are options for
+// models of machines with several processors; they are 0 unless set.
 //
 // Everything that an actor can see is the same in two runs with the same seed, as long as actors
 // use no value that the seed does not determine: addresses, salted hash maps, real clocks, other
@@ -42,6 +43,16 @@ struct SimulationOptions {
   /// Virtual processors: the number of actors that use processor time at once. 0: one per actor.
   uint32_t processors = 0;
   Nanos time_slice = kNanosPerMilli;  ///< after it an actor yields its processor to a waiting one
+  /// A free processor goes to the actor that waits longest. Else the seed decides.
+  bool first_come_first_served = false;
+  /// Processor time, beside step_cost, of: an actor that got a processor, before it goes on (with
+  /// `processors` above 0); an actor that falls asleep on a word, before it gives its processor up;
+  /// an actor that wakes others, for each; an actor that takes over a hot word (Runtime::TakeOver).
+  Nanos switch_cost = 0;
+  Nanos sleep_cost = 0;
+  Nanos wake_cost = 0;
+  Nanos transfer_cost = 0;
+  Nanos first_spin = 40;  ///< shortest first step of a BackOff; the first six steps double
   /// Livelock bounds: hand-overs in one run; back-offs of one wait (after the first dozen they take
   /// up to 160 us each).
   uint64_t max_hand_overs = UINT64_MAX;
@@ -57,7 +68,8 @@ struct SimulationStats {
   uint64_t schedule_points = 0;  ///< passed, with or without a hand-over
   uint64_t preemptions = 0;
   uint64_t timer_events = 0;
-  uint64_t actors = 0;  ///< spawned so far, with the main ones
+  uint64_t transfers = 0;  ///< of hot words, from one processor to another
+  uint64_t actors = 0;     ///< spawned so far, with the main ones
 };
 
 /// REQUIRES: handles of its actors are destroyed before it.
@@ -110,6 +122,8 @@ class SimulatedRuntime final : public Runtime, public VirtualTimers {
   class Scheduler;
 
   void OnSchedulePoint() override;
+  void OnCharge(Nanos duration) override;
+  void OnTakeOver(HotWord& word) override;
 
   std::unique_ptr<Scheduler> scheduler_;
 };

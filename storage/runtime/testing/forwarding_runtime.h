@@ -31,6 +31,8 @@ class ForwardingRuntime : public Runtime {
 
  private:
   void OnSchedulePoint() override { runtime_.SchedulePoint(); }
+  void OnCharge(Nanos duration) override { runtime_.Charge(duration); }
+  void OnTakeOver(HotWord& word) override { runtime_.TakeOver(word); }
 
   Runtime& runtime_;
 };
