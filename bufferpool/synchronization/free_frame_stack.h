@@ -14,16 +14,19 @@
 
 #include "storage/base/check.h"
 #include "storage/base/ids.h"
+#include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
 /// Thread-safe. All stacks of a pool share one array of links, zero at first, indexed by frame id.
 class FreeFrameStack {
  public:
-  explicit FreeFrameStack(std::atomic<uint32_t>* links) : links_(links) {}
+  FreeFrameStack(Runtime& runtime, std::atomic<uint32_t>* links)
+      : runtime_(runtime), links_(links) {}
 
   /// REQUIRES: `frame` is in no stack and the caller owns it.
   void Push(FrameId frame) {
+    runtime_.TakeOver(word_);
     std::atomic<uint32_t>& link = links_[Raw(frame)];
     LATCHKEY_CHECK(link.load(std::memory_order_relaxed) == 0);  // else it was returned twice
     uint64_t top = top_.load(std::memory_order_relaxed);
@@ -36,6 +39,7 @@ class FreeFrameStack {
 
   /// Pops the frame pushed last; kNoFrame when the stack is empty.
   FrameId Pop() {
+    if (FrameOf(top_.load(std::memory_order_relaxed)) != 0) runtime_.TakeOver(word_);
     uint64_t top = top_.load(std::memory_order_acquire);
     while (FrameOf(top) != 0) {
       const uint32_t below = links_[FrameOf(top)].load(std::memory_order_relaxed);
@@ -63,6 +67,8 @@ class FreeFrameStack {
     return (((top >> 32) + 1) << 32) | frame;
   }
 
+  Runtime& runtime_;
+  HotWord word_;
   std::atomic<uint32_t>* const links_;
   std::atomic<uint64_t> top_{0};  // tag, frame
   std::atomic<int32_t> size_{0};

@@ -12,7 +12,7 @@ namespace {
 
 TEST_CASE("Free frames come back last in, first out, and then none") {
   std::vector<std::atomic<uint32_t>> links(5);
-  FreeFrameStack stack(links.data());
+  FreeFrameStack stack(ThreadRuntime(), links.data());
   CHECK(stack.Pop() == kNoFrame);
   for (uint32_t f = 1; f <= 4; ++f) stack.Push(FrameId{f});
   CHECK(stack.size() == 4);
@@ -25,7 +25,8 @@ TEST_CASE("Actors at two stacks of free frames never hold the same frame") {
   constexpr uint32_t kFrames = 16;
   std::vector<std::atomic<uint32_t>> links(kFrames + 1);
   std::vector<std::atomic<bool>> held(kFrames + 1);
-  FreeFrameStack stacks[2] = {FreeFrameStack(links.data()), FreeFrameStack(links.data())};
+  FreeFrameStack stacks[2] = {FreeFrameStack(ThreadRuntime(), links.data()),
+                              FreeFrameStack(ThreadRuntime(), links.data())};
   for (uint32_t f = 1; f <= kFrames; ++f) stacks[f % 2].Push(FrameId{f});
   std::atomic<uint32_t> collisions{0};
   std::vector<std::unique_ptr<Actor>> actors;

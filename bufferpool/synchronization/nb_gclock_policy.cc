@@ -16,7 +16,7 @@ NbGclockPolicy::NbGclockPolicy(Runtime& runtime, const NbGclockSettings& setting
       weights_(max_frames + 1),
       states_(max_frames + 1),
       free_links_(max_frames + 1),
-      free_frames_(free_links_.data()) {
+      free_frames_(runtime, free_links_.data()) {
   LATCHKEY_CHECK(1 <= frames && frames <= max_frames && max_frames < UINT32_MAX - 1);
   SetReferenceBytes(weights_.data(), settings.limit);
   for (size_t frame = frames; frame > 0; --frame) {
@@ -107,7 +107,7 @@ size_t NbGclockPolicy::Evict(PageId, std::span<FrameId> victims,
       ++refused;
     }
   }
-  hand_.Advance(passed, actor);
+  hand_.Advance(runtime_, passed, actor);
   return count;
 }
 

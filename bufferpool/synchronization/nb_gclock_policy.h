@@ -83,14 +83,17 @@ class NbGclockPolicy final : public FixPolicy {
    public:
     explicit Hand(ClockHandKind kind) : stripes_(kind == ClockHandKind::kAtomic ? 1 : kStripes) {}
     uint64_t Get() const;
-    void Advance(uint64_t frames, uint32_t actor) {
-      stripes_[actor % stripes_.size()].value.fetch_add(frames, std::memory_order_relaxed);
+    void Advance(Runtime& runtime, uint64_t frames, uint32_t actor) {
+      Stripe& stripe = stripes_[actor % stripes_.size()];
+      runtime.TakeOver(stripe.word);
+      stripe.value.fetch_add(frames, std::memory_order_relaxed);
     }
 
    private:
     static constexpr size_t kStripes = 64;
     struct alignas(128) Stripe {
       std::atomic<uint64_t> value{0};
+      HotWord word;
     };
     std::vector<Stripe> stripes_;
   };

@@ -32,7 +32,7 @@ Region::Region(Runtime& runtime, LockKind lock_kind, uint32_t number, FrameRecor
     : number_(number), all_(frames), rules_(rules), lock_(runtime, lock_kind) {
   free_lists_.reserve(rules.free_lists);
   for (size_t i = 0; i < rules.free_lists; ++i) {
-    free_lists_.push_back(std::make_unique<FreeList>(frames.free_links.data()));
+    free_lists_.push_back(std::make_unique<FreeList>(runtime, frames.free_links.data()));
   }
 }
 

@@ -105,7 +105,7 @@ class alignas(128) Region {
   class Locked;
   // On lines of their own: each list has one hot word.
   struct alignas(128) FreeList {
-    explicit FreeList(std::atomic<uint32_t>* links) : stack(links) {}
+    FreeList(Runtime& runtime, std::atomic<uint32_t>* links) : stack(runtime, links) {}
     FreeFrameStack stack;
   };
 

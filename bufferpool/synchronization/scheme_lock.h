@@ -28,15 +28,20 @@ class LATCHKEY_CAPABILITY("mutex") SchemeLock {
   SchemeLock(Runtime& runtime, LockKind kind) : kind_(kind), mutex_(runtime) {}
 
   bool TryLock() LATCHKEY_TRY_ACQUIRE(true) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.runtime().TakeOver(word_);
     return kind_ == LockKind::kSleep ? mutex_.TryLock() : Test(mutex_.runtime());
   }
   /// Returns true when the caller gave up its processor while it waited: a contention, as
   /// BP-Wrapper counts them.
   bool Lock() LATCHKEY_ACQUIRE() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {  // one of two locks
-    if (kind_ == LockKind::kSleep) return mutex_.Lock();
-    return Test(mutex_.runtime()) ? false : Spin();
+    Runtime& runtime = mutex_.runtime();
+    runtime.TakeOver(word_);
+    const bool gave_up = kind_ == LockKind::kSleep ? mutex_.Lock() : !Test(runtime) && Spin();
+    runtime.TakeOver(word_);  // others have written it, if the caller had to wait
+    return gave_up;
   }
   void Unlock() LATCHKEY_RELEASE() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.runtime().TakeOver(word_);
     if (kind_ == LockKind::kSleep) {
       mutex_.Unlock();
     } else {
@@ -59,7 +64,10 @@ class LATCHKEY_CAPABILITY("mutex") SchemeLock {
     uint32_t step = 0;
     for (uint32_t tries = 0;; ++tries) {
       const bool looks_free = kind_ == LockKind::kSpin || !held_.load(std::memory_order_relaxed);
-      if (looks_free && !held_.exchange(true, std::memory_order_acquire)) break;
+      if (looks_free) {
+        runtime.TakeOver(word_);
+        if (!held_.exchange(true, std::memory_order_acquire)) break;
+      }
       if (kind_ == LockKind::kTtas || tries >= kTriesAtOnce) {
         runtime.BackOff(step++);
       } else {
@@ -72,6 +80,7 @@ class LATCHKEY_CAPABILITY("mutex") SchemeLock {
   const LockKind kind_;
   Mutex mutex_;                    // kSleep
   std::atomic<bool> held_{false};  // the others
+  HotWord word_;                   // of a simulation: mutex_ or held_
 };
 
 }  // namespace latchkey
