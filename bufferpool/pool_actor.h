@@ -47,6 +47,9 @@ struct alignas(64) PoolActor {
   std::unique_ptr<uint64_t[]> scratch;
   std::unique_ptr<PageWriter> writer;  ///< for dirty victims; created at the first one
 
+  uint64_t LoadsBy(LoadCause cause) const {
+    return loads[static_cast<size_t>(cause)].load(std::memory_order_relaxed);
+  }
   static void Add(std::atomic<uint64_t>& counter, uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }

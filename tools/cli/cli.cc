@@ -12,6 +12,7 @@
 #include "tools/cli/bench_command.h"
 #include "tools/cli/cachesim_command.h"
 #include "tools/cli/contention_command.h"
+#include "tools/cli/contention_model_command.h"
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
@@ -145,6 +146,10 @@ class Cli {
     if (*cachesim_verb_) return CacheSimCommand(cachesim_);
     if (*pool_.app) return ContentionPoolCommand(GivenTexts(pool_), pool_.flags);
     if (*lock_.app) return ContentionLockCommand(GivenTexts(lock_), lock_.flags);
+    if (*model_.app) {
+      return ContentionModelCommand(GivenTexts(model_), model_.flags, model_sensitivity_);
+    }
+    if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
@@ -179,6 +184,26 @@ class Cli {
       AddRepeatFlag(*verb);
       AddOutputFlags(*verb->app, verb->flags.output);
     }
+    AddContentionModel(*contention);
+  }
+
+  void AddContentionModel(CLI::App& contention) {
+    model_.app = contention.add_subcommand(
+        "model", "as pool, on a simulated machine with up to 256 processors");
+    AddSweepFlags(model_, ContentionModelFlags());
+    model_.app->add_flag("--sensitivity", model_sensitivity_,
+                         "halve and double each cost, print the statements that turn");
+    AddOutputFlags(*model_.app, model_.flags.output);
+    calibrate_verb_ = contention.add_subcommand(
+        "calibrate", "measure on this machine what model charges; needs two idle cores");
+    const auto add = [this](const char* name, std::string& text, const char* help) {
+      return calibrate_verb_->add_option(name, text, help)->capture_default_str();
+    };
+    add("--replacement", calibrate_.algorithms, "algorithms, or all");
+    add("--accesses", calibrate_.accesses, "pattern of the pages that are drawn");
+    add("--pages", calibrate_.pages, "pages that are accessed, 1024 or more");
+    add("--repetitions", calibrate_.repetitions, "short measurements, of which the least counts");
+    add("--json", calibrate_.json, "write the costs there, for model --costs; - for stdout");
   }
 
   int Help() {
@@ -214,7 +239,10 @@ class Cli {
   CLI::App* help_ = nullptr;
   std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
-  Verb prepare_, run_, check_, bench_, pool_, lock_;
+  Verb prepare_, run_, check_, bench_, pool_, lock_, model_;
+  bool model_sensitivity_ = false;
+  CLI::App* calibrate_verb_ = nullptr;
+  CalibrateFlags calibrate_;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
 };

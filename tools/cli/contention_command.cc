@@ -4,13 +4,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <map>
-#include <optional>
 #include <string>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/contention_plan.h"
 #include "tools/cli/flag_values.h"
-#include "tools/cli/policy_flags.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/contention/lock_benchmark.h"
@@ -21,9 +19,6 @@ namespace latchkey {
 namespace {
 
 constexpr uint64_t kMostThreads = 1024;
-constexpr uint64_t kMostPages = uint64_t{1} << 32;
-constexpr uint64_t kMostFrames = uint64_t{1} << 26;
-constexpr double kMostMicros = 1'000'000;
 
 std::vector<FlagSpec> CommonFlags() {
   return {{"threads", "1,2", "threads; more than cores measure preemption"},
@@ -38,11 +33,6 @@ std::vector<FlagSpec> With(std::vector<FlagSpec> flags, std::vector<FlagSpec> mo
   return flags;
 }
 
-absl::StatusOr<Nanos> ParseMicros(std::string_view flag, const std::string& text) {
-  LATCHKEY_ASSIGN_OR_RETURN(const double us, ParseNumber(flag, text, 0, kMostMicros));
-  return static_cast<Nanos>(us * kNanosPerMicro + 0.5);
-}
-
 absl::StatusOr<MeasuredTimes> ParseTimes(const Combination& from) {
   MeasuredTimes times;
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t threads,
@@ -55,10 +45,6 @@ absl::StatusOr<MeasuredTimes> ParseTimes(const Combination& from) {
   }
   times.stop = &StopRequested();
   return times;
-}
-
-absl::StatusOr<uint64_t> ParseSeed(const Combination& from) {
-  return ParseCount("seed", from.Get("seed"), 0, UINT64_MAX);
 }
 
 // What a row of either verb has in common.
@@ -77,19 +63,6 @@ Json BaseRow(const Combination& from, const MeasuredTimes& times) {
           {"warnings", std::move(warnings)}};
 }
 
-Json PerMillion(uint64_t events, uint64_t accesses) {
-  if (accesses == 0) return nullptr;
-  return 1e6 * static_cast<double>(events) / static_cast<double>(accesses);
-}
-
-void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses) {
-  row["interrupted"] = interval.interrupted;
-  row["seconds"] = interval.seconds;
-  row["accesses"] = accesses;
-  row["accesses_per_s"] =
-      interval.seconds > 0 ? Json(static_cast<double>(accesses) / interval.seconds) : Json(nullptr);
-}
-
 // ---- contention pool
 
 struct PoolPlan {
@@ -97,68 +70,12 @@ struct PoolPlan {
   Json row;
 };
 
-// Traces by their paths: each is read once.
-using Traces = std::map<std::string, PageTrace>;
-
-absl::Status ParseAccesses(const Combination& from, Traces& traces, PoolEmulatorConfig* config) {
-  LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
-  const std::string& path = from.Get("trace");
-  if (!config->accesses.entry().needs_trace) return absl::OkStatus();
-  if (path.empty()) {
-    return InvalidArgument("--accesses=trace: the trace is missing; give --trace=FILE");
-  }
-  auto trace = traces.find(path);
-  if (trace == traces.end()) {
-    LATCHKEY_ASSIGN_OR_RETURN(PageTrace read, ReadPageTrace(path));
-    trace = traces.emplace(path, std::move(read)).first;
-  }
-  config->trace = &trace->second;
-  config->pages = trace->second.unique_pages;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
-  LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                            ParseCountOrShare("frames", text, kMostFrames, "the pages"));
-  const uint64_t frames = size.Of(pages);
-  if (frames <= kMostFrames) return static_cast<uint32_t>(frames);
-  return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
-                         kMostFrames);
-}
-
 absl::StatusOr<PoolPlan> PlanPool(const Combination& from, Traces& traces) {
-  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, PolicyOf(from));
-  LATCHKEY_ASSIGN_OR_RETURN(auto replacement, ReplacementAlgorithms().Parse(items.replacement));
-  LATCHKEY_ASSIGN_OR_RETURN(auto synchronization,
-                            SynchronizationSchemes().Parse(items.synchronization));
-  PoolEmulatorConfig config{.replacement = std::move(replacement),
-                            .synchronization = std::move(synchronization),
-                            .accesses = AccessPatterns().Named("uniform")};
-  LATCHKEY_ASSIGN_OR_RETURN(config.pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
-  LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
-  LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
-  const std::string& fix = from.Get("fix");
-  if (fix != "optimistic" && fix != "pin") {
-    return InvalidArgument(
-        "--fix={}: optimistic (the page's version is read) or pin (the page's "
-        "shared latch is taken)",
-        fix);
-  }
-  config.pins = fix == "pin";
-  LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
-  LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
+  LATCHKEY_ASSIGN_OR_RETURN(PoolEmulatorConfig config, ParsePool(from, traces));
   LATCHKEY_ASSIGN_OR_RETURN(config.times, ParseTimes(from));
   LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
   Json row = BaseRow(from, config.times);
-  row["policy"] = from.Has("policy")
-                      ? from.Get("policy")
-                      : fmt::format("{} {}", items.replacement, items.synchronization);
-  row["replacement"] = config.replacement.ToString();
-  row["synchronization"] = config.synchronization.ToString();
-  row["accesses_of"] = config.trace == nullptr ? config.accesses.ToString() : from.Get("trace");
-  row["pages"] = config.pages;
-  row["frames"] = config.frames;
-  row["fix"] = fix;
+  row.update(DescribePool(from, config));
   return PoolPlan{std::move(config), std::move(row)};
 }
 
@@ -169,13 +86,7 @@ Json RunPool(const PoolPlan& plan) {
     row["error"] = std::string(result.status().message());
     return row;
   }
-  const uint64_t accesses = result->hits + result->misses;
-  AddInterval(row, result->interval, accesses);
-  row["hit_ratio"] = accesses == 0
-                         ? Json(nullptr)
-                         : Json(static_cast<double>(result->hits) / static_cast<double>(accesses));
-  row["locks_per_million"] = PerMillion(result->locks, accesses);
-  row["contentions_per_million"] = PerMillion(result->contentions, accesses);
+  AddPoolFigures(row, *result);
   return row;
 }
 
@@ -270,18 +181,6 @@ const std::vector<std::string>& LockFigures() {
 
 // ---- Both
 
-absl::StatusOr<std::vector<Combination>> Expand(const std::vector<FlagSpec>& specs,
-                                                const FlagTexts& texts) {
-  LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
-  LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
-  return ExpandSweep(dimensions,
-                     [](const Combination& so_far, const std::string& flag,
-                        const std::string& value) -> std::optional<std::string> {
-                       if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
-                       return value;
-                     });
-}
-
 template <typename Plan>
 int Sweep(const std::vector<Plan>& plans, const ExperimentFlags& flags,
           std::span<const std::string> figures, std::span<const Column> columns,
@@ -298,16 +197,7 @@ int Sweep(const std::vector<Plan>& plans, const ExperimentFlags& flags,
 
 }  // namespace
 
-std::vector<FlagSpec> ContentionPoolFlags() {
-  return With(
-      With(PolicyFlags("lru", "global"),
-           {{"accesses", "zipf", fmt::format("{}", fmt::join(AccessPatterns().Names(), ", "))},
-            {"trace", "", "file for --accesses=trace"},
-            {"pages", "1M", "pages that are accessed; a trace has its own"},
-            {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
-            {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}}),
-      CommonFlags());
-}
+std::vector<FlagSpec> ContentionPoolFlags() { return With(PoolFlags("1M"), CommonFlags()); }
 
 std::vector<FlagSpec> ContentionLockFlags() {
   return With({{"lock", "sleep", fmt::format("{}", fmt::join(kLockKindNames, ", "))},
@@ -319,7 +209,7 @@ std::vector<FlagSpec> ContentionLockFlags() {
 
 int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = Expand(ContentionPoolFlags(), texts);
+  const auto combinations = ExpandContention(ContentionPoolFlags(), texts);
   if (!combinations.ok()) return FailWith(combinations.status());
   Traces traces;
   std::vector<PoolPlan> plans;
@@ -333,7 +223,7 @@ int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags) 
 
 int ContentionLockCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = Expand(ContentionLockFlags(), texts);
+  const auto combinations = ExpandContention(ContentionLockFlags(), texts);
   if (!combinations.ok()) return FailWith(combinations.status());
   std::vector<LockPlan> plans;
   for (const Combination& combination : *combinations) {

@@ -5,6 +5,7 @@
 
 #include "bufferpool/buffer_pool.h"
 #include "storage/base/status_macros.h"
+#include "tools/contention/modelled_accesses.h"
 #include "tools/contention/zero_page_store.h"
 
 namespace latchkey {
@@ -22,6 +23,29 @@ absl::Status Fix(BufferPool& pool, PoolActor& actor, PageId page, bool pins) {
   return pool.FixOptimistic(actor, page, &guard);
 }
 
+absl::StatusOr<std::unique_ptr<ModelledAccesses>> MakeModel(Runtime& runtime,
+                                                            const PoolEmulatorConfig& config) {
+  if (config.costs == nullptr) return nullptr;
+  return ModelledAccesses::Create(runtime, config);
+}
+
+// Loads the pages that the pool has room for. If it is smaller, makes so many accesses that it is
+// full of what they ask for.
+absl::Status Fill(BufferPool& pool, const PoolEmulatorConfig& config) {
+  constexpr uint64_t kRounds = 4;
+  const bool fits = config.pages <= config.frames;
+  const auto sequential = AccessPatterns().Named("sequential");
+  const auto stream = (fits ? sequential : config.accesses)
+                          .Make(AccessPatternConfig{
+                              .pages = config.pages, .seed = ~config.seed, .trace = config.trace});
+  PoolActor& actor = pool.Here();
+  for (uint64_t left = fits ? config.pages : kRounds * config.frames; left > 0; --left) {
+    OptimisticGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(pool.FixOptimistic(actor, PageId{stream->Next()}, &guard));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config) {
@@ -29,6 +53,9 @@ absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config) {
   if (config.frames < fewest) {
     return InvalidArgument("a pool of {} frames for {} threads: give {} frames or more",
                            config.frames, config.times.threads, fewest);
+  }
+  if (config.costs != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(CostsOf(*config.costs, config.replacement.name()).status());
   }
   return MakeFixPolicy(ThreadRuntime(), config.replacement, config.synchronization, config.frames,
                        config.frames, config.seed)
@@ -39,12 +66,21 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
                                                    const PoolEmulatorConfig& config) {
   LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
   ZeroPageStore store(kPageSize, config.pages);
-  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<FixPolicy> policy,
-                            MakeFixPolicy(runtime, config.replacement, config.synchronization,
-                                          config.frames, config.frames, config.seed));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ModelledAccesses> model,
+                            MakeModel(runtime, config));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      std::unique_ptr<FixPolicy> policy,
+      MakeFixPolicy(runtime, model == nullptr ? config.replacement : model->replacement(),
+                    config.synchronization, config.frames, config.frames, config.seed));
   LATCHKEY_ASSIGN_OR_RETURN(
       const std::unique_ptr<BufferPool> pool,
       BufferPool::Create(runtime, store, std::move(policy), config.frames, config.frames));
+  PoolEmulatorResult result;
+  if (model != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(Fill(*pool, config));
+    model->Start();
+    result.filled_at = ThreadRuntime().Now();
+  }
   std::vector<absl::Status> failures(config.times.threads);
   const auto body = [&](uint32_t thread, const std::atomic<bool>& running) {
     const auto stream = config.accesses.Make(AccessPatternConfig{.pages = config.pages,
@@ -55,13 +91,19 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
     PoolActor& actor = pool->Here();
     while (running.load(std::memory_order_relaxed) && failures[thread].ok()) {
       for (int i = 0; i < kFixesBetweenChecks && failures[thread].ok(); ++i) {
-        failures[thread] = Fix(*pool, actor, PageId{stream->Next()}, config.pins);
-        Work(runtime, config.work);
+        const PageId page{stream->Next()};
+        if (model != nullptr) model->Before(thread, page);
+        const uint64_t misses = actor.LoadsBy(LoadCause::kDemand);
+        failures[thread] = Fix(*pool, actor, page, config.pins);
+        if (model == nullptr) {
+          Work(runtime, config.work);
+        } else {
+          model->After(thread, page, actor.LoadsBy(LoadCause::kDemand) != misses);
+        }
       }
     }
   };
   BufferPoolStats before, after;
-  PoolEmulatorResult result;
   result.interval = RunMeasured(
       runtime, config.times, body, [&] { before = pool->stats(); }, [&] { after = pool->stats(); });
   for (const absl::Status& failure : failures) LATCHKEY_RETURN_IF_ERROR(failure);

@@ -12,6 +12,7 @@
 #include "storage/runtime/runtime.h"
 #include "tools/contention/access_pattern.h"
 #include "tools/contention/measured_actors.h"
+#include "tools/contention/model_costs.h"
 
 namespace latchkey {
 
@@ -26,6 +27,9 @@ struct PoolEmulatorConfig {
   Nanos work = 0;     ///< processor time between two fixes of a thread
   uint64_t seed = 42;
   MeasuredTimes times = {};
+  /// For a simulated runtime: what the accesses cost. The pool is filled before the warm-up. nullptr:
+  /// the accesses take the time that they take.
+  const ModelCosts* costs = nullptr;
 };
 
 /// Of the measured time.
@@ -34,9 +38,11 @@ struct PoolEmulatorResult {
   uint64_t hits = 0, misses = 0;
   uint64_t locks = 0;        ///< of the fix policy
   uint64_t contentions = 0;  ///< lock requests that gave up their processor
+  Nanos filled_at = 0;       ///< with costs: real time at which the pool was full
 };
 
-/// InvalidArgument: the policy is impossible, or the pool is too small for it or for the threads.
+/// InvalidArgument: the policy is impossible, the pool is too small for it or for the threads, or
+/// there are no costs for the algorithm.
 absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config);
 
 /// Errors as CheckPoolEmulator.

@@ -1,0 +1,141 @@
+#include "tools/cli/contention_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <utility>
+
+#include "storage/base/status_macros.h"
+#include "tools/cli/flag_values.h"
+#include "tools/cli/policy_flags.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kMostPages = uint64_t{1} << 32;
+constexpr uint64_t kMostFrames = uint64_t{1} << 26;
+
+absl::Status ParseAccesses(const Combination& from, Traces& traces, PoolEmulatorConfig* config) {
+  LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
+  const std::string& path = from.Get("trace");
+  if (!config->accesses.entry().needs_trace) return absl::OkStatus();
+  if (path.empty()) {
+    return InvalidArgument("--accesses=trace: the trace is missing; give --trace=FILE");
+  }
+  auto trace = traces.find(path);
+  if (trace == traces.end()) {
+    LATCHKEY_ASSIGN_OR_RETURN(PageTrace read, ReadPageTrace(path));
+    trace = traces.emplace(path, std::move(read)).first;
+  }
+  config->trace = &trace->second;
+  config->pages = trace->second.unique_pages;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
+  LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
+                            ParseCountOrShare("frames", text, kMostFrames, "the pages"));
+  const uint64_t frames = size.Of(pages);
+  if (frames <= kMostFrames) return static_cast<uint32_t>(frames);
+  return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
+                         kMostFrames);
+}
+
+}  // namespace
+
+std::vector<FlagSpec> PoolFlags(const std::string& pages) {
+  std::vector<FlagSpec> flags = PolicyFlags("lru", "global");
+  const FlagSpec more[] = {
+      {"accesses", "zipf", fmt::format("{}", fmt::join(AccessPatterns().Names(), ", "))},
+      {"trace", "", "file for --accesses=trace"},
+      {"pages", pages, "pages that are accessed; a trace has its own"},
+      {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
+      {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}};
+  flags.insert(flags.end(), std::begin(more), std::end(more));
+  return flags;
+}
+
+absl::StatusOr<Nanos> ParseMicros(std::string_view flag, const std::string& text) {
+  LATCHKEY_ASSIGN_OR_RETURN(const double us, ParseNumber(flag, text, 0, kMostMicros));
+  return static_cast<Nanos>(us * kNanosPerMicro + 0.5);
+}
+
+absl::StatusOr<uint64_t> ParseSeed(const Combination& from) {
+  return ParseCount("seed", from.Get("seed"), 0, UINT64_MAX);
+}
+
+absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<FlagSpec>& specs,
+                                                          const FlagTexts& texts) {
+  LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
+  return ExpandSweep(dimensions,
+                     [](const Combination& so_far, const std::string& flag,
+                        const std::string& value) -> std::optional<std::string> {
+                       if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
+                       return value;
+                     });
+}
+
+absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& traces) {
+  LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, PolicyOf(from));
+  LATCHKEY_ASSIGN_OR_RETURN(auto replacement, ReplacementAlgorithms().Parse(items.replacement));
+  LATCHKEY_ASSIGN_OR_RETURN(auto synchronization,
+                            SynchronizationSchemes().Parse(items.synchronization));
+  PoolEmulatorConfig config{.replacement = std::move(replacement),
+                            .synchronization = std::move(synchronization),
+                            .accesses = AccessPatterns().Named("uniform")};
+  LATCHKEY_ASSIGN_OR_RETURN(config.pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
+  LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
+  LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
+  const std::string& fix = from.Get("fix");
+  if (fix != "optimistic" && fix != "pin") {
+    return InvalidArgument(
+        "--fix={}: optimistic (the page's version is read) or pin (the page's "
+        "shared latch is taken)",
+        fix);
+  }
+  config.pins = fix == "pin";
+  LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
+  LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
+  return config;
+}
+
+Json DescribePool(const Combination& from, const PoolEmulatorConfig& config) {
+  Json row;
+  row["policy"] = from.Has("policy")
+                      ? from.Get("policy")
+                      : fmt::format("{} {}", from.Get("replacement"), from.Get("synchronization"));
+  row["replacement"] = config.replacement.ToString();
+  row["synchronization"] = config.synchronization.ToString();
+  row["accesses_of"] = config.trace == nullptr ? config.accesses.ToString() : from.Get("trace");
+  row["pages"] = config.pages;
+  row["frames"] = config.frames;
+  row["fix"] = from.Get("fix");
+  return row;
+}
+
+void AddPoolFigures(Json& row, const PoolEmulatorResult& result) {
+  const uint64_t accesses = result.hits + result.misses;
+  AddInterval(row, result.interval, accesses);
+  row["hit_ratio"] = accesses == 0
+                         ? Json(nullptr)
+                         : Json(static_cast<double>(result.hits) / static_cast<double>(accesses));
+  row["locks_per_million"] = PerMillion(result.locks, accesses);
+  row["contentions_per_million"] = PerMillion(result.contentions, accesses);
+}
+
+Json PerMillion(uint64_t events, uint64_t accesses) {
+  if (accesses == 0) return nullptr;
+  return 1e6 * static_cast<double>(events) / static_cast<double>(accesses);
+}
+
+void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses) {
+  row["interrupted"] = interval.interrupted;
+  row["seconds"] = interval.seconds;
+  row["accesses"] = accesses;
+  row["accesses_per_s"] =
+      interval.seconds > 0 ? Json(static_cast<double>(accesses) / interval.seconds) : Json(nullptr);
+}
+
+}  // namespace latchkey

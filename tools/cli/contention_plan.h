@@ -1,0 +1,44 @@
+// What the verbs of `latchkey contention` that use a pool have in common: their flags and rows.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/cli/flags.h"
+#include "tools/cli/sweep.h"
+#include "tools/contention/pool_emulator.h"
+#include "tools/trace/page_trace.h"
+#include "tpcc-lite/report/json.h"
+
+namespace latchkey {
+
+/// The most microseconds of work between two accesses.
+inline constexpr double kMostMicros = 1'000'000;
+
+/// Traces by their paths: each is read once.
+using Traces = std::map<std::string, PageTrace>;
+
+/// The flags of the pool and of its accesses, with this default of --pages.
+std::vector<FlagSpec> PoolFlags(const std::string& pages);
+
+/// The combinations of the flags. A policy stands in place of its parts.
+absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<FlagSpec>& specs,
+                                                          const FlagTexts& texts);
+
+/// All but the threads and the times. The config refers to `traces`. InvalidArgument names the flag.
+absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& traces);
+absl::StatusOr<Nanos> ParseMicros(std::string_view flag, const std::string& text);
+absl::StatusOr<uint64_t> ParseSeed(const Combination& from);
+
+/// The fields of a row that say what was run.
+Json DescribePool(const Combination& from, const PoolEmulatorConfig& config);
+/// The fields of a row that were measured.
+void AddPoolFigures(Json& row, const PoolEmulatorResult& result);
+void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses);
+/// null without accesses.
+Json PerMillion(uint64_t events, uint64_t accesses);
+
+}  // namespace latchkey

@@ -1,0 +1,29 @@
+// Measures on this machine what the processor model charges (model_costs.h).
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "tools/contention/access_pattern.h"
+#include "tools/contention/model_costs.h"
+
+namespace latchkey {
+
+struct CalibrationConfig {
+  std::vector<std::string> algorithms;  ///< names of ReplacementAlgorithms()
+  AccessPatternChoice accesses;         ///< needs no trace
+  uint64_t pages = 20'000;              ///< all in the pool, except to measure misses
+  /// Each figure is the least of so many short measurements, because others use the machine.
+  uint32_t repetitions = 50;
+  const std::atomic<bool>* stop = nullptr;  ///< ends the calibration early; may be nullptr
+};
+
+/// Takes some seconds, and two processors that nobody else uses all the time. InvalidArgument: an
+/// algorithm that a pool cannot run, or too few pages. Unavailable: the machine is too busy.
+/// Cancelled: stopped.
+absl::StatusOr<ModelCosts> Calibrate(const CalibrationConfig& config);
+
+}  // namespace latchkey
