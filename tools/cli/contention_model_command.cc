@@ -95,8 +95,7 @@ const std::vector<Column>& StatementColumns() {
   static const std::vector<Column> columns = {
       {"processors", "/processors", ColumnFormat::kCount},
       {"statement", "/statement", ColumnFormat::kText},
-      {"holds", "/holds", ColumnFormat::kText},
-      {"depends on", "/depends_on", ColumnFormat::kText},
+      {"holds", "/verdict", ColumnFormat::kText},
   };
   return columns;
 }
@@ -124,10 +123,15 @@ absl::StatusOr<std::vector<Json>> RunSensitivity(const std::vector<ModelPlan>& p
   LATCHKEY_RETURN_IF_ERROR(statements.status());
   std::vector<Json> rows;
   for (const Statement& statement : *statements) {
+    std::string verdict = statement.holds ? "yes" : "no";
+    if (!statement.depends_on.empty()) {
+      verdict += fmt::format(", depends on {}", fmt::join(statement.depends_on, ", "));
+    }
     rows.push_back({{"processors", statement.processors},
                     {"statement", statement.Text(models)},
-                    {"holds", statement.holds ? "yes" : "no"},
-                    {"depends_on", fmt::format("{}", fmt::join(statement.depends_on, ", "))},
+                    {"holds", statement.holds},
+                    {"depends_on", statement.depends_on},
+                    {"verdict", std::move(verdict)},
                     {"error", nullptr},
                     {"interrupted", false},
                     {"warnings", Json::array()},
