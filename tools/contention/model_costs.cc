@@ -170,7 +170,8 @@ const ModelCosts& DefaultModelCosts() {
                      {"s3-fifo", {10, 2.5, 31, 101, 3.3}},
                      {"sieve", {9.6, 1.5, 6.9, 85, 0.6}},
                      {"w-tinylfu", {50, 16, 36, 221, 1.3}}},
-      .source = "built in: AMD EPYC, 2 cores of a shared machine; 20000 pages, zipf:skew=0.86"};
+      .source =
+          "built in, provisional: AMD EPYC, 2 cores that others used; 20000 pages, zipf:skew=0.86"};
   return costs;
 }
 
