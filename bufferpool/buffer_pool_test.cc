@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bufferpool/page_cleaner.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 #include "bufferpool/testing/pool_fixture.h"
 #include "storage/base/rng.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "bufferpool/buffer_pool.h"
-#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/cleaning/cleaning_controller.h"
 #include "engine/txn/snapshot_manager.h"
 #include "storage/base/status_macros.h"
 

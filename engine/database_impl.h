@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bufferpool/buffer_pool.h"
-#include "bufferpool/page_cleaner.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/btree/tree_drop.h"
 #include "engine/cache_plan.h"
 #include "engine/catalog.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bufferpool/page_cleaner.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/cache_plan.h"
 #include "engine/database_files.h"

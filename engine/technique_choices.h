@@ -4,7 +4,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/cleaning/cleaning_controller.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/latchkey.h"

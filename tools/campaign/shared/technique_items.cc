@@ -1,6 +1,6 @@
 #include "tools/campaign/shared/technique_items.h"
 
-#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/cleaning/cleaning_controller.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "layout/cleaning_policy.h"

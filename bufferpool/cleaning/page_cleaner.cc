@@ -1,4 +1,4 @@
-#include "bufferpool/page_cleaner.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 
 #include <algorithm>
 #include <string>

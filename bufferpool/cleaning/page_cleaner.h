@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bufferpool/buffer_pool.h"
-#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/cleaning/cleaning_controller.h"
 #include "storage/base/log_sink.h"
 #include "storage/runtime/runtime.h"
 

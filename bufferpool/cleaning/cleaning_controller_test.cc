@@ -1,4 +1,4 @@
-#include "bufferpool/cleaning_controller.h"
+#include "bufferpool/cleaning/cleaning_controller.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
