@@ -8,6 +8,8 @@
 namespace latchkey {
 
 bool DeferredFrees::Defer(PageId page) {
+  // Perhaps the free could not be logged. Then the next open still needs the page.
+  if (!health_.is_writable()) return true;
   const Lsn next = log_.next();
   try {
     SpinLatchGuard guard(latch_, runtime_);

@@ -1,7 +1,8 @@
 // DeferredFrees: the ids of freed pages on their way to the store.
 //
 // Invariant: an id reaches PageStore::FreePage only after the record of its free is durable. It
-// waits here until then, in the order of the records.
+// waits here until then, in the order of the records. Once the log has failed, frees may not be
+// logged any more. Their pages stay in the store: the next open needs them, or frees them.
 //
 // Lock order: the mutex, then the latch. Defer may be called with page latches held.
 // Thread-safety: every actor may call every member at once.
