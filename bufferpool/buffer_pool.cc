@@ -207,7 +207,7 @@ absl::Status BufferPool::FixForRedo(PoolActor& actor, PageId page, bool is_repla
 }
 
 void BufferPool::Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void()> release) {
-  const MissGate::Pass pass(gate_);
+  const MissGate::Pass pass(gate_, actor.index);
   evictor_.Remove(frame, actor.index, release);
   policy_->ReturnFreeFrame(frame);
 }

@@ -2,19 +2,18 @@
 
 namespace latchkey {
 
-void MissGate::AwaitOpen() {
+void MissGate::EnterOnceOpen(uint32_t actor) {
   Backoff backoff(runtime_);
   do {
-    gate_.fetch_sub(1, std::memory_order_relaxed);
-    while (gate_.load(std::memory_order_relaxed) & kClosed) backoff.Pause();
-  } while (gate_.fetch_add(1, std::memory_order_acquire) & kClosed);
+    while (misses_.closed()) backoff.Pause();
+  } while (!misses_.TryEnter(actor));
 }
 
-MissGate::Closure::Closure(MissGate& gate) : gate_(gate.gate_) {
+MissGate::Closure::Closure(MissGate& gate) : misses_(gate.misses_) {
   constexpr uint32_t kWaits = 200;  // at most 160 us each
-  gate_.fetch_or(kClosed, std::memory_order_acquire);
+  misses_.Close();
   Backoff backoff(gate.runtime_);
-  while (gate_.load(std::memory_order_acquire) != kClosed) {
+  while (misses_.AnyInside()) {
     if (backoff.attempts() == kWaits) return;
     backoff.Pause();
   }

@@ -1,12 +1,13 @@
 // The miss gate: keeps a resize out while a miss moves a frame between free frames, policy and page
-// table. Misses are inside the gate together; a resize closes it and waits until all have left.
+// table. Misses are inside the gate together, and write no word that others write; a resize closes it
+// and waits until all have left.
 //
 // Thread-safety: all actors may pass at once; one actor at a time closes the gate.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "bufferpool/actor_scopes.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -17,19 +18,20 @@ class MissGate {
   MissGate(const MissGate&) = delete;
   MissGate& operator=(const MissGate&) = delete;
 
-  /// Is inside the gate for a scope. Waits while the gate is closed. Not recursive: a second Pass
+  /// `actor`, the caller, is inside the gate for a scope. Waits while the gate is closed. Not recursive: a second Pass
   /// of one actor would wait for a closer that waits for the first.
   class [[nodiscard]] Pass {
    public:
-    explicit Pass(MissGate& gate) : gate_(gate.gate_) {
-      if (gate_.fetch_add(1, std::memory_order_acquire) & kClosed) gate.AwaitOpen();
+    Pass(MissGate& gate, uint32_t actor) : misses_(gate.misses_), actor_(actor) {
+      if (!misses_.TryEnter(actor)) gate.EnterOnceOpen(actor);
     }
-    ~Pass() { gate_.fetch_sub(1, std::memory_order_release); }
+    ~Pass() { misses_.Leave(actor_); }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
-    std::atomic<uint32_t>& gate_;
+    ActorScopes& misses_;
+    const uint32_t actor_;
   };
 
   /// Closes the gate for a scope. An actor inside the gate may wait for a page latch. The holder of
@@ -37,7 +39,7 @@ class MissGate {
   class [[nodiscard]] Closure {
    public:
     explicit Closure(MissGate& gate);
-    ~Closure() { gate_.fetch_and(~kClosed, std::memory_order_release); }
+    ~Closure() { misses_.Open(); }
     Closure(const Closure&) = delete;
     Closure& operator=(const Closure&) = delete;
 
@@ -45,18 +47,15 @@ class MissGate {
     bool closed() const { return closed_; }
 
    private:
-    std::atomic<uint32_t>& gate_;
+    ActorScopes& misses_;
     bool closed_ = false;
   };
 
  private:
-  static constexpr uint32_t kClosed = 1u << 31;  // bits 0-30: number of misses inside
-
-  /// Leaves the gate, waits until it is open, and is inside again on return.
-  void AwaitOpen();
+  void EnterOnceOpen(uint32_t actor);
 
   Runtime& runtime_;
-  std::atomic<uint32_t> gate_{0};
+  ActorScopes misses_;
 };
 
 }  // namespace latchkey

@@ -13,14 +13,14 @@ namespace {
 TEST_CASE("Misses pass the gate together, and again after it was closed") {
   MissGate gate(ThreadRuntime());
   {
-    const MissGate::Pass first(gate);
-    const MissGate::Pass second(gate);
+    const MissGate::Pass first(gate, 1);
+    const MissGate::Pass second(gate, 2);
   }
   {
     const MissGate::Closure closure(gate);
     CHECK(closure.closed());
   }
-  const MissGate::Pass third(gate);
+  const MissGate::Pass third(gate, 1);
 }
 
 TEST_CASE("A closer gives up when a miss stays inside, and the gate is open afterwards") {
@@ -28,9 +28,9 @@ TEST_CASE("A closer gives up when a miss stays inside, and the gate is open afte
   bool closed = true, passed = false;
   const absl::Status ran = runtime.Run([&] {
     MissGate gate(runtime);
-    const MissGate::Pass inside(gate);
+    const MissGate::Pass inside(gate, 1);
     closed = MissGate::Closure(gate).closed();
-    const MissGate::Pass another(gate);
+    const MissGate::Pass another(gate, 2);
     passed = true;
   });
   REQUIRE(ran.ok());
@@ -51,7 +51,7 @@ TEST_CASE("Under seeded schedules no miss is inside the closed gate") {
       for (int a = 0; a < 3; ++a) {
         actors.push_back(runtime.Spawn("miss", [&] {
           for (int i = 0; i < 100; ++i, ++passes) {
-            const MissGate::Pass pass(gate);
+            const MissGate::Pass pass(gate, runtime.ActorIndex());
             ++inside;
             wrong |= alone;
             runtime.SchedulePoint();

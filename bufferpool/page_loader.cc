@@ -19,7 +19,7 @@ absl::StatusOr<FrameId> PageLoader::Load(PoolActor& actor, PageId page, PageWord
 
 absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, PageWord& word,
                                              LoadCause cause, uint64_t latch) {
-  const MissGate::Pass pass(gate_);
+  const MissGate::Pass pass(gate_, actor.index);
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
                             evictor_.ObtainFrame(actor, page, /*patient=*/true));
   PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
@@ -33,7 +33,7 @@ absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, Page
 }
 
 absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, PageWord& word) {
-  const MissGate::Pass pass(gate_);
+  const MissGate::Pass pass(gate_, actor.index);
   absl::StatusOr<FrameId> frame =
       CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
   if (!frame.ok()) {
@@ -86,7 +86,7 @@ class PageLoader::Batch {
 };
 
 void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
-  const MissGate::Pass pass(gate_);
+  const MissGate::Pass pass(gate_, actor.index);
   Batch batch(*this, actor);
   for (const PageId page : pages) {
     PageWord& word = table_.WordOf(page);

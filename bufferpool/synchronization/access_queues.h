@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bufferpool/actor_scopes.h"
 #include "bufferpool/replacement_algorithm.h"
 #include "bufferpool/synchronization/zeroed_array.h"
 #include "storage/base/check.h"
@@ -36,8 +37,7 @@ class AccessQueues {
       : capacity_(capacity),
         slots_(std::bit_ceil(capacity)),
         ends_(regions * Runtime::kMaxActors),
-        entries_(regions * Runtime::kMaxActors * slots_),
-        prefetching_(Runtime::kMaxActors) {}
+        entries_(regions * Runtime::kMaxActors * slots_) {}
 
   size_t capacity() const { return capacity_; }
 
@@ -76,37 +76,28 @@ class AccessQueues {
   /// the region's lock. Does nothing between StopPrefetches and AllowPrefetches.
   template <typename Prefetch>
   void PrefetchEntries(size_t region, uint32_t actor, Prefetch prefetch) {
-    Flag& flag = prefetching_[actor];
-    flag.value.store(true, std::memory_order_seq_cst);
-    if (!prefetches_stopped_.load(std::memory_order_seq_cst)) {
-      const Ends& ends = EndsOf(region, actor);
-      const uint64_t tail = ends.tail.load(std::memory_order_relaxed);
-      // The holder of the lock may advance the head meanwhile, but only the actor overwrites entries.
-      for (uint64_t i = ends.head.load(std::memory_order_relaxed); i < tail; ++i) {
-        prefetch(static_cast<const Access&>(EntryAt(region, actor, i)));
-      }
+    if (!prefetches_.TryEnter(actor)) return;
+    const Ends& ends = EndsOf(region, actor);
+    const uint64_t tail = ends.tail.load(std::memory_order_relaxed);
+    // The holder of the lock may advance the head meanwhile, but only the actor overwrites entries.
+    for (uint64_t i = ends.head.load(std::memory_order_relaxed); i < tail; ++i) {
+      prefetch(static_cast<const Access&>(EntryAt(region, actor, i)));
     }
-    flag.value.store(false, std::memory_order_release);
+    prefetches_.Leave(actor);
   }
   /// From the return of this call on, no actor is in PrefetchEntries: algorithms may move their
   /// memory. One caller at a time.
   void StopPrefetches(Runtime& runtime) {
-    prefetches_stopped_.store(true, std::memory_order_seq_cst);
-    const uint32_t actors = actors_seen_.load(std::memory_order_seq_cst);
-    for (uint32_t actor = 0; actor < actors; ++actor) {
-      Backoff backoff(runtime);
-      while (prefetching_[actor].value.load(std::memory_order_seq_cst)) backoff.Pause();
-    }
+    prefetches_.Close();
+    Backoff backoff(runtime);
+    while (prefetches_.AnyInside()) backoff.Pause();
   }
-  void AllowPrefetches() { prefetches_stopped_.store(false, std::memory_order_release); }
+  void AllowPrefetches() { prefetches_.Open(); }
 
  private:
   struct Ends {
     alignas(64) std::atomic<uint64_t> tail;  // entries appended so far
     alignas(64) std::atomic<uint64_t> head;  // entries taken out so far
-  };
-  struct Flag {
-    alignas(64) std::atomic<bool> value;
   };
 
   Ends& EndsOf(size_t region, uint32_t actor) {
@@ -127,8 +118,7 @@ class AccessQueues {
   const size_t slots_;  // of a queue: the capacity, rounded up to a power of two
   ZeroedArray<Ends> ends_;
   ZeroedArray<Access> entries_;
-  ZeroedArray<Flag> prefetching_;  // indexed by actor
-  std::atomic<bool> prefetches_stopped_{false};
+  ActorScopes prefetches_;
   std::atomic<uint32_t> actors_seen_{0};
 };
 

@@ -237,7 +237,7 @@ class Calibrator {
       for (uint32_t i = 0; i < kCalls / 10; ++i) miss();
     });
     const double in_turns = TurnTime([&](uint32_t) { miss(); });
-    constexpr double kHotWords = 3;  // gate, hand, free frames: the model charges their transfers
+    constexpr double kHotWords = 2;  // hand, free frames: the model charges their transfers
     costs_.moved_miss = std::max(0.0, in_turns - alone - (1 + kHotWords) * costs_.transfer);
     return absl::OkStatus();
   }

@@ -49,10 +49,8 @@ void ModelledAccesses::Before(uint32_t thread, PageId page) {
 void ModelledAccesses::After(uint32_t thread, PageId page, bool missed) {
   if (!page_words_.empty()) runtime_.TakeOver(WordOf(page));
   if (!missed) return;
-  runtime_.TakeOver(gate_);
   const bool moved = std::exchange(last_missed_, thread) != thread;
   chargers_[thread].Charge(costs_.miss + (moved ? costs_.moved_miss : 0));
-  runtime_.TakeOver(gate_);
 }
 
 }  // namespace latchkey

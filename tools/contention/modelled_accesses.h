@@ -47,7 +47,6 @@ class ModelledAccesses {
   ChargingReplacement replacement_;
   std::vector<Charger> chargers_;      // by thread
   std::vector<HotWord> page_words_;    // by cache line; empty if fixes are optimistic
-  HotWord gate_;                       // of the pool's misses
   uint32_t last_missed_ = UINT32_MAX;  // the thread
 };
 
