@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "bufferpool/buffer_pool.h"
-#include "bufferpool/cleaning/cleaning_controller.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/txn/snapshot_manager.h"
 #include "storage/base/status_macros.h"
 
@@ -15,7 +15,7 @@ constexpr uint64_t kSlots = SnapshotManager::kMaxTransactions * sizeof(TxnSlot);
 
 // Bytes of page copies that a layout holds at most once it writes: those of page cleaners, of a few
 // other writers, of the segment cleaner and of open segments, and the doublewrite batches.
-uint64_t CopiesOf(const PageStore& store, const Options& options) {
+uint64_t CopiesOf(const PageStore& store, const ResolvedOptions& options) {
   constexpr uint64_t kSegments = 10, kUsualSegment = 256 << 10;
   constexpr uint64_t kDoublewrite = 2 * 126;
   const uint64_t page_size = store.page_size();
@@ -23,13 +23,12 @@ uint64_t CopiesOf(const PageStore& store, const Options& options) {
                                                                 : kUsualSegment * page_size / 4096;
   const bool twice = options.durability != Durability::kNone &&
                      options.torn_write_protection == TornWriteProtection::kDoublewrite;
-  const uint64_t pages =
-      ExpectedWriterPages(options.techniques.cleaners) + (twice ? kDoublewrite : 0);
+  const uint64_t pages = ExpectedWriterPages(options) + (twice ? kDoublewrite : 0);
   return pages * page_size + kSegments * segment;
 }
 
 // An ordinary cache: the database may be larger than now, but its maps are a small part.
-uint64_t StoreBytesOfOrdinary(const PageStore& store, const Options& options,
+uint64_t StoreBytesOfOrdinary(const PageStore& store, const ResolvedOptions& options,
                               uint64_t cache_bytes) {
   // Parts of the cache that are seldom used together, such as the spare segment, have room for it.
   constexpr uint64_t kCoveredMaps = 1 << 20;
@@ -47,9 +46,12 @@ uint64_t StoreBytesOfSmall(const PageStore& store, uint64_t cache_bytes, uint64_
 
 }  // namespace
 
-uint64_t ExpectedWriterPages(uint32_t cleaners) {
+uint64_t ExpectedWriterPages(const ResolvedOptions& options) {
   constexpr uint64_t kOtherWriters = 3 * 64;
-  return cleaners * uint64_t{kMaxOutstandingWrites} + kOtherWriters;
+  const uint64_t cleaners = options.techniques.cleaners;
+  const uint32_t depth =
+      PageCleaners::WriterDepth(*options.choices.cleaner.Make(), options.techniques.cleaners);
+  return cleaners * depth + kOtherWriters;
 }
 
 absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOptions& options,

@@ -23,7 +23,7 @@ absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOption
                                     uint64_t cache_bytes, uint64_t log_buffer_bytes,
                                     uint64_t buffer_bytes);
 
-/// Frames that the page writers of a database with `cleaners` page cleaners usually have.
-uint64_t ExpectedWriterPages(uint32_t cleaners);
+/// Frames that the page writers of a database with these options usually have.
+uint64_t ExpectedWriterPages(const ResolvedOptions& options);
 
 }  // namespace latchkey

@@ -99,8 +99,7 @@ absl::StatusOr<OpenedStore> OpenPages(Runtime& runtime, std::unique_ptr<BlockDev
   result.layout_s = static_cast<double>(runtime.Now() - began) / kNanosPerSecond;
   result.database_id = opened.store->database_id();
   result.segment_bytes = opened.store->segment_size();
-  result.buffer_bytes =
-      opened.store->MostBufferBytes(ExpectedWriterPages(options.techniques.cleaners));
+  result.buffer_bytes = opened.store->MostBufferBytes(ExpectedWriterPages(options));
   result.store = std::move(opened.store);
   result.client_root = std::move(opened.client_root);
   result.sizing = sizing;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "layout/location_word.h"
@@ -34,8 +35,16 @@ struct CopyFrame {
   /// A lower bound of the write's ticket until the write is on the device; then 0.
   std::atomic<uint64_t> ticket{0};
   uint32_t sequence = 0;
+  /// Counter of unwritten pages of the page writer that accepted this write; nullptr: none.
+  std::atomic<size_t>* unwritten = nullptr;
   SlotId target = kNoSlot;  ///< where it is being written
   bool moved = false;       ///< a move of the segment cleaner: the word does not name this frame
+
+  /// The write is on the device, or was overtaken, or was not accepted.
+  void EndTicket() {
+    ticket.store(0, std::memory_order_seq_cst);
+    if (unwritten != nullptr) std::exchange(unwritten, nullptr)->fetch_sub(1);
+  }
 };
 
 /// Completes the writes of a group's frames. Actors that wait for one of these writes call it.
@@ -60,6 +69,9 @@ struct FrameGroup {
   /// Set when the frames are written one by one in place: the store accepts a page in such a frame
   /// again only after that write is done. nullptr for segment buffers.
   WriteHelper* in_place_helper = nullptr;
+  /// For the group of a page writer: pages that the writer accepted and that are not yet on the
+  /// device, in this group or in another one.
+  std::atomic<size_t> unwritten{0};
 };
 
 /// Thread-safe.

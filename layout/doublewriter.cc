@@ -44,54 +44,49 @@ Doublewriter::Batch* Doublewriter::OpenBatch() {
 }
 
 bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
-                       LocationWord current) {
+                       LocationWord current, std::atomic<size_t>* unwritten) {
   CopyFrame& frame = batch.group->frames[batch.filled];
   frame.target = target;
-  core_.TakeTicket(frame);
+  core_.TakeTicket(frame, unwritten);
   if (!AcceptIntoFrame(core_, batch.group->IndexOf(batch.filled), page, data, current)) {
-    frame.ticket.store(0);
+    frame.EndTicket();
     return false;
   }
-  ++batch.filled;
+  if (++batch.filled == batch_pages_) has_full_batch_.store(true, std::memory_order_release);
   return true;
 }
 
-bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord current) {
+bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord current,
+                         std::atomic<size_t>* unwritten) {
   for (;;) {
-    bool accepted = false;
     {
       MutexLock lock(mutex_);
       if (core_.poisoned() || !Prepare()) return false;
       if (Batch* batch = OpenBatch()) {
-        if (!Put(*batch, current.slot(), page, data, current)) return false;
-        if (batch->filled < batch_pages_) return true;
-        accepted = true;
+        return Put(*batch, current.slot(), page, data, current, unwritten);
       }
     }
-    // The thread that fills a batch writes it. A thread that finds no open batch waits for that.
-    Flush();
-    if (accepted) return true;
+    Flush();  // waits for the batch that is being written, and makes room
   }
 }
 
-bool Doublewriter::Overtake(PageId page, const std::byte* data) {
+bool Doublewriter::Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten) {
   const LocationWord seen = core_.map.Load(page);
   if (!seen.in_memory() || core_.frames.GroupOf(seen.frame()).in_place_helper != this) return false;
-  bool full = false;
-  {
-    MutexLock lock(mutex_);
-    Batch* batch = OpenBatch();
-    const LocationWord word = core_.map.Load(page);
-    if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
-        &core_.frames.GroupOf(word.frame()) != batch->group) {
-      return false;
-    }
-    const SlotId target = core_.frames.Frame(word.frame()).target;
-    if (!Put(*batch, target, page, data, word)) return false;
-    full = batch->filled == batch_pages_;
+  MutexLock lock(mutex_);
+  Batch* batch = OpenBatch();
+  const LocationWord word = core_.map.Load(page);
+  if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
+      &core_.frames.GroupOf(word.frame()) != batch->group) {
+    return false;
   }
-  if (full) Flush();
-  return true;
+  const SlotId target = core_.frames.Frame(word.frame()).target;
+  return Put(*batch, target, page, data, word, unwritten);
+}
+
+void Doublewriter::FlushIfStillFull() {
+  MutexLock io(io_mutex_);
+  if (has_full_batch_.load(std::memory_order_acquire)) WriteOpenBatch();
 }
 
 void Doublewriter::Flush() {
@@ -134,6 +129,7 @@ Doublewriter::Batch* Doublewriter::CloseBatch() {
   Batch& batch = batches_[static_cast<size_t>(open_)];
   if (batch.filled == 0 || batch.closed || core_.poisoned()) return nullptr;
   batch.closed = true;
+  has_full_batch_.store(false, std::memory_order_release);
   open_ = 1 - open_;
   return &batch;
 }
@@ -171,7 +167,7 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
     CopyFrame& frame = batch.group->frames[i];
     const FrameIndex index = batch.group->IndexOf(i);
     if (core_.map.Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
-      frame.ticket.store(0);  // overtaken by a later frame of the batch
+      frame.EndTicket();  // overtaken by a later frame of the batch
       continue;
     }
     IoRequest& request = requests_[i];

@@ -1,7 +1,7 @@
 // The doublewriter: protects in-place writes. A crash could tear a write over a page's present
 // slot, so the page first goes to an area in the header of the file (RELIABILITY.md 4.3). Pages
-// gather in a batch. When the batch is full, or a caller flushes, the doublewriter writes the batch
-// to the area with one request, syncs, and then writes its pages to their slots.
+// gather in a batch. When the batch is full, or a caller flushes, a caller without page latches
+// writes the batch to the area with one request, syncs, and then writes its pages to their slots.
 //
 // Two areas take turns, and so do two batches in memory: one is filled while the other is written.
 // The sync of a batch comes after the previous batch was written to its slots, and makes those
@@ -20,6 +20,7 @@
 #include <absl/status/statusor.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,9 +37,17 @@ class Doublewriter final : public WriteHelper {
 
   /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
   /// `current` any more or the store is poisoned.
-  bool Write(PageId page, const std::byte* data, LocationWord current);
+  /// `unwritten` counts the page until it is written.
+  /// Does not write the batch if the page fills it: see FlushFull.
+  bool Write(PageId page, const std::byte* data, LocationWord current,
+             std::atomic<size_t>* unwritten);
   /// Accepts `page` if the batch being filled holds a copy of it, and replaces that copy.
-  bool Overtake(PageId page, const std::byte* data);
+  bool Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten);
+  /// Writes the batch being filled if it is full. The thread that filled it calls this once it
+  /// holds no page latch. If it does not, the next Write that finds no room does.
+  void FlushFull() {
+    if (has_full_batch_.load(std::memory_order_acquire)) FlushIfStillFull();
+  }
   /// Returns once every write accepted before the call is on the device.
   void Flush();
   /// Waits for the batch that is being written. Without one, writes the batch being filled.
@@ -55,11 +64,12 @@ class Doublewriter final : public WriteHelper {
   };
 
   Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
+  void FlushIfStillFull();
   // Makes the batches and the I/O queue. Clang does not check it: before there is a batch nothing
   // is written, so mutex_ guards members that io_mutex_ guards afterwards.
   bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
-  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, LocationWord current)
-      LATCHKEY_REQUIRES(mutex_);
+  bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, LocationWord current,
+           std::atomic<size_t>* unwritten) LATCHKEY_REQUIRES(mutex_);
   void WriteOpenBatch() LATCHKEY_REQUIRES(io_mutex_);
   Batch* CloseBatch() LATCHKEY_REQUIRES(io_mutex_);
   absl::Status WriteToArea(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
@@ -80,6 +90,7 @@ class Doublewriter final : public WriteHelper {
   Mutex mutex_;  // guards all below; held for the copy of a page, never across I/O
   std::array<Batch, 2> batches_;
   int open_ LATCHKEY_GUARDED_BY(mutex_) = 0;
+  std::atomic<bool> has_full_batch_{false};  // changes under mutex_
 };
 
 }  // namespace latchkey

@@ -62,9 +62,9 @@ bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
   const uint32_t index = *free_frame;
   const FrameIndex frame = group_->IndexOf(index);
   group_->frames[index].target = target;
-  core_.TakeTicket(group_->frames[index]);
+  core_.TakeTicket(group_->frames[index], &group_->unwritten);
   if (!AcceptIntoFrame(core_, frame, page, data, only_from)) {
-    group_->frames[index].ticket.store(0);
+    group_->frames[index].EndTicket();
     MutexLock lock(mutex_);
     free_frames_.push_back(index);
     return false;

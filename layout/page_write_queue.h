@@ -36,6 +36,10 @@ class PageWriteQueue final : public WriteHelper {
   void Poll();
 
   size_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
+  /// Pages that the writer accepted, here or elsewhere in the store, and that are not yet written.
+  size_t unwritten() const { return group_->unwritten.load(std::memory_order_acquire); }
+  /// Counter of unwritten(), for pages that the store writes elsewhere.
+  std::atomic<size_t>* unwritten_counter() { return &group_->unwritten; }
   uint32_t depth() const { return depth_; }
   /// Returns the first error of a write since the last call, and forgets it.
   absl::Status TakeError();

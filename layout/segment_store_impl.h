@@ -87,6 +87,10 @@ class SegmentStoreImpl final : public SegmentStore {
   /// Accepts one page for the owner of `queue`.
   absl::Status Accept(PageWriteQueue& queue, const PageWrite& write);
   void ReturnQueue(PageWriteQueue* queue);
+  /// Writes the doublewrite batch if it is full. REQUIRES: the caller holds no page latch.
+  void WriteFullBatch();
+  /// Waits until at most `most` pages of the queue's owner are unwritten, or the store is poisoned.
+  void AwaitWritten(PageWriteQueue& queue, size_t most);
 
  private:
   // Accepting (segment_store_write.cc).
@@ -103,8 +107,8 @@ class SegmentStoreImpl final : public SegmentStore {
   bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, LocationWord word);
   bool WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                     std::optional<LocationWord> only_from);
-  bool Overtake(const PageWrite& write);
-  bool Append(LogId log, Claim claim, const PageWrite& write);
+  bool Overtake(PageWriteQueue& queue, const PageWrite& write);
+  bool Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write);
   bool WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind);
   void PollPageWrites();
   std::vector<PageWriteQueue*> AllQueues() const;

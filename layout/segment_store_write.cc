@@ -33,11 +33,21 @@ class StorePageWriter final : public PageWriter {
   }
 
   absl::Status Wait(size_t max_outstanding) override {
+    store_.WriteFullBatch();
     queue_->WaitUntil(max_outstanding);
     return queue_->TakeError();
   }
 
   size_t outstanding() const override { return queue_->outstanding(); }
+
+  size_t unwritten() const override { return queue_->unwritten(); }
+  absl::Status WaitWritten(size_t max_unwritten) override {
+    store_.WriteFullBatch();
+    store_.AwaitWritten(*queue_, max_unwritten);
+    const absl::Status error = queue_->TakeError();
+    if (!error.ok() || unwritten() <= max_unwritten) return error;
+    return store_.WriteStatus();  // these pages stay unwritten
+  }
 
  private:
   SegmentStoreImpl& store_;
@@ -84,6 +94,22 @@ std::vector<PageWriteQueue*> SegmentStoreImpl::AllQueues() const {
 
 void SegmentStoreImpl::PollPageWrites() {
   for (PageWriteQueue* queue : AllQueues()) queue->Poll();
+}
+
+void SegmentStoreImpl::WriteFullBatch() {
+  if (doublewriter_ != nullptr) doublewriter_->FlushFull();
+}
+
+// Waits first where no batch need be cut short: in place, then in the doublewrite batch, then in
+// the append logs.
+void SegmentStoreImpl::AwaitWritten(PageWriteQueue& queue, size_t most) {
+  Backoff backoff(core_.runtime);
+  const auto is_done = [&] { return queue.unwritten() <= most || core_.poisoned(); };
+  for (; !is_done(); backoff.Pause()) {
+    while (!is_done() && queue.outstanding() > 0) queue.Help();
+    if (!is_done() && doublewriter_ != nullptr) doublewriter_->Help();
+    if (!is_done()) writer_.FlushUserLogs();
+  }
 }
 
 absl::StatusOr<PageId> SegmentStoreImpl::AllocatePage() {
@@ -140,7 +166,7 @@ absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& wr
   const Placement placement = separator_->OnWrite(write.id);
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
-    if (placement == Placement::kInPlace && Overtake(write)) break;
+    if (placement == Placement::kInPlace && Overtake(queue, write)) break;
     if (Place(queue, write, placement, AwaitInPlaceWrite(core_, write.id))) break;
     if (tries % kTriesWithoutRound == 0 && journal_is_full()) {
       LATCHKEY_RETURN_IF_ERROR(CommitRoundOrMap());
@@ -157,9 +183,10 @@ bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Plac
     case Placement::kInPlace:
       return PlaceCold(queue, write, word);
     case Placement::kHot:
-      return Append(LogId::kHot, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+      return Append(queue, LogId::kHot, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
     case Placement::kHotSecond:
-      return Append(LogId::kHotSecond, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+      return Append(queue, LogId::kHotSecond, Claim::kUser, write) ||
+             PlaceAnywhere(queue, write, word);
   }
   return false;
 }
@@ -171,7 +198,7 @@ bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Plac
 //   segments to spare, then into a hole.
 bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
   if (!word.on_device()) {
-    return Append(LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
+    return Append(queue, LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
   const SegmentId segment = core_.geometry.SegmentOf(word.slot());
   const bool stays = core_.segments.KindOf(segment) == SegmentKind::kCold &&
@@ -188,9 +215,9 @@ bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& wri
                                      LocationWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
-  if (Append(LogId::kCold, Claim::kUser, write)) return true;
+  if (Append(queue, LogId::kCold, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round.
-  if (!journal_is_full() && Append(LogId::kCold, Claim::kCleaner, write)) return true;
+  if (!journal_is_full() && Append(queue, LogId::kCold, Claim::kCleaner, write)) return true;
   queue.Start();
   PollPageWrites();
   writer_.TryFlushUserLogs();
@@ -201,8 +228,9 @@ bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& wri
   return false;
 }
 
-bool SegmentStoreImpl::Overtake(const PageWrite& write) {
-  if (doublewriter_ == nullptr || !doublewriter_->Overtake(write.id, write.data)) return false;
+bool SegmentStoreImpl::Overtake(PageWriteQueue& queue, const PageWrite& write) {
+  if (doublewriter_ == nullptr) return false;
+  if (!doublewriter_->Overtake(write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -210,9 +238,10 @@ bool SegmentStoreImpl::Overtake(const PageWrite& write) {
 bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                                     std::optional<LocationWord> only_from) {
   const bool over_itself = only_from.has_value();
-  const bool accepted = over_itself && writes_twice()
-                            ? doublewriter_->Write(write.id, write.data, *only_from)
-                            : queue.Write(write.id, write.data, slot, only_from);
+  const bool accepted =
+      over_itself && writes_twice()
+          ? doublewriter_->Write(write.id, write.data, *only_from, queue.unwritten_counter())
+          : queue.Write(write.id, write.data, slot, only_from);
   if (!accepted) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -227,8 +256,9 @@ bool SegmentStoreImpl::WriteToHole(PageWriteQueue& queue, const PageWrite& write
   return false;
 }
 
-bool SegmentStoreImpl::Append(LogId log, Claim claim, const PageWrite& write) {
-  if (!writer_.Append(log, claim, write.id, write.data)) return false;
+bool SegmentStoreImpl::Append(PageWriteQueue& queue, LogId log, Claim claim,
+                              const PageWrite& write) {
+  if (!writer_.Append(log, claim, write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

@@ -20,8 +20,9 @@ SegmentWriter::~SegmentWriter() {
   }
 }
 
-bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte* data) {
-  const std::optional<Place> place = TakePlace(log, claim, page);
+bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte* data,
+                           std::atomic<size_t>* unwritten) {
+  const std::optional<Place> place = TakePlace(log, claim, page, unwritten);
   if (!place) return false;
   AcceptIntoFrame(core_, place->buffer->group->IndexOf(place->index), page, data);
   MarkReady(*place->buffer);
@@ -29,7 +30,7 @@ bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte*
 }
 
 std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, LocationWord word) {
-  const std::optional<Place> place = TakePlace(log, Claim::kCleaner, page);
+  const std::optional<Place> place = TakePlace(log, Claim::kCleaner, page, nullptr);
   if (!place) return std::nullopt;
   CopyFrame& frame = place->buffer->group->frames[place->index];
   frame.page = page;
@@ -54,7 +55,8 @@ SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
   return *buffers_[0];
 }
 
-std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim claim, PageId page) {
+std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim claim, PageId page,
+                                                             std::atomic<size_t>* unwritten) {
   OpenLog& log = *logs_[static_cast<size_t>(id)];
   MutexLock lock(log.mutex);
   if (log.buffer == nullptr) {
@@ -73,7 +75,9 @@ std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim cla
     log.buffer = buffer;
   }
   const Place place = NextPlace(log, page);
-  if (id < LogId::kCleanedHot) core_.TakeTicket(place.buffer->group->frames[place.index]);
+  if (id < LogId::kCleanedHot) {
+    core_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
+  }
   return place;
 }
 

@@ -41,7 +41,9 @@ class SegmentWriter {
 
   /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
   /// get one (see SpaceManager), or the store is poisoned.
-  bool Append(LogId log, Claim claim, PageId page, const std::byte* data);
+  /// `unwritten` counts the page until it is written.
+  bool Append(LogId log, Claim claim, PageId page, const std::byte* data,
+              std::atomic<size_t>* unwritten);
 
   /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
   /// The caller owns the frame's memory until FinishMove. nullopt: no segment.
@@ -99,7 +101,8 @@ class SegmentWriter {
     uint32_t index;
   };
 
-  std::optional<Place> TakePlace(LogId log, Claim claim, PageId page);
+  std::optional<Place> TakePlace(LogId log, Claim claim, PageId page,
+                                 std::atomic<size_t>* unwritten);
   void NoteSegment(SegmentId segment, SegmentKind kind);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();

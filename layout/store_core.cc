@@ -34,7 +34,9 @@ absl::Status StoreCore::WriteStatus() const {
   return fatal;
 }
 
-void StoreCore::TakeTicket(CopyFrame& frame) {
+void StoreCore::TakeTicket(CopyFrame& frame, std::atomic<size_t>* unwritten) {
+  frame.unwritten = unwritten;
+  if (unwritten != nullptr) unwritten->fetch_add(1);
   // The frame gets the ticket before the counter does: a thread that sees the ticket taken also
   // sees that its write is not done.
   frame.ticket.store(accepted_ticket.load(std::memory_order_seq_cst) + 1,
@@ -92,12 +94,12 @@ void StoreCore::Install(FrameIndex index) {
     return Forget(frame);
   }
   if (at_once) segments.ReleaseSlot(before.slot());
-  frame.ticket.store(0, std::memory_order_seq_cst);
+  frame.EndTicket();
 }
 
 void StoreCore::Forget(CopyFrame& frame) {
   if (!frame.moved) overtaken.fetch_add(1, std::memory_order_seq_cst);
-  frame.ticket.store(0, std::memory_order_seq_cst);
+  frame.EndTicket();
 }
 
 bool StoreCore::ChangeWord(PageId page, LocationWord& expected, LocationWord desired,

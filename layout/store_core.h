@@ -93,8 +93,9 @@ struct StoreCore {
   /// Raises the log reach to a noted value that an open has found.
   void NoteLogReach(Lsn reach);
 
-  /// Takes the next ticket for the write in `frame`.
-  void TakeTicket(CopyFrame& frame);
+  /// Takes the next ticket for the write in `frame`, and counts the write in `*unwritten` until
+  /// CopyFrame::EndTicket.
+  void TakeTicket(CopyFrame& frame, std::atomic<size_t>* unwritten);
   WriteTicket durable_ticket() const { return durable.load(std::memory_order_acquire); }
   void AdvanceDurableTicket(WriteTicket ticket);
 

@@ -11,6 +11,7 @@ class FixedController final : public CleaningController {
       : outstanding_(static_cast<uint32_t>(parameters[0])) {}
   void OnIntervalEnd(const CleaningCounters&) override {}
   uint32_t outstanding_writes() const override { return outstanding_; }
+  uint32_t most_outstanding_writes() const override { return outstanding_; }
   Nanos interval() const override { return 0; }
 
  private:

@@ -31,7 +31,9 @@ inline constexpr uint32_t kMaxOutstandingWrites = 256;
 struct CleaningCounters {
   uint64_t page_reads = 0;
   uint64_t synchronous_writes = 0;   ///< by an actor that needed the frame and waited
-  uint64_t asynchronous_writes = 0;  ///< by page cleaners
+  uint64_t asynchronous_writes = 0;  ///< by page cleaners and checkpoints
+
+  uint64_t page_ios() const { return page_reads + synchronous_writes + asynchronous_writes; }
 };
 
 /// Thread-safety: one actor at a time calls OnIntervalEnd; any actor calls outstanding_writes.
@@ -44,6 +46,8 @@ class CleaningController {
   virtual void OnIntervalEnd(const CleaningCounters& totals) = 0;
   /// Outstanding writes for each page cleaner now, 1 to kMaxOutstandingWrites.
   virtual uint32_t outstanding_writes() const = 0;
+  /// The most that outstanding_writes() will ever return.
+  virtual uint32_t most_outstanding_writes() const { return kMaxOutstandingWrites; }
   /// Nanoseconds between calls of OnIntervalEnd; 0: no calls are needed.
   virtual Nanos interval() const = 0;
 };

@@ -16,19 +16,24 @@ absl::StatusOr<std::unique_ptr<PageCleaners>> PageCleaners::Start(
   }
   std::unique_ptr<PageCleaners> cleaners(
       new PageCleaners(pool, std::move(controller), count, std::move(log)));
-  for (uint32_t i = 0; i < count; ++i) {
-    LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<PageWriter> writer,
-                              pool.store().NewWriter(kMaxOutstandingWrites));
-    cleaners->writers_.push_back(std::move(writer));
+  PageCleaners* self = cleaners.get();
+  for (Cleaner& cleaner : cleaners->cleaners_) {
+    LATCHKEY_ASSIGN_OR_RETURN(cleaner.writer, pool.store().NewWriter(self->depth_));
   }
   cleaners->actors_.reserve(count);  // so that push_back of a spawned actor cannot throw
-  for (uint32_t i = 0; i < count; ++i) {
-    PageCleaners* self = cleaners.get();
-    cleaners->actors_.push_back(self->runtime_.Spawn(
-        "cleaner-" + std::to_string(i), [self, i] { self->Run(i, *self->writers_[i]); }));
+  for (Cleaner& cleaner : cleaners->cleaners_) {
+    cleaners->actors_.push_back(self->runtime_.Spawn("cleaner-" + std::to_string(cleaner.part),
+                                                     [self, &cleaner] { self->Run(cleaner); }));
   }
   if (count > 0) pool.SetCleanerSignal(cleaners.get());
   return cleaners;
+}
+
+uint32_t PageCleaners::WriterDepth(const CleaningController& controller, uint32_t count) {
+  constexpr uint32_t kFewest = 8;
+  const uint32_t most = controller.most_outstanding_writes();
+  if (controller.interval() == 0 || count == 0) return most;
+  return std::min(most, std::max(kFewest, kMostTogether / count));
 }
 
 PageCleaners::PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController> controller,
@@ -37,7 +42,13 @@ PageCleaners::PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController>
       runtime_(pool.runtime()),
       controller_(std::move(controller)),
       count_(count),
-      log_(std::move(log)) {}
+      depth_(WriterDepth(*controller_, count)),
+      log_(std::move(log)),
+      adjust_mutex_(runtime_),
+      next_adjustment_(runtime_.Now() + controller_->interval()),
+      cleaners_(count) {
+  for (uint32_t i = 0; i < count; ++i) cleaners_[i].part = i;
+}
 
 PageCleaners::~PageCleaners() {
   if (count_ > 0) pool_.SetCleanerSignal(nullptr);
@@ -49,90 +60,119 @@ PageCleaners::~PageCleaners() {
 
 size_t PageCleaners::Window() const { return std::clamp<size_t>(pool_.frames() / 8, 16, 1024); }
 
+// ---- Sleeping and waking
+
 void PageCleaners::OnEviction(size_t evicted, size_t dirty_victims) {
-  const auto n = static_cast<int64_t>(evicted);
-  const int64_t left = clean_ahead_.fetch_sub(n, std::memory_order_relaxed) - n;
-  if (left > 0 && dirty_victims == 0) return;
+  evictions_.fetch_add(evicted, std::memory_order_seq_cst);
+  if (dirty_victims == 0 && !HaveWork()) return;
   if (sleeping_.load(std::memory_order_seq_cst) == 0) return;
   wake_.fetch_add(1, std::memory_order_seq_cst);
   runtime_.Wake(wake_, UINT32_MAX);
 }
 
-void PageCleaners::Sleep(uint32_t seen) {
+void PageCleaners::Sleep(const Cleaner& cleaner, uint32_t seen) {
   sleeping_.fetch_add(1, std::memory_order_seq_cst);
   // If an eviction comes between the last look and this sleep, the counter shows it, or the next
   // eviction wakes this cleaner.
-  if (clean_ahead_.load(std::memory_order_seq_cst) > 0 && !stop_.load(std::memory_order_acquire)) {
-    runtime_.WaitOnWord(wake_, seen, kForever);
-  }
+  if (!HaveWork() && !stopped()) runtime_.WaitOnWord(wake_, seen, SleepingTime(cleaner));
   sleeping_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-size_t PageCleaners::CleanColdest(uint32_t part, PageWriter& writer,
-                                  std::vector<FrameId>& coldest) {
-  coldest.resize(Window());
-  coldest.resize(pool_.policy().PeekColdest(coldest));
-  std::erase_if(
-      coldest, [&](FrameId frame) { return Raw(frame) % count_ != part || !pool_.IsDirty(frame); });
+// While there is page I/O, one sleeping cleaner adjusts the controller.
+Nanos PageCleaners::SleepingTime(const Cleaner& cleaner) {
+  if (cleaner.part != 0 || controller_->interval() == 0) return kForever;
+  if (was_idle_.load(std::memory_order_relaxed)) return kForever;
+  const Nanos now = runtime_.Now();
+  const Nanos due = next_adjustment_.load(std::memory_order_relaxed);
+  return due > now ? due - now : 1;
+}
+
+// ---- Writing
+
+void PageCleaners::Collect(Cleaner& cleaner) {
+  cleaner.frames.resize(Window());
+  cleaner.frames.resize(pool_.policy().PeekColdest(cleaner.frames));
+  std::erase_if(cleaner.frames, [&](FrameId frame) {
+    return Raw(frame) % count_ != cleaner.part || !pool_.IsDirty(frame);
+  });
+}
+
+absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
+  for (;;) {
+    AdjustByClock();
+    const size_t limit = std::min(controller_->outstanding_writes(), depth_);
+    const size_t unwritten = cleaner.writer->unwritten();
+    if (unwritten < limit || stopped()) return absl::OkStatus();
+    LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(unwritten - 1));
+  }
+}
+
+bool PageCleaners::RunPass(Cleaner& cleaner) {
+  const uint64_t begin = evictions_.load(std::memory_order_relaxed);
+  Collect(cleaner);
   // One flush of the log for the whole pass: evictions then find victims that can be written at
   // once.
-  const absl::Status durable = pool_.SparesLog() ? absl::OkStatus() : pool_.MakeLogDurable(coldest);
-  if (!durable.ok()) {
-    LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(durable.message()));
-    return 0;
+  absl::Status status = pool_.SparesLog() ? absl::OkStatus() : pool_.MakeLogDurable(cleaner.frames);
+  bool any = false;
+  for (const FrameId frame : cleaner.frames) {
+    if (status.ok()) status = AwaitRoom(cleaner);
+    if (!status.ok() || stopped()) break;
+    // So many evictions later other frames are next in line.
+    if (evictions_.load(std::memory_order_relaxed) - begin > Window() / 2) return true;
+    const absl::StatusOr<bool> accepted = pool_.TryClean(frame, *cleaner.writer);
+    status = accepted.status();
+    // The page's latch is released: a doublewrite batch that the page has filled is written here.
+    if (status.ok()) status = cleaner.writer->WaitWritten(depth_);
+    any = any || (accepted.ok() && *accepted);
   }
-  const uint32_t limit = controller_->outstanding_writes();
-  size_t cleaned = 0;
-  for (const FrameId frame : coldest) {
-    absl::StatusOr<bool> handed_over = pool_.TryClean(frame, writer);
-    absl::Status status = handed_over.status();
-    if (status.ok() && writer.outstanding() >= limit) status = writer.Wait(limit - 1);
-    if (!status.ok()) {
-      LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(status.message()));
-      return cleaned;
-    }
-    if (*handed_over) ++cleaned;
-  }
-  return cleaned;
+  if (!status.ok()) Report(status);
+  return any;
 }
 
-void PageCleaners::AdjustController(Nanos* last) {
-  if (controller_->interval() == 0) return;
-  const Nanos now = runtime_.Now();
-  if (now - *last < controller_->interval()) return;
-  *last = now;
-  const BufferPoolStats stats = pool_.stats();
-  controller_->OnIntervalEnd({.page_reads = stats.reads(),
-                              .synchronous_writes = stats.sync_page_writes,
-                              .asynchronous_writes = stats.async_page_writes});
-}
-
-void PageCleaners::RunRound(uint32_t part, PageWriter& writer, std::vector<FrameId>& coldest,
-                            Nanos* last_adjustment) {
+void PageCleaners::RunRound(Cleaner& cleaner) {
   const uint32_t seen = wake_.load(std::memory_order_acquire);
-  const size_t cleaned = CleanColdest(part, writer, coldest);
-  if (part == 0) AdjustController(last_adjustment);
-  if (cleaned > 0) return;
+  const bool any = RunPass(cleaner);
+  AdjustByClock();
+  if (any) return;
   // All clean: no cleaner need look again until half of these frames have been evicted.
-  clean_ahead_.store(static_cast<int64_t>(Window() / 2), std::memory_order_seq_cst);
-  if (const absl::Status status = writer.Wait(0); !status.ok()) {
-    LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(status.message()));
-  }
-  Sleep(seen);
+  next_look_.store(evictions_.load(std::memory_order_seq_cst) + Window() / 2,
+                   std::memory_order_seq_cst);
+  if (const absl::Status status = cleaner.writer->Wait(0); !status.ok()) Report(status);
+  Sleep(cleaner, seen);
 }
 
-void PageCleaners::Run(uint32_t part, PageWriter& writer) {
+void PageCleaners::Run(Cleaner& cleaner) {
   constexpr Nanos kRetryInterval = 10 * kNanosPerMilli;
-  std::vector<FrameId> coldest;
-  Nanos last_adjustment = runtime_.Now();
-  while (!stop_.load(std::memory_order_acquire)) {
+  while (!stopped()) {
     try {
-      RunRound(part, writer, coldest, &last_adjustment);
+      RunRound(cleaner);
     } catch (const std::bad_alloc&) {
       runtime_.SleepFor(kRetryInterval);  // meanwhile evictions write their victims themselves
     }
   }
-  CatchOutOfMemory([&] { return writer.Wait(0); }).IgnoreError();
+  CatchOutOfMemory([&] { return cleaner.writer->Wait(0); }).IgnoreError();
+}
+
+// ---- The controller
+
+void PageCleaners::AdjustByClock() {
+  if (controller_->interval() == 0) return;
+  const Nanos now = runtime_.Now();
+  if (now < next_adjustment_.load(std::memory_order_relaxed)) return;
+  if (!adjust_mutex_.TryLock()) return;
+  next_adjustment_.store(now + controller_->interval(), std::memory_order_relaxed);
+  const BufferPoolStats stats = pool_.stats();
+  const CleaningCounters totals = {.page_reads = stats.reads(),
+                                   .synchronous_writes = stats.sync_page_writes,
+                                   .asynchronous_writes = stats.async_page_writes};
+  was_idle_.store(totals.page_ios() == adjusted_.page_ios(), std::memory_order_relaxed);
+  adjusted_ = totals;
+  controller_->OnIntervalEnd(totals);
+  adjust_mutex_.Unlock();
+}
+
+void PageCleaners::Report(const absl::Status& error) const {
+  LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(error.message()));
 }
 
 }  // namespace latchkey

@@ -1,11 +1,15 @@
 // Page cleaners: actors that write dirty pages before they become victims, so that evictions find
-// clean frames (thesis chapter 4). A cleaner looks at the frames that are next in line for
-// eviction. It writes the dirty pages of its own share of them, and keeps as many writes
-// outstanding as the cleaning controller says.
+// clean frames (thesis chapter 4). Each cleaner has a page set of its own: the frames whose number
+// leaves its own number as the remainder of the division by the number of cleaners (thesis 4.1).
 //
-// If its share holds no dirty page, a cleaner sleeps until half as many frames as it looked at have
-// been evicted, or until an eviction meets a dirty victim. Without evictions the cleaners use no
-// processor time.
+// A cleaner keeps at most N writes unwritten, that is, accepted by the store and not yet on the
+// device. The cleaning controller says N. The cleaner compares N with its unwritten pages before
+// each write, and again whenever one of its writes is done (thesis 4.4). The clock says when the
+// controller is adjusted: the first cleaner that meets the end of an interval does it.
+//
+// If its page set holds no dirty page in the scope, a cleaner sleeps until half as many frames as
+// it looked at have been evicted, or until an eviction meets a dirty victim. Without page I/O the
+// cleaners use no processor time.
 //
 // Thread-safety: all actors may call every function at once; only the owner destroys the object.
 #pragma once
@@ -18,13 +22,14 @@
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
 #include "storage/base/log_sink.h"
+#include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
 class PageCleaners final : public CleanerSignal {
  public:
-  static constexpr uint32_t kMaxCleaners = 64;
+  static constexpr uint32_t kMaxCleaners = 128;
 
   /// Starts `count` cleaners of `pool`, 0 to kMaxCleaners. REQUIRES: the pool outlives them.
   static absl::StatusOr<std::unique_ptr<PageCleaners>> Start(
@@ -36,30 +41,59 @@ class PageCleaners final : public CleanerSignal {
   void OnEviction(size_t evicted, size_t dirty_victims) override;
   /// The controller's N: number of writes that each cleaner keeps outstanding now.
   uint32_t outstanding_writes() const { return controller_->outstanding_writes(); }
+  /// The most writes that each of `count` cleaners under `controller` keeps outstanding. Controllers
+  /// that change N share kMostTogether among many cleaners.
+  static uint32_t WriterDepth(const CleaningController& controller, uint32_t count);
+  static constexpr uint32_t kMostTogether = 1024;
 
  private:
+  struct Cleaner {
+    uint32_t part = 0;
+    std::unique_ptr<PageWriter> writer;
+    std::vector<FrameId> frames;  // dirty pages of the present pass
+  };
+
   PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController> controller, uint32_t count,
                LogSink log);
-  void Run(uint32_t part, PageWriter& writer);
-  void RunRound(uint32_t part, PageWriter& writer, std::vector<FrameId>& coldest,
-                Nanos* last_adjustment);
-  /// Cleans the dirty pages among the coldest frames; returns their number.
-  size_t CleanColdest(uint32_t part, PageWriter& writer, std::vector<FrameId>& coldest);
-  void Sleep(uint32_t seen);
-  void AdjustController(Nanos* last);
+  void Run(Cleaner& cleaner);
+  void RunRound(Cleaner& cleaner);
+  /// Cleans the dirty pages of the cleaner that are next in line for eviction, coldest first.
+  /// Returns whether there may be more to clean.
+  bool RunPass(Cleaner& cleaner);
+  /// Fills cleaner.frames.
+  void Collect(Cleaner& cleaner);
+  /// Waits until the cleaner may have one more write unwritten. Compares N after each wait for one
+  /// write.
+  absl::Status AwaitRoom(Cleaner& cleaner);
+  /// Adjusts the controller if its interval has ended.
+  void AdjustByClock();
+  void Sleep(const Cleaner& cleaner, uint32_t seen);
+  Nanos SleepingTime(const Cleaner& cleaner);
+  void Report(const absl::Status& error) const;
+  bool stopped() const { return stop_.load(std::memory_order_acquire); }
+  bool HaveWork() const {
+    return evictions_.load(std::memory_order_seq_cst) >= next_look_.load(std::memory_order_seq_cst);
+  }
   size_t Window() const;
 
   BufferPool& pool_;
   Runtime& runtime_;
   const std::unique_ptr<CleaningController> controller_;
   const uint32_t count_;
+  const uint32_t depth_;  // of a cleaner's writer
   const LogSink log_;
   std::atomic<uint32_t> wake_{0};  // changes whenever the cleaners should look for work again
   std::atomic<uint32_t> sleeping_{0};
-  std::atomic<int64_t> clean_ahead_{
-      0};  // number of evictions until a cleaner must look for work again
+  std::atomic<uint64_t> evictions_{0};  // frames that lost their pages
+  std::atomic<uint64_t> next_look_{0};  // value of evictions_ at which sleepers look for work again
   std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<PageWriter>> writers_;
+
+  Mutex adjust_mutex_;
+  std::atomic<Nanos> next_adjustment_{0};
+  std::atomic<bool> was_idle_{false};  // no page I/O between the last two adjustments
+  CleaningCounters adjusted_ LATCHKEY_GUARDED_BY(adjust_mutex_);  // totals at the last one
+
+  std::vector<Cleaner> cleaners_;
   std::vector<std::unique_ptr<Actor>> actors_;
 };
 

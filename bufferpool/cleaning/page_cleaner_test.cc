@@ -1,0 +1,270 @@
+#include "bufferpool/cleaning/page_cleaner.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <set>
+
+#include "bufferpool/cleaning/testing/slow_page_store.h"
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "storage/base/check.h"
+#include "storage/base/rng.h"
+#include "storage/runtime/simulated_runtime.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kPageSize = 4096;
+constexpr Nanos kService = 9 * kNanosPerMilli;
+
+// A pool over simulated disks. The constructor and all calls run inside the runtime. Calls of
+// several actors make no assertions of Catch, which does not know the actors apart.
+struct SlowPool {
+  SlowPool(Runtime& runtime, uint32_t frames, uint32_t disks = 1, size_t batch_pages = 0)
+      : store(runtime, kPageSize, disks, kService, batch_pages) {
+    auto policy = MakeFixPolicy(runtime, ReplacementAlgorithms().Named("lru"),
+                                SynchronizationSchemes().Named("global"), frames, frames, 42);
+    REQUIRE(policy.ok());
+    auto made = BufferPool::Create(runtime, store, *std::move(policy), frames, frames);
+    REQUIRE(made.ok());
+    pool = *std::move(made);
+  }
+
+  PageId NewPage() {
+    ExclusiveGuard guard;
+    LATCHKEY_CHECK(pool->NewPage(pool->Here(), &guard).ok());
+    guard.Mutable();
+    return guard.page();
+  }
+  std::vector<PageId> NewPages(size_t count) {
+    std::vector<PageId> pages;
+    for (size_t i = 0; i < count; ++i) pages.push_back(NewPage());
+    return pages;
+  }
+  void Fix(PageId page, bool modify) {
+    ExclusiveGuard guard;
+    LATCHKEY_CHECK(pool->FixExclusive(pool->Here(), page, &guard).ok());
+    if (modify) guard.Mutable();
+  }
+  std::unique_ptr<PageCleaners> Start(std::unique_ptr<CleaningController> controller,
+                                      uint32_t count) {
+    auto cleaners = PageCleaners::Start(*pool, std::move(controller), count, {});
+    REQUIRE(cleaners.ok());
+    return *std::move(cleaners);
+  }
+  std::unique_ptr<PageCleaners> Start(const std::string& controller, uint32_t count) {
+    return Start(CleaningControllers().Named(controller).Make(), count);
+  }
+
+  SlowPageStore store;
+  std::unique_ptr<BufferPool> pool;
+};
+
+void RunSimulated(const SimulationOptions& options,
+                  const std::function<void(SimulatedRuntime&)>& body) {
+  SimulatedRuntime runtime(options);
+  const absl::Status ran = runtime.Run([&] { body(runtime); });
+  INFO(ran.message());
+  REQUIRE(ran.ok());
+}
+
+std::vector<PageId> PagesOf(const std::vector<SlowPageStore::Accepted>& writes) {
+  std::vector<PageId> pages;
+  for (const auto& write : writes) pages.push_back(write.page);
+  return pages;
+}
+
+// A controller whose N a test sets, and that notes when it is adjusted.
+class SetController final : public CleaningController {
+ public:
+  SetController(Runtime& runtime, Nanos interval) : runtime_(runtime), interval_(interval) {}
+  void OnIntervalEnd(const CleaningCounters&) override { adjusted.push_back(runtime_.Now()); }
+  uint32_t outstanding_writes() const override { return n; }
+  Nanos interval() const override { return interval_; }
+
+  uint32_t n = 1;
+  std::vector<Nanos> adjusted;
+
+ private:
+  Runtime& runtime_;
+  const Nanos interval_;
+};
+
+TEST_CASE("A page cleaner writes the coldest dirty pages, the coldest first, and no others") {
+  RunSimulated({.seed = 1}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 256);
+    std::vector<PageId> pages = slow.NewPages(200);
+    for (size_t i = 0; i < 5; ++i) slow.Fix(pages[i], /*modify=*/false);  // now the hottest
+    const auto cleaners = slow.Start("fixed:1", 1);
+    runtime.SleepFor(10 * kNanosPerSecond);
+    // An eighth of the frames is next in line.
+    CHECK(PagesOf(slow.store.accepted) ==
+          std::vector<PageId>(pages.begin() + 5, pages.begin() + 5 + 32));
+  });
+}
+
+TEST_CASE("Clean pages among the coldest are not written") {
+  RunSimulated({.seed = 2}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 256);
+    const std::vector<PageId> pages = slow.NewPages(200);
+    REQUIRE(slow.pool->WriteAllDirty().ok());
+    slow.store.accepted.clear();
+    // Two changes in the window, and then so many uses of others that the two are cold again.
+    slow.Fix(pages[20], /*modify=*/true);
+    slow.Fix(pages[10], /*modify=*/true);
+    for (size_t i = 30; i < 200; ++i) slow.Fix(pages[i], /*modify=*/false);
+    const auto cleaners = slow.Start("fixed:4", 1);
+    runtime.SleepFor(10 * kNanosPerSecond);
+    CHECK(PagesOf(slow.store.accepted) == std::vector<PageId>{pages[20], pages[10]});
+  });
+}
+
+TEST_CASE("Each page cleaner writes the pages of a set of its own") {
+  constexpr uint32_t kFrames = 2048, kWindow = 256;
+  const uint32_t count = GENERATE(2u, 7u, 128u);
+  CAPTURE(count);
+  RunSimulated({.seed = 3}, [&](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, kFrames, 11);
+    slow.NewPages(kFrames);
+    const auto cleaners = slow.Start("fixed:1", count);
+    runtime.SleepFor(60 * kNanosPerSecond);
+    CHECK(slow.store.accepted.size() == kWindow);
+    std::set<PageId> pages;
+    std::map<size_t, size_t> of_writer;
+    for (const auto& write : slow.store.accepted) {
+      pages.insert(write.page);
+      ++of_writer[write.writer];
+    }
+    CHECK(pages.size() == kWindow);
+    CHECK(of_writer.size() == count);
+    for (const auto& [writer, writes] : of_writer) {
+      CHECK(writes >= kWindow / count);
+      CHECK(writes <= kWindow / count + 1);
+    }
+  });
+}
+
+TEST_CASE("A cleaner has N pages accepted and not yet written, never more, on every layout") {
+  const size_t batch_pages = GENERATE(0, 5, 64);  // 0: in place; otherwise as an appending layout
+  const uint32_t n = GENERATE(1u, 3u, 16u);
+  const uint32_t count = GENERATE(1u, 3u);
+  const uint64_t seed = GENERATE(11, 12);
+  CAPTURE(batch_pages, n, count, seed);
+  RunSimulated({.seed = seed, .preempt_probability = 0.05}, [&](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 512, 4, batch_pages);
+    const std::vector<PageId> pages = slow.NewPages(512);
+    const auto cleaners = slow.Start("fixed:" + std::to_string(n), count);
+    std::vector<std::unique_ptr<Actor>> users;
+    for (uint64_t user = 0; user < 3; ++user) {
+      users.push_back(runtime.Spawn("user", [&, user] {
+        Rng rng(seed * 10 + user);
+        for (int i = 0; i < 100; ++i) {
+          slow.Fix(pages[rng.Below(pages.size())], rng.Below(2) == 0);
+          if (rng.Below(4) == 0) slow.NewPage();
+        }
+      }));
+    }
+    for (auto& user : users) user->Join();
+    size_t most = 0;
+    for (const auto& write : slow.store.accepted) {
+      if (write.writer < count) most = std::max(most, write.unwritten);
+    }
+    CHECK(most == n);
+  });
+}
+
+TEST_CASE("N is compared at every completed write, up and down") {
+  RunSimulated({.seed = 4}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 4096, 8);
+    slow.NewPages(4096);
+    auto owned = std::make_unique<SetController>(runtime, /*interval=*/0);
+    SetController& controller = *owned;
+    const auto cleaners = slow.Start(std::move(owned), 1);
+    const auto most_since = [&](size_t first) {
+      size_t most = 0;
+      for (size_t i = first; i < slow.store.accepted.size(); ++i) {
+        most = std::max(most, slow.store.accepted[i].unwritten);
+      }
+      return most;
+    };
+    // Each change comes in the middle of a pass over 512 pages.
+    runtime.SleepFor(10 * kService);
+    CHECK(most_since(0) == 1);
+    controller.n = 6;
+    const size_t raised = slow.store.accepted.size();
+    runtime.SleepFor(2 * kService);
+    CHECK(slow.store.accepted.size() >= raised + 6);
+    CHECK(most_since(raised) == 6);
+    controller.n = 2;
+    runtime.SleepFor(3 * kService);  // those that were outstanding are done
+    const size_t lowered = slow.store.accepted.size();
+    runtime.SleepFor(10 * kService);
+    CHECK(slow.store.accepted.size() > lowered);
+    CHECK(most_since(lowered) == 2);
+    CHECK(slow.store.accepted.size() < 512);
+  });
+}
+
+TEST_CASE("The controller is adjusted by the clock, in the middle of a long pass") {
+  static constexpr Nanos kInterval = 50 * kNanosPerMilli;
+  RunSimulated({.seed = 5}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 4096);
+    slow.NewPages(4096);
+    auto owned = std::make_unique<SetController>(runtime, kInterval);
+    SetController& controller = *owned;
+    const Nanos start = runtime.Now();
+    const auto cleaners = slow.Start(std::move(owned), 1);
+    runtime.SleepFor(2 * kNanosPerSecond);  // of the 4.6 s that 512 writes take
+    REQUIRE(controller.adjusted.size() >= 30);
+    Nanos last = start;
+    for (const Nanos when : controller.adjusted) {
+      CHECK(when - last >= kInterval);
+      CHECK(when - last < kInterval + 2 * kService);
+      last = when;
+    }
+  });
+}
+
+TEST_CASE("Sleeping cleaners go on adjusting the controller while pages are read, and then stop") {
+  RunSimulated({.seed = 6}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 1024);
+    const std::vector<PageId> pages = slow.NewPages(1100);
+    REQUIRE(slow.pool->WriteAllDirty().ok());
+    auto owned = std::make_unique<SetController>(runtime, kNanosPerSecond);
+    SetController& controller = *owned;
+    const auto cleaners = slow.Start(std::move(owned), 4);
+    for (size_t i = 0; i < 60; ++i) {  // misses, but too few evictions to look for dirty pages
+      slow.Fix(pages[i], /*modify=*/false);
+      runtime.SleepFor(kNanosPerSecond / 5);
+    }
+    CHECK(controller.adjusted.size() >= 11);
+    runtime.SleepFor(3 * kNanosPerSecond);
+    const size_t adjusted = controller.adjusted.size();
+    const uint64_t hand_overs = runtime.stats().hand_overs;
+    const Nanos hour = 3600 * kNanosPerSecond;
+    runtime.SleepFor(hour);
+    CHECK(controller.adjusted.size() == adjusted);
+    CHECK(runtime.stats().hand_overs - hand_overs <= 2);  // the test's own sleep
+  });
+}
+
+TEST_CASE("More page cleaners than 128 are refused") {
+  RunSimulated({.seed = 7}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 64);
+    auto refused =
+        PageCleaners::Start(*slow.pool, CleaningControllers().Named("fixed:1").Make(), 129, {});
+    REQUIRE(absl::IsInvalidArgument(refused.status()));
+    CHECK(std::string(refused.status().message()).find("0 to 128") != std::string::npos);
+  });
+}
+
+TEST_CASE("Controllers that change N leave many cleaners a shared number of outstanding writes") {
+  const auto fixed = CleaningControllers().Named("fixed:200").Make();
+  CHECK(PageCleaners::WriterDepth(*fixed, 128) == 200);
+  const auto tuned = CleaningControllers().Named("self-tuning").Make();
+  CHECK(PageCleaners::WriterDepth(*tuned, 1) == kMaxOutstandingWrites);
+  CHECK(PageCleaners::WriterDepth(*tuned, 11) == PageCleaners::kMostTogether / 11);
+  CHECK(PageCleaners::WriterDepth(*tuned, 128) == 8);
+}
+
+}  // namespace
+}  // namespace latchkey
