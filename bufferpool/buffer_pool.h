@@ -206,6 +206,11 @@ class BufferPool {
   bool IsDirty(FrameId frame) const { return frames_.IsDirty(frame); }
   /// Attaches `signal`; nullptr detaches. REQUIRES: the signal lives until it is detached.
   void SetCleanerSignal(CleanerSignal* signal) { evictor_.SetSignal(signal); }
+  /// Set before the first fix.
+  void SetEviction(const EvictionOptions& options) { evictor_.SetOptions(options); }
+  /// The longest time that a miss waited for a frame, of the waits that ended since the last call,
+  /// in nanoseconds; 0: no miss evicted.
+  Nanos TakeLongestFrameWait() { return evictor_.TakeLongestWait(); }
   FixPolicy& policy() { return *policy_; }
   /// The most frames that Resize allows, and their present number.
   uint32_t max_frames() const { return frames_.max_count(); }

@@ -171,8 +171,8 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
   const std::string synchronization = GENERATE("global", "regions:4");
   CAPTURE(replacement, synchronization);
   PoolFixture f(64, replacement, synchronization);
-  auto cleaners =
-      PageCleaners::Start(*f.pool, CleaningControllers().Named("self-tuning").Make(), 2, {});
+  auto cleaners = PageCleaners::Start(*f.pool, CleaningControllers().Named("self-tuning").Make(), 2,
+                                      CleaningScope::kColdest, {});
   REQUIRE(cleaners.ok());
   constexpr uint64_t kPages = 200, kActors = 3, kAdds = 3000;
   std::vector<PageId> pages;

@@ -15,14 +15,28 @@ constexpr uint32_t kMaxFrameWaits = 20'000;
 }  // namespace
 
 absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, bool patient) {
+  const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
+  if (free != kNoFrame) return free;
+  const Nanos began = runtime_.Now();
+  absl::StatusOr<FrameId> evicted = EvictFrame(actor, incoming, patient);
+  NoteWait(runtime_.Now() - began);
+  return evicted;
+}
+
+void Evictor::NoteWait(Nanos wait) {
+  Nanos longest = longest_wait_.load(std::memory_order_relaxed);
+  while (longest < wait &&
+         !longest_wait_.compare_exchange_weak(longest, wait, std::memory_order_relaxed)) {
+  }
+}
+
+absl::StatusOr<FrameId> Evictor::EvictFrame(PoolActor& actor, PageId incoming, bool patient) {
+  const size_t most = options_.batch == 0 ? policy_.most_victims() : options_.batch;
   Backoff backoff(runtime_);
   for (;;) {
-    const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
-    if (free != kNoFrame) return free;
     std::array<FrameId, FixPolicy::kMostVictims> freed;
     absl::Status written;
-    const size_t n =
-        EvictBatch(actor, incoming, std::span(freed).first(policy_.most_victims()), &written);
+    const size_t n = EvictBatch(actor, incoming, std::span(freed).first(most), &written);
     if (n == 0 && !written.ok()) return written;
     if (n > 0) {
       for (size_t i = 1; i < n; ++i) policy_.ReturnFreeFrame(freed[i]);
@@ -35,13 +49,33 @@ absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, 
                         frames_.count());
     }
     backoff.Pause();
+    const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
+    if (free != kNoFrame) return free;
   }
+}
+
+size_t Evictor::ClaimVictims(PoolActor& actor, PageId incoming, std::span<FrameId> victims) {
+  size_t passed_over = 0;
+  if (options_.clean_first) {
+    const size_t claimed = policy_.Evict(
+        incoming, victims,
+        [&](FrameId frame) {
+          if (passed_over < EvictionOptions::kMostPassedOver && frames_.IsDirty(frame)) {
+            ++passed_over;
+            return false;
+          }
+          return TryClaimFrame(frame);
+        },
+        actor.index);
+    if (claimed > 0 || passed_over == 0) return claimed;
+  }
+  return policy_.Evict(
+      incoming, victims, [this](FrameId frame) { return TryClaimFrame(frame); }, actor.index);
 }
 
 size_t Evictor::EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId> freed,
                            absl::Status* written) {
-  const size_t claimed = policy_.Evict(
-      incoming, freed, [this](FrameId frame) { return TryClaimFrame(frame); }, actor.index);
+  const size_t claimed = ClaimVictims(actor, incoming, freed);
   size_t n = 0;
   const size_t kept = SortVictims(actor, freed.first(claimed), &n, written);
   for (size_t i = 0; i < n; ++i) Empty(freed[i]);

@@ -41,6 +41,15 @@ class CleanerSignal {
   virtual void OnEviction(size_t evicted, size_t dirty_victims) = 0;
 };
 
+/// Which pages an eviction takes, and how many.
+struct EvictionOptions {
+  /// Passes over up to kMostPassedOver dirty pages of the replacement order in search of clean ones.
+  bool clean_first = false;
+  static constexpr size_t kMostPassedOver = 1024;
+  /// The most victims of one eviction, 1 to FixPolicy::kMostVictims; 0: the fix policy's choice.
+  uint32_t batch = 0;
+};
+
 class Evictor {
  public:
   Evictor(Runtime& runtime, FixPolicy& policy, PageTable& table, BufferFrames& frames,
@@ -54,6 +63,12 @@ class Evictor {
 
   /// Attaches `signal`; nullptr detaches. REQUIRES: the signal lives until it is detached.
   void SetSignal(CleanerSignal* signal) { signal_.store(signal, std::memory_order_release); }
+  /// REQUIRES: no actor has obtained a frame yet.
+  void SetOptions(const EvictionOptions& options) { options_ = options; }
+
+  /// The longest time that ObtainFrame took of those that ended since the last call, in
+  /// nanoseconds; 0: none of them evicted.
+  Nanos TakeLongestWait() { return longest_wait_.exchange(0, std::memory_order_relaxed); }
 
   /// An empty frame for `incoming`, which the caller then owns; evicts when none is free.
   /// ResourceExhausted when all pages are latched, after a bounded wait if `patient`; the error of
@@ -72,6 +87,9 @@ class Evictor {
       FrameId frame, uint32_t actor, absl::FunctionRef<void()> while_latched = [] {});
 
  private:
+  absl::StatusOr<FrameId> EvictFrame(PoolActor& actor, PageId incoming, bool patient);
+  size_t ClaimVictims(PoolActor& actor, PageId incoming, std::span<FrameId> victims);
+  void NoteWait(Nanos wait);
   /// Empties up to freed.size() frames and returns their number. *written is the status of writing
   /// dirty victims.
   size_t EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId> freed,
@@ -95,7 +113,9 @@ class Evictor {
   BufferFrames& frames_;
   LogBeforePage& log_;
   WriteBack& write_back_;
+  EvictionOptions options_;
   std::atomic<CleanerSignal*> signal_{nullptr};
+  std::atomic<Nanos> longest_wait_{0};
 };
 
 }  // namespace latchkey

@@ -7,6 +7,8 @@
 
 #include "bufferpool/testing/pool_fixture.h"
 #include "bufferpool/testing/pool_parts.h"
+#include "storage/base/check.h"
+#include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey {
 namespace {
@@ -55,6 +57,61 @@ TEST_CASE("Frames are handed out while there are free ones, then those of clean 
   CHECK(parts.frames.IsEmpty(*frame));
   CHECK(used.contains(*frame));
   CHECK(parts.store.stats().user_page_writes == 0);
+}
+
+TEST_CASE(
+    "With clean victims first, an eviction passes over dirty pages, and takes one if all are") {
+  PoolParts parts(kFrames);
+  std::vector<FrameId> frames;
+  for (uint32_t i = 0; i < kFrames; ++i) frames.push_back(parts.NewPage());
+  const bool all_dirty = GENERATE(false, true);
+  const FrameId clean = frames[5];
+  for (const FrameId frame : frames) {
+    if (all_dirty || frame != clean) parts.frames.MarkDirty(frame);
+  }
+  parts.evictor.SetOptions({.clean_first = true});
+  const absl::StatusOr<FrameId> taken =
+      parts.evictor.ObtainFrame(parts.actors.Here(), PageId{100}, true);
+  REQUIRE(taken.ok());
+  CHECK(parts.frames.IsEmpty(*taken));
+  if (!all_dirty) CHECK(*taken == clean);
+  CHECK(parts.store.stats().user_page_writes == (all_dirty ? 1 : 0));
+}
+
+TEST_CASE("An eviction takes as many victims as the options say") {
+  constexpr uint32_t kMany = 256;
+  for (const uint32_t batch : {1u, 5u, 32u}) {
+    PoolParts parts(kMany);
+    for (uint32_t i = 0; i < kMany; ++i) parts.NewPage();
+    parts.evictor.SetOptions({.batch = batch});
+    REQUIRE(parts.evictor.ObtainFrame(parts.actors.Here(), PageId{1000}, true).ok());
+    CHECK(parts.policy->free_frames() == batch - 1);
+  }
+}
+
+TEST_CASE("The longest wait for a frame is that since the last question, and 0 without evictions") {
+  SimulatedRuntime runtime;
+  const absl::Status ran = runtime.Run([&] {
+    PoolParts parts(kFrames, runtime);
+    for (uint32_t i = 0; i < kFrames; ++i) parts.NewPage();
+    CHECK(parts.evictor.TakeLongestWait() == 0);
+    // No frame can be had until another actor releases a latch.
+    const FrameId frame{1};
+    for (uint32_t f = 1; f <= kFrames; ++f) LATCHKEY_CHECK(parts.evictor.TryClaimFrame(FrameId{f}));
+    const auto other = runtime.Spawn("other", [&] {
+      runtime.SleepFor(kNanosPerMilli);
+      parts.evictor.GiveUpClaim(frame);
+    });
+    LATCHKEY_CHECK(parts.evictor.ObtainFrame(parts.actors.Here(), PageId{100}, true).ok());
+    other->Join();
+    const Nanos wait = parts.evictor.TakeLongestWait();
+    CHECK(wait >= kNanosPerMilli);
+    CHECK(wait < 2 * kNanosPerMilli);
+    CHECK(parts.evictor.TakeLongestWait() == 0);
+    for (uint32_t f = 2; f <= kFrames; ++f) parts.evictor.GiveUpClaim(FrameId{f});
+  });
+  INFO(ran.message());
+  CHECK(ran.ok());
 }
 
 TEST_CASE("The scheme chooses how many victims an eviction takes") {

@@ -153,6 +153,7 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
   LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
+  pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
   store_->SetCopySource(
       [pool = pool_.get()](PageId page, std::byte* out) { return pool->CopyIfClean(page, out); });
   return absl::OkStatus();
@@ -219,9 +220,10 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
 }
 
 absl::Status DatabaseImpl::StartCleaners() {
-  LATCHKEY_ASSIGN_OR_RETURN(cleaners_,
-                            PageCleaners::Start(*pool_, options_.choices.cleaner.Make(),
-                                                options_.techniques.cleaners, log_sink_));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      cleaners_,
+      PageCleaners::Start(*pool_, options_.choices.cleaner.Make(), options_.techniques.cleaners,
+                          options_.choices.cleaning_scope.entry().scope, log_sink_));
   return absl::OkStatus();
 }
 
@@ -571,6 +573,7 @@ absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
 Statistics DatabaseImpl::GetStatistics() const {
   Statistics s;
   CopyFigures(pool_->stats(), &s);
+  s.longest_frame_wait_ns = pool_->TakeLongestFrameWait();
   s.cleaner_outstanding = cleaners_ != nullptr ? cleaners_->outstanding_writes() : 0;
   CopyFigures(versions_->stats(), &s);
   CopyFigures(store_->stats(), store_->page_size(), &s);

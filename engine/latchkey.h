@@ -110,8 +110,12 @@ struct Techniques {
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
   std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";     ///< global, regions:N, bp-wrapper, nb-gclock
-  std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning
-  uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 64; with 0 users write dirty victims
+  std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning, demand
+  uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 128; with 0 users write dirty victims
+  std::string cleaning_scope = "coldest";  ///< dirty pages that cleaners write: coldest, all
+  std::string victims = "coldest";         ///< pages that evictions prefer: coldest, clean-first
+  uint32_t eviction_batch =
+      0;                  ///< victims of one eviction, 1 to 64; 0: the synchronization's choice
   uint64_t seed = 42;     ///< seed of every random choice inside
 };
 
@@ -357,6 +361,9 @@ struct Statistics {
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
   double cleaner_outstanding = 0;  ///< now: the controller's N, writes per cleaner
+  /// The longest time that a miss waited for a frame, of the waits that ended since the last
+  /// GetStatistics; 0: no miss had to evict.
+  uint64_t longest_frame_wait_ns = 0;
   uint64_t policy_lock_acquisitions = 0;  ///< of the synchronization scheme's locks
   uint64_t policy_lock_contentions = 0;   ///< of these, those that waited without a processor
   // Transactions.

@@ -30,6 +30,22 @@ absl::Status CheckCleaners(const Techniques& techniques) {
   return absl::OkStatus();
 }
 
+absl::Status CheckEviction(const Techniques& techniques, const TechniqueChoices& choices) {
+  if (techniques.eviction_batch > FixPolicy::kMostVictims) {
+    return InvalidArgument(
+        "an eviction batch of {} victims: 1 to {}, or 0 for the choice of the synchronization "
+        "scheme",
+        techniques.eviction_batch, FixPolicy::kMostVictims);
+  }
+  if (techniques.eviction_batch != 0 && choices.synchronization.name() == "bp-wrapper") {
+    return InvalidArgument(
+        "an eviction batch of {} victims with bp-wrapper: its parameter refill says how many "
+        "victims an eviction takes; give bp-wrapper:refill={} or an eviction batch of 0",
+        techniques.eviction_batch, techniques.eviction_batch);
+  }
+  return absl::OkStatus();
+}
+
 bool IsLogged(const Options& options) { return options.durability != Durability::kNone; }
 
 // Costs of a plain NVMe drive, for databases that must behave the same at every open.
@@ -158,6 +174,7 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
   }
   LATCHKEY_ASSIGN_OR_RETURN(TechniqueChoices choices, ParseTechniques(options.techniques));
   LATCHKEY_RETURN_IF_ERROR(CheckCleaners(options.techniques));
+  LATCHKEY_RETURN_IF_ERROR(CheckEviction(options.techniques, choices));
   if (options.group_commit_delay_ms < 1 || options.group_commit_delay_ms > 10'000) {
     return InvalidArgument("a group commit delay of {} ms: 1 to 10000",
                            options.group_commit_delay_ms);

@@ -12,6 +12,8 @@ void TechniqueChoices::SpellOut(Techniques* techniques) const {
   techniques->replacement = replacement.ToString();
   techniques->synchronization = synchronization.ToString();
   techniques->cleaner = cleaner.ToString();
+  techniques->cleaning_scope = cleaning_scope.ToString();
+  techniques->victims = victims.ToString();
 }
 
 absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
@@ -24,8 +26,14 @@ absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
                             SynchronizationSchemes().Parse(techniques.synchronization));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningControllerChoice cleaner,
                             CleaningControllers().Parse(techniques.cleaner));
-  return TechniqueChoices{std::move(layout), std::move(segment_cleaning), std::move(replacement),
-                          std::move(synchronization), std::move(cleaner)};
+  LATCHKEY_ASSIGN_OR_RETURN(CleaningScopeChoice cleaning_scope,
+                            CleaningScopes().Parse(techniques.cleaning_scope));
+  LATCHKEY_ASSIGN_OR_RETURN(VictimPreferenceChoice victims,
+                            VictimPreferences().Parse(techniques.victims));
+  return TechniqueChoices{std::move(layout),      std::move(segment_cleaning),
+                          std::move(replacement), std::move(synchronization),
+                          std::move(cleaner),     std::move(cleaning_scope),
+                          std::move(victims)};
 }
 
 }  // namespace latchkey

@@ -4,6 +4,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
@@ -19,6 +20,8 @@ struct TechniqueChoices {
   ReplacementChoice replacement;
   SynchronizationChoice synchronization;
   CleaningControllerChoice cleaner;
+  CleaningScopeChoice cleaning_scope;
+  VictimPreferenceChoice victims;
 
   /// Writes every name and all parameters in full into `techniques`. Reports of results print this.
   void SpellOut(Techniques* techniques) const;

@@ -100,15 +100,22 @@ void SegmentStoreImpl::WriteFullBatch() {
   if (doublewriter_ != nullptr) doublewriter_->FlushFull();
 }
 
-// Waits first where no batch need be cut short: in place, then in the doublewrite batch, then in
-// the append logs.
+// Pages that only gather, in a doublewrite batch or an append log, must not take the place of writes
+// in flight. So their writes are started once they are half of the unwritten pages.
 void SegmentStoreImpl::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
   const auto is_done = [&] { return queue.unwritten() <= most || core_.poisoned(); };
-  for (; !is_done(); backoff.Pause()) {
-    while (!is_done() && queue.outstanding() > 0) queue.Help();
+  while (!is_done()) {
+    const size_t unwritten = queue.unwritten(), outstanding = queue.outstanding();
+    if (unwritten >= 2 * outstanding) writer_.TryFlushUserLogs();
+    if (!is_done() && outstanding > 0) {
+      queue.Help();
+      continue;
+    }
     if (!is_done() && doublewriter_ != nullptr) doublewriter_->Help();
-    if (!is_done()) writer_.FlushUserLogs();
+    if (is_done()) return;
+    writer_.FlushUserLogs();
+    backoff.Pause();
   }
 }
 

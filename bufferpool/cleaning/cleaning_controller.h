@@ -10,7 +10,17 @@
 //
 //     N <- max(1, N + gain * (w_o - w_d))        at the end of every adjustment interval
 //
-// Deviations from the thesis: N is capped (kMaxOutstandingWrites), because w_o stays above the
+// A rule of our own, demand, knows how long writes take. Little's law says how many writes must be
+// outstanding so that cleaners write as many pages as become victims dirty:
+//
+//     needed = (synchronous + asynchronous writes) / interval * mean time of a cleaner's write
+//
+// If w_o is above its target, N goes to what is needed at once, and by at least a quarter, at most
+// to its double. Otherwise N sinks towards 1.5 times what is needed, by 1/16 of the difference an
+// interval. If a write takes more than `queue` times as long as the shortest one, the device has a
+// queue of that length, and N is lowered in proportion: users' writes wait in the same queue.
+//
+// Deviations of self-tuning from the thesis: N is capped (kMaxOutstandingWrites), because w_o stays above the
 // target if the device cannot keep up; and an interval without I/O does not change N.
 #pragma once
 
@@ -32,6 +42,12 @@ struct CleaningCounters {
   uint64_t page_reads = 0;
   uint64_t synchronous_writes = 0;   ///< by an actor that needed the frame and waited
   uint64_t asynchronous_writes = 0;  ///< by page cleaners and checkpoints
+
+  Nanos now = 0;  ///< of the runtime's clock
+  uint32_t cleaners = 1;
+  uint64_t written = 0;             ///< writes of page cleaners that are on the device
+  Nanos write_time = 0;             ///< of these together, from acceptance to the device
+  Nanos shortest_write = kForever;  ///< of these
 
   uint64_t page_ios() const { return page_reads + synchronous_writes + asynchronous_writes; }
 };
@@ -59,8 +75,8 @@ struct CleaningControllerInfo {
 };
 
 /// The list of cleaning controllers: `fixed:N` (default 1) and
-/// `self-tuning[:target=0.05:gain=7.5:interval=1s]`. To add one: its class and one line in
-/// cleaning_controller.cc.
+/// `self-tuning[:target=0.05:gain=7.5:interval=1s]`, `demand[:target=0.05:queue=8:interval=100ms]`.
+/// To add one: its class and one line in cleaning_controller.cc.
 const Registry<CleaningControllerInfo>& CleaningControllers();
 using CleaningControllerChoice = Choice<CleaningControllerInfo>;
 

@@ -128,14 +128,79 @@ TEST_CASE("The self-tuning controller follows a load that changes") {
   CHECK(std::abs(Settle(*controller, 80, observed) - 68.0) <= 1.5);
 }
 
+// Feeds intervals of 100 ms to a demand controller.
+class DemandFeed {
+ public:
+  explicit DemandFeed(CleaningController& controller) : controller_(controller) {}
+  // An interval with `synchronous` and `asynchronous` writes, as many reads, and a mean time of the
+  // cleaners' writes. The shortest write of all took 9 ms.
+  uint32_t Interval(uint64_t synchronous, uint64_t asynchronous, Nanos mean_write) {
+    totals_.now += 100 * kNanosPerMilli;
+    totals_.page_reads += synchronous + asynchronous;
+    totals_.synchronous_writes += synchronous;
+    totals_.asynchronous_writes += asynchronous;
+    totals_.written += asynchronous;
+    totals_.write_time += asynchronous * mean_write;
+    totals_.shortest_write = 9 * kNanosPerMilli;
+    controller_.OnIntervalEnd(totals_);
+    return controller_.outstanding_writes();
+  }
+
+ private:
+  CleaningController& controller_;
+  CleaningCounters totals_;
+};
+
+TEST_CASE("The demand controller takes Little's law at once, within a doubling an interval") {
+  const auto controller = Make("demand");
+  DemandFeed feed(*controller);
+  // 200 writes in 100 ms, each of 20 ms: 40 must be outstanding.
+  CHECK(feed.Interval(100, 100, 20 * kNanosPerMilli) == 2);
+  CHECK(feed.Interval(100, 100, 20 * kNanosPerMilli) == 4);
+  for (int i = 0; i < 4; ++i) feed.Interval(100, 100, 20 * kNanosPerMilli);
+  CHECK(controller->outstanding_writes() >= 40);
+  CHECK(controller->outstanding_writes() <= 64);
+}
+
+TEST_CASE("The demand controller sinks to half as much again as is needed when none is late") {
+  const auto controller = Make("demand");
+  DemandFeed feed(*controller);
+  for (int i = 0; i < 8; ++i) feed.Interval(100, 100, 20 * kNanosPerMilli);
+  REQUIRE(controller->outstanding_writes() >= 40);
+  for (int i = 0; i < 100; ++i) feed.Interval(0, 50, 20 * kNanosPerMilli);  // 10 s: 10 are needed
+  CHECK(controller->outstanding_writes() == 15);
+  for (int i = 0; i < 100; ++i) feed.Interval(0, 1, 9 * kNanosPerMilli);
+  CHECK(controller->outstanding_writes() == 1);
+}
+
+TEST_CASE("The demand controller makes the device's queue no longer than its limit") {
+  const auto controller = Make("demand:queue=8");
+  DemandFeed feed(*controller);
+  // One disk: with N outstanding and 4 users waiting, a write takes 4 + N times 9 ms.
+  for (int i = 0; i < 200; ++i) {
+    feed.Interval(5, 5, (4 + controller->outstanding_writes()) * 9 * kNanosPerMilli);
+    CHECK(controller->outstanding_writes() <= 8);
+  }
+  CHECK(controller->outstanding_writes() <= 5);
+}
+
+TEST_CASE("An interval without page I/O leaves the demand controller as it is") {
+  const auto controller = Make("demand");
+  DemandFeed feed(*controller);
+  for (int i = 0; i < 4; ++i) feed.Interval(100, 100, 20 * kNanosPerMilli);
+  const uint32_t before = controller->outstanding_writes();
+  for (int i = 0; i < 1000; ++i) CHECK(feed.Interval(0, 0, 0) == before);
+}
+
 TEST_CASE("Cleaning controllers outside their limits are refused") {
   for (const char* item :
        {"fixed:0", "fixed:257", "fixed:n=1.5", "self-tuning:target=1.5", "self-tuning:interval=0",
-        "self-tuning:interval=2h", "self-tuning:speed=3", "adaptive", ""}) {
+        "self-tuning:interval=2h", "self-tuning:speed=3", "demand:queue=1", "demand:target=2",
+        "adaptive", ""}) {
     CHECK(absl::IsInvalidArgument(CleaningControllers().Parse(item).status()));
   }
   CHECK_THAT(std::string(CleaningControllers().Parse("adaptive").status().message()),
-             Catch::Contains("fixed, self-tuning"));
+             Catch::Contains("fixed, self-tuning, demand"));
 }
 
 }  // namespace

@@ -8,14 +8,20 @@
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
+namespace {
+
+constexpr size_t kMostOfPass = 1024;  // frames that a pass looks at or writes
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<PageCleaners>> PageCleaners::Start(
-    BufferPool& pool, std::unique_ptr<CleaningController> controller, uint32_t count, LogSink log) {
+    BufferPool& pool, std::unique_ptr<CleaningController> controller, uint32_t count,
+    CleaningScope scope, LogSink log) {
   if (count > kMaxCleaners) {
     return InvalidArgument("{} page cleaners are too many: 0 to {}", count, kMaxCleaners);
   }
   std::unique_ptr<PageCleaners> cleaners(
-      new PageCleaners(pool, std::move(controller), count, std::move(log)));
+      new PageCleaners(pool, std::move(controller), count, scope, std::move(log)));
   PageCleaners* self = cleaners.get();
   for (Cleaner& cleaner : cleaners->cleaners_) {
     LATCHKEY_ASSIGN_OR_RETURN(cleaner.writer, pool.store().NewWriter(self->depth_));
@@ -37,17 +43,17 @@ uint32_t PageCleaners::WriterDepth(const CleaningController& controller, uint32_
 }
 
 PageCleaners::PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController> controller,
-                           uint32_t count, LogSink log)
+                           uint32_t count, CleaningScope scope, LogSink log)
     : pool_(pool),
       runtime_(pool.runtime()),
       controller_(std::move(controller)),
       count_(count),
       depth_(WriterDepth(*controller_, count)),
+      scope_(scope),
       log_(std::move(log)),
       adjust_mutex_(runtime_),
-      next_adjustment_(runtime_.Now() + controller_->interval()),
-      cleaners_(count) {
-  for (uint32_t i = 0; i < count; ++i) cleaners_[i].part = i;
+      next_adjustment_(runtime_.Now() + controller_->interval()) {
+  for (uint32_t i = 0; i < count; ++i) cleaners_.emplace_back(i, depth_);
 }
 
 PageCleaners::~PageCleaners() {
@@ -58,7 +64,9 @@ PageCleaners::~PageCleaners() {
   for (const auto& actor : actors_) actor->Join();
 }
 
-size_t PageCleaners::Window() const { return std::clamp<size_t>(pool_.frames() / 8, 16, 1024); }
+size_t PageCleaners::Window() const {
+  return std::clamp<size_t>(pool_.frames() / 8, 16, kMostOfPass);
+}
 
 // ---- Sleeping and waking
 
@@ -90,6 +98,22 @@ Nanos PageCleaners::SleepingTime(const Cleaner& cleaner) {
 // ---- Writing
 
 void PageCleaners::Collect(Cleaner& cleaner) {
+  scope_ == CleaningScope::kAll ? CollectNext(cleaner) : CollectColdest(cleaner);
+}
+
+void PageCleaners::CollectNext(Cleaner& cleaner) {
+  cleaner.frames.clear();
+  const uint32_t frames = pool_.frames();
+  const uint32_t own = frames / count_ + 1;  // upper bound; frames are numbered from 1
+  for (uint32_t i = 0; i < own && cleaner.frames.size() < kMostOfPass; ++i) {
+    const uint32_t number = cleaner.part + cleaner.next * count_;
+    cleaner.next = (cleaner.next + 1) % own;
+    const FrameId frame{number};
+    if (number != 0 && number <= frames && pool_.IsDirty(frame)) cleaner.frames.push_back(frame);
+  }
+}
+
+void PageCleaners::CollectColdest(Cleaner& cleaner) {
   cleaner.frames.resize(Window());
   cleaner.frames.resize(pool_.policy().PeekColdest(cleaner.frames));
   std::erase_if(cleaner.frames, [&](FrameId frame) {
@@ -99,11 +123,18 @@ void PageCleaners::Collect(Cleaner& cleaner) {
 
 absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
   for (;;) {
+    NoteWritten(cleaner);
     AdjustByClock();
     const size_t limit = std::min(controller_->outstanding_writes(), depth_);
     const size_t unwritten = cleaner.writer->unwritten();
     if (unwritten < limit || stopped()) return absl::OkStatus();
     LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(unwritten - 1));
+  }
+}
+
+void PageCleaners::NoteWritten(Cleaner& cleaner) {
+  if (controller_->interval() != 0) {
+    cleaner.times.NoteUnwritten(cleaner.writer->unwritten(), runtime_.Now());
   }
 }
 
@@ -118,9 +149,13 @@ bool PageCleaners::RunPass(Cleaner& cleaner) {
     if (status.ok()) status = AwaitRoom(cleaner);
     if (!status.ok() || stopped()) break;
     // So many evictions later other frames are next in line.
-    if (evictions_.load(std::memory_order_relaxed) - begin > Window() / 2) return true;
+    if (scope_ == CleaningScope::kColdest &&
+        evictions_.load(std::memory_order_relaxed) - begin > Window() / 2) {
+      return true;
+    }
     const absl::StatusOr<bool> accepted = pool_.TryClean(frame, *cleaner.writer);
     status = accepted.status();
+    if (accepted.ok() && *accepted) cleaner.times.NoteAccepted(runtime_.Now());
     // The page's latch is released: a doublewrite batch that the page has filled is written here.
     if (status.ok()) status = cleaner.writer->WaitWritten(depth_);
     any = any || (accepted.ok() && *accepted);
@@ -138,6 +173,8 @@ void PageCleaners::RunRound(Cleaner& cleaner) {
   next_look_.store(evictions_.load(std::memory_order_seq_cst) + Window() / 2,
                    std::memory_order_seq_cst);
   if (const absl::Status status = cleaner.writer->Wait(0); !status.ok()) Report(status);
+  NoteWritten(cleaner);
+  cleaner.times.Forget();
   Sleep(cleaner, seen);
 }
 
@@ -155,16 +192,28 @@ void PageCleaners::Run(Cleaner& cleaner) {
 
 // ---- The controller
 
+CleaningCounters PageCleaners::Totals() const {
+  const BufferPoolStats stats = pool_.stats();
+  CleaningCounters totals = {.page_reads = stats.reads(),
+                             .synchronous_writes = stats.sync_page_writes,
+                             .asynchronous_writes = stats.async_page_writes,
+                             .now = runtime_.Now(),
+                             .cleaners = count_};
+  for (const Cleaner& cleaner : cleaners_) {
+    totals.written += cleaner.times.writes();
+    totals.write_time += cleaner.times.sum();
+    totals.shortest_write = std::min(totals.shortest_write, cleaner.times.shortest());
+  }
+  return totals;
+}
+
 void PageCleaners::AdjustByClock() {
   if (controller_->interval() == 0) return;
   const Nanos now = runtime_.Now();
   if (now < next_adjustment_.load(std::memory_order_relaxed)) return;
   if (!adjust_mutex_.TryLock()) return;
   next_adjustment_.store(now + controller_->interval(), std::memory_order_relaxed);
-  const BufferPoolStats stats = pool_.stats();
-  const CleaningCounters totals = {.page_reads = stats.reads(),
-                                   .synchronous_writes = stats.sync_page_writes,
-                                   .asynchronous_writes = stats.async_page_writes};
+  const CleaningCounters totals = Totals();
   was_idle_.store(totals.page_ios() == adjusted_.page_ios(), std::memory_order_relaxed);
   adjusted_ = totals;
   controller_->OnIntervalEnd(totals);

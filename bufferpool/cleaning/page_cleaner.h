@@ -16,11 +16,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "bufferpool/buffer_pool.h"
+#include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
+#include "bufferpool/cleaning/write_times.h"
 #include "storage/base/log_sink.h"
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
@@ -34,7 +37,7 @@ class PageCleaners final : public CleanerSignal {
   /// Starts `count` cleaners of `pool`, 0 to kMaxCleaners. REQUIRES: the pool outlives them.
   static absl::StatusOr<std::unique_ptr<PageCleaners>> Start(
       BufferPool& pool, std::unique_ptr<CleaningController> controller, uint32_t count,
-      LogSink log);
+      CleaningScope scope, LogSink log);
   /// Stops and joins the cleaners, after the writes that they have submitted are done.
   ~PageCleaners() override;
 
@@ -48,23 +51,30 @@ class PageCleaners final : public CleanerSignal {
 
  private:
   struct Cleaner {
-    uint32_t part = 0;
+    Cleaner(uint32_t number, uint32_t depth) : part(number), times(depth) {}
+    const uint32_t part;
     std::unique_ptr<PageWriter> writer;
     std::vector<FrameId> frames;  // dirty pages of the present pass
+    uint32_t next = 0;            // scope kAll: where its next pass begins
+    WriteTimes times;
   };
 
   PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController> controller, uint32_t count,
-               LogSink log);
+               CleaningScope scope, LogSink log);
   void Run(Cleaner& cleaner);
   void RunRound(Cleaner& cleaner);
-  /// Cleans the dirty pages of the cleaner that are next in line for eviction, coldest first.
-  /// Returns whether there may be more to clean.
+  /// Cleans the dirty pages of the cleaner that are in the scope. Returns whether there may be more
+  /// to clean.
   bool RunPass(Cleaner& cleaner);
-  /// Fills cleaner.frames.
+  /// Fills cleaner.frames with dirty ones, coldest first (kColdest) or by number (kAll).
   void Collect(Cleaner& cleaner);
+  void CollectColdest(Cleaner& cleaner);
+  void CollectNext(Cleaner& cleaner);
   /// Waits until the cleaner may have one more write unwritten. Compares N after each wait for one
   /// write.
   absl::Status AwaitRoom(Cleaner& cleaner);
+  void NoteWritten(Cleaner& cleaner);
+  CleaningCounters Totals() const;
   /// Adjusts the controller if its interval has ended.
   void AdjustByClock();
   void Sleep(const Cleaner& cleaner, uint32_t seen);
@@ -81,6 +91,7 @@ class PageCleaners final : public CleanerSignal {
   const std::unique_ptr<CleaningController> controller_;
   const uint32_t count_;
   const uint32_t depth_;  // of a cleaner's writer
+  const CleaningScope scope_;
   const LogSink log_;
   std::atomic<uint32_t> wake_{0};  // changes whenever the cleaners should look for work again
   std::atomic<uint32_t> sleeping_{0};
@@ -93,7 +104,7 @@ class PageCleaners final : public CleanerSignal {
   std::atomic<bool> was_idle_{false};  // no page I/O between the last two adjustments
   CleaningCounters adjusted_ LATCHKEY_GUARDED_BY(adjust_mutex_);  // totals at the last one
 
-  std::vector<Cleaner> cleaners_;
+  std::deque<Cleaner> cleaners_;
   std::vector<std::unique_ptr<Actor>> actors_;
 };
 

@@ -46,13 +46,15 @@ struct SlowPool {
     if (modify) guard.Mutable();
   }
   std::unique_ptr<PageCleaners> Start(std::unique_ptr<CleaningController> controller,
-                                      uint32_t count) {
-    auto cleaners = PageCleaners::Start(*pool, std::move(controller), count, {});
+                                      uint32_t count,
+                                      CleaningScope scope = CleaningScope::kColdest) {
+    auto cleaners = PageCleaners::Start(*pool, std::move(controller), count, scope, {});
     REQUIRE(cleaners.ok());
     return *std::move(cleaners);
   }
-  std::unique_ptr<PageCleaners> Start(const std::string& controller, uint32_t count) {
-    return Start(CleaningControllers().Named(controller).Make(), count);
+  std::unique_ptr<PageCleaners> Start(const std::string& controller, uint32_t count,
+                                      CleaningScope scope = CleaningScope::kColdest) {
+    return Start(CleaningControllers().Named(controller).Make(), count, scope);
   }
 
   SlowPageStore store;
@@ -247,11 +249,119 @@ TEST_CASE("Sleeping cleaners go on adjusting the controller while pages are read
   });
 }
 
+TEST_CASE("With scope all the cleaners write every dirty page, and no clean one") {
+  const uint32_t count = GENERATE(1u, 3u, 128u);
+  CAPTURE(count);
+  RunSimulated({.seed = 8}, [&](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 2500, 11);
+    const std::vector<PageId> pages = slow.NewPages(2500);
+    REQUIRE(slow.pool->WriteAllDirty().ok());
+    slow.store.accepted.clear();
+    std::set<PageId> changed;
+    for (size_t i = 0; i < pages.size(); i += 1 + i % 3) {
+      slow.Fix(pages[i], /*modify=*/true);
+      changed.insert(pages[i]);
+    }
+    const auto cleaners = slow.Start("fixed:2", count, CleaningScope::kAll);
+    runtime.SleepFor(60 * kNanosPerSecond);
+    const std::vector<PageId> written = PagesOf(slow.store.accepted);
+    CHECK(written.size() == changed.size());
+    CHECK(std::set<PageId>(written.begin(), written.end()) == changed);
+    CHECK(slow.pool->stats().dirty_frames == 0);
+  });
+}
+
+// Users that fix random pages of a database four times as large as the pool, without think time.
+class Users {
+ public:
+  Users(SimulatedRuntime& runtime, SlowPool& slow, std::vector<PageId> pages, uint32_t count)
+      : slow_(slow), pages_(std::move(pages)) {
+    for (uint32_t user = 0; user < count; ++user) {
+      actors_.push_back(runtime.Spawn("user", [this, user] { Run(user); }));
+    }
+  }
+  ~Users() {
+    stop_ = true;
+    for (auto& actor : actors_) actor->Join();
+  }
+  void Modify(bool modify) { modify_ = modify; }
+  // For each fix, the longest wait for a frame that has ended since the fix before it.
+  std::vector<Nanos>& waits() { return waits_; }
+
+ private:
+  void Run(uint32_t user) {
+    Rng rng(user);
+    while (!stop_) {
+      slow_.Fix(pages_[rng.Below(pages_.size())], modify_);
+      waits_.push_back(slow_.pool->TakeLongestFrameWait());
+    }
+  }
+
+  SlowPool& slow_;
+  const std::vector<PageId> pages_;
+  bool modify_ = false, stop_ = false;
+  std::vector<Nanos> waits_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+};
+
+// w_o of the next `duration`.
+double Observe(SimulatedRuntime& runtime, SlowPool& slow, Nanos duration) {
+  const BufferPoolStats from = slow.pool->stats();
+  runtime.SleepFor(duration);
+  const BufferPoolStats to = slow.pool->stats();
+  const auto synchronous = static_cast<double>(to.sync_page_writes - from.sync_page_writes);
+  return synchronous / (synchronous + static_cast<double>(to.misses - from.misses) +
+                        static_cast<double>(to.async_page_writes - from.async_page_writes));
+}
+
+TEST_CASE("Under demand, w_o is below its double target 5 s after a step from reads to updates") {
+  const uint32_t cleaner_count = GENERATE(1u, 4u);
+  CAPTURE(cleaner_count);
+  RunSimulated({.seed = 9}, [&](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 1024, 11);
+    std::vector<PageId> pages = slow.NewPages(4096);
+    REQUIRE(slow.pool->WriteAllDirty().ok());
+    const auto cleaners = slow.Start("demand", cleaner_count);
+    Users users(runtime, slow, std::move(pages), 8);
+    runtime.SleepFor(10 * kNanosPerSecond);
+    CHECK(cleaners->outstanding_writes() == 1);
+    users.Modify(true);
+    runtime.SleepFor(5 * kNanosPerSecond);
+    for (int second = 0; second < 20; ++second) {
+      CHECK(Observe(runtime, slow, kNanosPerSecond) < 0.1);
+    }
+    const uint32_t busy = cleaners->outstanding_writes();
+    CHECK(busy > 1);
+    users.Modify(false);
+    runtime.SleepFor(10 * kNanosPerSecond);
+    CHECK(cleaners->outstanding_writes() == 1);
+  });
+}
+
+TEST_CASE(
+    "Under demand, no wait for a frame at p99.9 is longer than 10 device writes in overload") {
+  RunSimulated({.seed = 10}, [](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 512, 1);
+    slow.pool->SetEviction({.batch = 1});
+    std::vector<PageId> pages = slow.NewPages(2048);
+    const auto cleaners = slow.Start("demand", 1);
+    Users users(runtime, slow, std::move(pages), 4);
+    users.Modify(true);  // each fix needs a read and a write: twice what it would need without
+    runtime.SleepFor(60 * kNanosPerSecond);
+    users.waits().clear();
+    runtime.SleepFor(600 * kNanosPerSecond);
+    std::vector<Nanos> waits = users.waits();
+    REQUIRE(waits.size() > 10'000);
+    std::ranges::sort(waits);
+    CHECK(waits[waits.size() - waits.size() / 1000 - 1] <= 10 * kService);
+  });
+}
+
 TEST_CASE("More page cleaners than 128 are refused") {
   RunSimulated({.seed = 7}, [](SimulatedRuntime& runtime) {
     SlowPool slow(runtime, 64);
-    auto refused =
-        PageCleaners::Start(*slow.pool, CleaningControllers().Named("fixed:1").Make(), 129, {});
+    auto refused = PageCleaners::Start(*slow.pool, CleaningControllers().Named("fixed:1").Make(),
+                                       129, CleaningScope::kColdest, {});
     REQUIRE(absl::IsInvalidArgument(refused.status()));
     CHECK(std::string(refused.status().message()).find("0 to 128") != std::string::npos);
   });

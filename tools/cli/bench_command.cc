@@ -67,6 +67,7 @@ absl::Status BenchExperiment::Measure(size_t index, const std::string& what, KvB
   KvBenchHooks hooks;
   hooks.on_measure_begin = [&] { StartCounting(backend); };
   hooks.on_sample = [&](const KvBenchSample& sample) {
+    CountSample(backend);
     const auto operations = static_cast<double>(sample.operations);
     ShowRate(what, sample.end_s, sample.seconds > 0 ? operations / sample.seconds : 0,
              "operations");

@@ -144,6 +144,10 @@ void EngineExperiment::StartCounting(KvBackend& backend) {
   running_->begin = backend.GetStatistics();
 }
 
+void EngineExperiment::CountSample(const KvBackend& backend) {
+  running_->samples.push_back(backend.GetStatistics());
+}
+
 void EngineExperiment::StopCounting(const KvBackend& backend, const std::string& what,
                                     const std::string& result) {
   running_->end = backend.GetStatistics();

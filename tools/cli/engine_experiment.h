@@ -68,6 +68,8 @@ class EngineExperiment {
   absl::StatusOr<std::string> PlaceForRun(size_t index);
 
   void StartCounting(KvBackend& backend);
+  /// Keeps the statistics at the end of a sample.
+  void CountSample(const KvBackend& backend);
   /// `result` is a summary for a log message.
   void StopCounting(const KvBackend& backend, const std::string& what, const std::string& result);
   void ShowRate(const std::string& what, double end_s, double rate, std::string_view unit);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bufferpool/cleaning/cleaning_choices.h"
 #include "engine/option_names.h"
 #include "layout/cleaning_policy.h"
 #include "layout/separator.h"
@@ -41,10 +42,19 @@ void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
 }
 
 bool IsTechnique(const std::string& flag) {
-  constexpr std::string_view kTechniques[] = {
-      "layout",   "space-utilization",    "segment-size",    "segment-cleaning",
-      "policy",   "replacement",          "synchronization", "cleaner",
-      "cleaners", "torn-write-protection"};
+  constexpr std::string_view kTechniques[] = {"layout",
+                                              "space-utilization",
+                                              "segment-size",
+                                              "segment-cleaning",
+                                              "policy",
+                                              "replacement",
+                                              "synchronization",
+                                              "cleaner",
+                                              "cleaners",
+                                              "cleaning-scope",
+                                              "victims",
+                                              "eviction-batch",
+                                              "torn-write-protection"};
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
@@ -169,8 +179,15 @@ std::vector<FlagSpec> EngineFlags() {
   Append(
       flags,
       {
-          {"cleaner", defaults.cleaner, "page cleaners' writes outstanding: fixed:N, self-tuning"},
-          {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 64"},
+          {"cleaner", defaults.cleaner,
+           "page cleaners' writes outstanding: fixed:N, self-tuning, demand"},
+          {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 128"},
+          {"cleaning-scope", defaults.cleaning_scope,
+           "dirty pages that cleaners write: " + Join(CleaningScopes().Names())},
+          {"victims", defaults.victims,
+           "pages that evictions prefer: " + Join(VictimPreferences().Names())},
+          {"eviction-batch", "0",
+           "victims of one eviction, 1 to 64; 0: as the synchronization says"},
           {"device", "file",
            "file, memory, fixed:service_ms=9:mb_s=0:disks=1:stripe_kb=64. fixed: simulated disks "
            "with "

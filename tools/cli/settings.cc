@@ -33,6 +33,8 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   to.replacement = policy.replacement;
   to.synchronization = policy.synchronization;
   to.cleaner = from.Get("cleaner");
+  to.cleaning_scope = from.Get("cleaning-scope");
+  to.victims = from.Get("victims");
   LATCHKEY_ASSIGN_OR_RETURN(const TechniqueChoices choices, ParseTechniques(to));
   choices.SpellOut(&to);
   LATCHKEY_ASSIGN_OR_RETURN(
@@ -44,8 +46,11 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
                                          kMaxSegmentSize, ", or auto"));
   }
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
-                            ParseCount("cleaners", from.Get("cleaners"), 0, 64));
+                            ParseCount("cleaners", from.Get("cleaners"), 0, 128));
   to.cleaners = static_cast<uint32_t>(cleaners);
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t batch,
+                            ParseCount("eviction-batch", from.Get("eviction-batch"), 0, 64));
+  to.eviction_batch = static_cast<uint32_t>(batch);
   return absl::OkStatus();
 }
 

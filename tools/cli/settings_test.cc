@@ -214,7 +214,10 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"page-size", "5000", "power of two"},
       {"page-size", "2048", "4096"},
       {"cache-size", "1KiB", "users"},
-      {"cleaners", "65", "64"},
+      {"cleaners", "129", "128"},
+      {"cleaning-scope", "some", "coldest, all"},
+      {"victims", "dirty-first", "clean-first"},
+      {"eviction-batch", "65", "64"},
       {"segment-size", "5000", "from 65536 to 16777216, or auto"},
       {"cache-size", "1000000GiB", "memory"},
   }));

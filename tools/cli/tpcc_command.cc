@@ -79,6 +79,7 @@ absl::Status TpccExperiment::Measure(size_t index, const std::string& what, KvBa
   TpccRunHooks hooks;
   hooks.on_measure_begin = [&] { StartCounting(backend); };
   hooks.on_sample = [&](const TpccSample& sample) {
+    CountSample(backend);
     const auto transactions = static_cast<double>(sample.transactions);
     ShowRate(what, sample.end_s, sample.seconds > 0 ? transactions / sample.seconds : 0,
              "transactions");

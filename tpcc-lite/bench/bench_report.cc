@@ -69,7 +69,7 @@ Json BenchToJson(const BenchRecord& record) {
   AddFigures(record, row);
   AddStatistics(record, row);
   AddOutcome(record, record.result && record.result->interrupted, row);
-  row["samples"] = SamplesOf(record.result, SampleToJson);
+  row["samples"] = SamplesOf(record.result, record, SampleToJson);
   return row;
 }
 

@@ -1,5 +1,6 @@
 #include "tpcc-lite/report/measured_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/option_names.h"
@@ -45,6 +46,30 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + reads);
   block["dirty_proportion"] = Share(to.dirty_frames, to.frames);
   block["cleaner_outstanding"] = to.cleaner_outstanding;
+  return block;
+}
+
+// The pool's figures between two statistics; null where the engine is another one.
+Json BufferSampleToJson(const KvStatistics& begin, const KvStatistics& end) {
+  Json block = NullFields({"sync_write_share_of_io", "cleaner_outstanding", "dirty_frames",
+                           "clean_frames", "free_frames", "page_reads", "sync_page_writes",
+                           "async_page_writes", "longest_frame_wait_ms"});
+  if (!begin.latchkey || !end.latchkey) return block;
+  const Statistics& from = *begin.latchkey;
+  const Statistics& to = *end.latchkey;
+  const uint64_t reads = to.misses - from.misses;
+  const uint64_t sync_writes = to.sync_page_writes - from.sync_page_writes;
+  const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
+  const uint64_t used = to.frames - std::min(to.frames, to.free_frames);
+  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + reads);
+  block["cleaner_outstanding"] = to.cleaner_outstanding;
+  block["dirty_frames"] = to.dirty_frames;
+  block["clean_frames"] = used - std::min(used, to.dirty_frames);
+  block["free_frames"] = to.free_frames;
+  block["page_reads"] = reads;
+  block["sync_page_writes"] = sync_writes;
+  block["async_page_writes"] = async_writes;
+  block["longest_frame_wait_ms"] = static_cast<double>(to.longest_frame_wait_ns) / kNanosPerMilli;
   return block;
 }
 
@@ -165,6 +190,9 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"synchronization", technique(techniques.synchronization)},
       {"cleaner", technique(techniques.cleaner)},
       {"cleaners", technique(techniques.cleaners)},
+      {"cleaning_scope", technique(techniques.cleaning_scope)},
+      {"victims", technique(techniques.victims)},
+      {"eviction_batch", technique(techniques.eviction_batch)},
       {"device", CanonicalDeviceSpec(kv.device)},
       // Every time and rate of the row is of that clock.
       {"virtual_time", simulated},
@@ -191,6 +219,16 @@ void AddStatistics(const MeasuredRun& run, Json& row) {
   row["space"] = SpaceToJson(run.end ? *run.end : *nothing);
 }
 
+void AddBufferSamples(const MeasuredRun& run, Json& samples) {
+  const KvStatistics nothing;
+  const KvStatistics* from = run.begin ? &*run.begin : &nothing;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const KvStatistics* to = i < run.samples.size() ? &run.samples[i] : &nothing;
+    samples[i]["buffer"] = BufferSampleToJson(*from, *to);
+    from = to;
+  }
+}
+
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row) {
   row["engine_name"] = run.backend_name.empty() ? Json(nullptr) : Json(run.backend_name);
   row["held_snapshots"] = HeldSnapshotsToJson(run.snapshots);
@@ -211,6 +249,9 @@ std::vector<Column> SettingsColumns() {
       {"synchronization", "/synchronization", kText, true},
       {"cleaner", "/cleaner", kText, true},
       {"cleaners", "/cleaners", kCount, true},
+      {"cleaning scope", "/cleaning_scope", kText, true},
+      {"victims", "/victims", kText, true},
+      {"eviction batch", "/eviction_batch", kCount, true},
       {"device", "/device", kText, true},
       {"all in virtual time, us of work an operation", "/cpu_us", kText, true},
       {"page", "/page_size", kBytes, true},

@@ -32,6 +32,7 @@ struct MeasuredRun {
   std::vector<std::string> warnings;
   std::optional<KvStatistics> begin;  ///< when the measured part began
   std::optional<KvStatistics> end;
+  std::vector<KvStatistics> samples;            ///< at the end of each sample of the result
   std::optional<HeldSnapshotResult> snapshots;  ///< nullopt: none was held
   std::string error;                            ///< the reason of a failure; empty: none
 };
@@ -59,12 +60,18 @@ Json FigureOf(const std::optional<Result>& result, const Figure& figure) {
   return result ? Json(figure(*result)) : Json(nullptr);
 }
 
-/// result->samples, each formatted by `describe`; empty if there is no result.
+/// Adds to each sample the buffer pool's figures within it: see tpcc-lite/README.md.
+void AddBufferSamples(const MeasuredRun& run, Json& samples);
+
+/// result->samples, each formatted by `describe`, with the figures of the pool within the sample;
+/// empty if there is no result.
 template <typename Result, typename Describe>
-Json SamplesOf(const std::optional<Result>& result, const Describe& describe) {
+Json SamplesOf(const std::optional<Result>& result, const MeasuredRun& run,
+               const Describe& describe) {
   Json samples = Json::array();
   if (!result) return samples;
   for (const auto& sample : result->samples) samples.push_back(describe(sample));
+  AddBufferSamples(run, samples);
   return samples;
 }
 

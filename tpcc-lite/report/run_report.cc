@@ -53,7 +53,7 @@ Json RunToJson(const RunRecord& record) {
   AddStatistics(record, row);
   row["consistency"] = ConsistencyToJson(record.consistency);
   AddOutcome(record, record.result && record.result->interrupted, row);
-  row["samples"] = SamplesOf(record.result, SampleToJson);
+  row["samples"] = SamplesOf(record.result, record, SampleToJson);
   return row;
 }
 

@@ -47,6 +47,10 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   MakePolicy(&t.replacement, t.synchronization);
   t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));
+  t.cleaning_scope = OneOf(rng, CleaningScopeItems());
+  t.victims = OneOf(rng, VictimItems());
+  const bool has_own_batch = t.synchronization.starts_with("bp-wrapper");
+  t.eviction_batch = has_own_batch ? 0 : static_cast<uint32_t>(rng.Below(65));
   t.space_utilization = rng.Below(2) == 0 ? 0.8 : 0.95;
   t.seed = seed;
   options.page_size = 4096u << (rng.Below(4) == 0 ? rng.Below(5) : 0);
@@ -74,10 +78,11 @@ std::string CallLifePlan::Describe() const {
   const Techniques& t = options.techniques;
   constexpr const char* kDurabilities[] = {"none", "group", "commit"};
   return fmt::format(
-      "layout={} cleaning={} replacement={} synchronization={} cleaner={} x{} page={} cache={} "
+      "layout={} cleaning={} replacement={} synchronization={} cleaner={} x{} {} {} {} page={} "
+      "cache={} "
       "hot={} durability={} images={} serializable={} versions={} actors={} disk={} fault={}",
       t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
-      options.page_size, options.cache_bytes, is_hot,
+      t.cleaning_scope, t.victims, t.eviction_batch, options.page_size, options.cache_bytes, is_hot,
       kDurabilities[static_cast<int>(options.durability)],
       options.torn_write_protection == TornWriteProtection::kImages,
       options.isolation == Isolation::kSerializable, options.version_store_bytes, actors,

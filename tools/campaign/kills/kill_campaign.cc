@@ -236,6 +236,8 @@ void ChangeKillOptions(Rng& rng, Options* options) {
   MakePolicy(&options->techniques.replacement, options->techniques.synchronization);
   options->techniques.cleaner = Pick(rng, CleanerItems());
   options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));
+  options->techniques.cleaning_scope = Pick(rng, CleaningScopeItems());
+  options->techniques.victims = Pick(rng, VictimItems());
   options->techniques.segment_cleaning = Pick(rng, SegmentCleaningItems());
   options->techniques.seed = rng.Next();
 }
@@ -243,11 +245,12 @@ void ChangeKillOptions(Rng& rng, Options* options) {
 std::string DescribeKillOptions(const Options& options) {
   const Techniques& t = options.techniques;
   return fmt::format(
-      "{} page={} utilization={} segment={}; {} {} {} cleaners={}x{} {} cache={} checkpoint={}",
+      "{} page={} utilization={} segment={}; {} {} {} cleaners={}x{} {} {} {} cache={} "
+      "checkpoint={}",
       t.layout, options.page_size, t.space_utilization, t.segment_size,
       options.durability == Durability::kCommit ? "commit" : "group", t.replacement,
-      t.synchronization, t.cleaners, t.cleaner, t.segment_cleaning, options.cache_bytes,
-      options.checkpoint_log_bytes);
+      t.synchronization, t.cleaners, t.cleaner, t.cleaning_scope, t.victims, t.segment_cleaning,
+      options.cache_bytes, options.checkpoint_log_bytes);
 }
 
 KillReport RunKills(Runtime& runtime, const KillCampaignOptions& options) {

@@ -32,6 +32,8 @@ enum Dimension : size_t {
   kSynchronization,
   kCleaner,
   kCleanerCount,
+  kCleaningScope,
+  kVictims,
   kUtilization,
   kPageSize,
   kDurability,
@@ -52,6 +54,8 @@ const std::array<uint8_t, kDimensions>& Values() {
     count(kSynchronization, SynchronizationItems());
     count(kCleaner, CleanerItems());
     count(kCleanerCount, kCleanerCounts);
+    count(kCleaningScope, CleaningScopeItems());
+    count(kVictims, VictimItems());
     count(kUtilization, kUtilizations);
     count(kPageSize, kPageSizes);
     count(kDurability, kDurabilities);
@@ -89,6 +93,8 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.techniques.synchronization = SynchronizationItems()[row[kSynchronization]];
   options.techniques.cleaner = CleanerItems()[row[kCleaner]];
   options.techniques.cleaners = kCleanerCounts[row[kCleanerCount]];
+  options.techniques.cleaning_scope = CleaningScopeItems()[row[kCleaningScope]];
+  options.techniques.victims = VictimItems()[row[kVictims]];
   options.techniques.space_utilization = kUtilizations[row[kUtilization]];
   options.techniques.seed = number;
   options.techniques.segment_size = 128u << (10 + rng.Below(3));  // given: no device is measured
@@ -110,10 +116,10 @@ std::string ModelConfiguration::Describe() const {
   const Techniques& t = options.techniques;
   return fmt::format(
       "layout={} segment-cleaning={} replacement={} synchronization={} cleaner={} cleaners={} "
-      "utilization={} page={} cache={} durability={} {} {} {}",
+      "cleaning-scope={} victims={} utilization={} page={} cache={} durability={} {} {} {}",
       t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
-      t.space_utilization, options.page_size, options.cache_bytes, NameOf(options.durability),
-      NameOf(options.torn_write_protection),
+      t.cleaning_scope, t.victims, t.space_utilization, options.page_size, options.cache_bytes,
+      NameOf(options.durability), NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);
 }

@@ -1,5 +1,6 @@
 #include "tools/campaign/shared/technique_items.h"
 
+#include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
@@ -41,6 +42,16 @@ Items& SynchronizationItems() {
 
 Items& CleanerItems() {
   static Items& items = *new Items(CleaningControllers().Names());
+  return items;
+}
+
+Items& CleaningScopeItems() {
+  static Items& items = *new Items(CleaningScopes().Names());
+  return items;
+}
+
+Items& VictimItems() {
+  static Items& items = *new Items(VictimPreferences().Names());
   return items;
 }
 

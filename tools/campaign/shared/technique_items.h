@@ -13,6 +13,8 @@ const std::vector<std::string>& ReplacementItems();
 /// Items with parameters that fit a pool of 16 frames.
 const std::vector<std::string>& SynchronizationItems();
 const std::vector<std::string>& CleanerItems();
+const std::vector<std::string>& CleaningScopeItems();
+const std::vector<std::string>& VictimItems();
 
 /// Whether the synchronisation scheme runs the replacement algorithm. REQUIRES: items of the lists.
 bool IsPolicy(const std::string& replacement, const std::string& synchronization);
