@@ -14,6 +14,19 @@ Json Share(uint64_t part, uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// The pool's page I/O between two statistics.
+struct PageIo {
+  PageIo(const Statistics& from, const Statistics& to)
+      : reads(to.demand_reads + to.ahead_reads - from.demand_reads - from.ahead_reads),
+        sync_writes(to.sync_page_writes - from.sync_page_writes),
+        async_writes(to.async_page_writes - from.async_page_writes) {}
+
+  /// Thesis 4.4, w_o: the quantity that the self-tuning controller holds at its target.
+  Json SyncWriteShare() const { return Share(sync_writes, sync_writes + async_writes + reads); }
+
+  uint64_t reads, sync_writes, async_writes;
+};
+
 Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
                            "dirty_proportion", "cleaner_outstanding", "locks_per_million",
@@ -25,8 +38,7 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   const Statistics& to = *end.latchkey;
   const uint64_t hits = to.hits - from.hits;
   const uint64_t misses = to.misses - from.misses;
-  const uint64_t sync_writes = to.sync_page_writes - from.sync_page_writes;
-  const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
+  const PageIo io(from, to);
   block["hit_ratio"] = Share(hits, hits + misses);
   // BP-Wrapper IV: lock requests of the fix policy, and those that slept, per million fixes.
   const uint64_t locks = to.policy_lock_acquisitions - from.policy_lock_acquisitions;
@@ -40,10 +52,8 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["demand_reads"] = to.demand_reads - from.demand_reads;
   block["ahead_reads"] = to.ahead_reads - from.ahead_reads;
   block["new_pages"] = to.new_pages - from.new_pages;
-  block["sync_write_proportion"] = Share(sync_writes, sync_writes + async_writes);
-  // Thesis 4.4: the quantity that the self-tuning controller holds at its target.
-  const uint64_t reads = to.demand_reads + to.ahead_reads - from.demand_reads - from.ahead_reads;
-  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + reads);
+  block["sync_write_proportion"] = Share(io.sync_writes, io.sync_writes + io.async_writes);
+  block["sync_write_share_of_io"] = io.SyncWriteShare();
   block["dirty_proportion"] = Share(to.dirty_frames, to.frames);
   block["cleaner_outstanding"] = to.cleaner_outstanding;
   return block;
@@ -57,18 +67,16 @@ Json BufferSampleToJson(const KvStatistics& begin, const KvStatistics& end) {
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
   const Statistics& to = *end.latchkey;
-  const uint64_t reads = to.misses - from.misses;
-  const uint64_t sync_writes = to.sync_page_writes - from.sync_page_writes;
-  const uint64_t async_writes = to.async_page_writes - from.async_page_writes;
+  const PageIo io(from, to);
   const uint64_t used = to.frames - std::min(to.frames, to.free_frames);
-  block["sync_write_share_of_io"] = Share(sync_writes, sync_writes + async_writes + reads);
+  block["sync_write_share_of_io"] = io.SyncWriteShare();
   block["cleaner_outstanding"] = to.cleaner_outstanding;
   block["dirty_frames"] = to.dirty_frames;
   block["clean_frames"] = used - std::min(used, to.dirty_frames);
   block["free_frames"] = to.free_frames;
-  block["page_reads"] = reads;
-  block["sync_page_writes"] = sync_writes;
-  block["async_page_writes"] = async_writes;
+  block["page_reads"] = io.reads;
+  block["sync_page_writes"] = io.sync_writes;
+  block["async_page_writes"] = io.async_writes;
   block["longest_frame_wait_ms"] = static_cast<double>(to.longest_frame_wait_ns) / kNanosPerMilli;
   return block;
 }
