@@ -16,6 +16,10 @@ import unittest
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True  # the tree stays as it is
+sys.path.insert(0, str(TOOLS / "experiments"))
+from experiments_test import Definitions, Files, Statements, Tool  # the tests of tools/experiment run here, too
+
 UNIX = ["awk", "bash", "cat", "df", "dirname", "env", "find", "git", "grep", "head", "mkdir", "nproc", "python3",
         "realpath", "sed", "sort", "tail", "timeout"]
 

@@ -1,0 +1,10 @@
+"""All definitions, in the order of the papers."""
+
+import bp_wrapper
+import nb_gclock
+import thesis_4
+import thesis_5
+import thread_specific
+
+ALL = [*thesis_4.EXPERIMENTS, *thesis_5.EXPERIMENTS, *bp_wrapper.EXPERIMENTS, *nb_gclock.EXPERIMENTS,
+       *thread_specific.EXPERIMENTS]

@@ -1,0 +1,208 @@
+"""Runs definitions: calls the program, collects rows, judges statements, writes CSV and SVG."""
+
+import csv
+import json
+import os
+import resource
+import shlex
+import shutil
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from definition import NOISE, REPETITION, judge
+from rows import NoSuchRow
+from svg_plot import draw
+
+TRACE_ENDS = ".u64.zst"
+
+
+class RunFailed(Exception):
+    """The program failed, or printed something that is no document of results."""
+
+
+class NoTrace(Exception):
+    """A definition needs a trace that is not there."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one definition: `state` is "done", "skipped" or "failed"."""
+    experiment: object
+    state: str
+    why: str = ""
+    rows: tuple = ()
+    outcomes: tuple = ()
+    seconds: float = 0.0
+
+
+def trace_folder(root):
+    """$LATCHKEY_TRACES, or a folder shared/traces beside the project. It may not exist."""
+    return Path(os.environ.get("LATCHKEY_TRACES") or root.parent / "shared" / "traces")
+
+
+def processor_seconds():
+    """Of this process and of the programs that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def flat(document, prefix=""):
+    """Nested objects as columns joined by dots; lists are left out."""
+    columns = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            columns.update(flat(value, f"{prefix}{name}."))
+        elif not isinstance(value, list):
+            columns[prefix + name] = value
+    return columns
+
+
+def noise(repetitions):
+    """Half the range of the repetitions' throughputs over their median; None for less than two."""
+    for name in ("accesses_per_s", "transactions_per_s"):
+        found = [own[name] for own in repetitions if name in own]
+        if len(found) > 1:
+            middle = statistics.median(found)
+            return (max(found) - min(found)) / 2 / middle if middle else float("inf")
+    return None
+
+
+def rows_of(result):
+    """One row for each repetition."""
+    base = flat({name: value for name, value in result.items() if name != "spread"})
+    base["warnings"] = "; ".join(result.get("warnings") or [])
+    for name in ("trace", "accesses_of"):
+        if str(base.get(name, "")).endswith(TRACE_ENDS):
+            base[name] = Path(base[name]).name[:-len(TRACE_ENDS)]
+    repetitions = result.get("repetitions") or [{}]
+    base[NOISE] = noise(repetitions)
+    return [{**base, **flat(own), REPETITION: index} for index, own in enumerate(repetitions, start=1)]
+
+
+class Runner:
+    """Runs definitions one after the other; a command that two of them share runs once."""
+
+    def __init__(self, root, program, out, quick, say):
+        self.root, self.program, self.out, self.quick, self.say = root, program, out, quick, say
+        self.documents = {}
+
+    def command(self, run):
+        """The call as words, without the program; NoTrace if a trace is not there."""
+        words = run.verb.split()
+        if run.traces:
+            files = [trace_folder(self.root) / (name + TRACE_ENDS) for name in run.traces]
+            missing = [str(file) for file in files if not file.is_file()]
+            if missing:
+                raise NoTrace(f"no {', '.join(missing)}; set LATCHKEY_TRACES to the folder of the traces")
+            words.append("--trace=" + ",".join(map(str, files)))
+        for name, value in run.chosen_flags(self.quick).items():
+            given = value if isinstance(value, (list, tuple)) else [value]
+            words.append(f"--{name}=" + ",".join(map(str, given)))
+        if run.verb.startswith("tpcc-lite"):
+            words.append(f"--db={self.out / 'db'}")
+        return words + ["--json=-"]
+
+    def rows(self, run):
+        words = tuple(self.command(run))
+        if words not in self.documents:
+            self.documents[words] = self.call(words)
+        found = [row for result in self.documents[words] for row in rows_of(result)]
+        return [{**row, **run.columns} for row in found]
+
+    def call(self, words):
+        done = subprocess.run([str(self.program), *words], check=False, capture_output=True, text=True)
+        shutil.rmtree(self.out / "db", ignore_errors=True)
+        if done.returncode != 0:
+            raise RunFailed(f"exit code {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        try:
+            results = json.loads(done.stdout)["results"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunFailed(f"its output is no document of results: {error}") from error
+        errors = [result["error"] for result in results if result.get("error")]
+        if errors:
+            raise RunFailed(errors[0])
+        return results
+
+    def run(self, experiment):
+        """Prints what happens and what the statements came out as; writes NAME.csv and NAME.svg."""
+        began = processor_seconds()
+        self.describe(experiment)
+        try:
+            commands = [shlex.join([shown(self.program), *self.command(run)]) for run in experiment.runs]
+            for command in commands:
+                self.say(f"  $ {command}")
+            rows = self.collect(experiment)
+            outcomes = tuple(judge(statement, rows) for statement in experiment.statements)
+        except NoTrace as reason:
+            self.say(f"  skipped: {reason}")
+            return Result(experiment, "skipped", str(reason))
+        except (RunFailed, NoSuchRow) as reason:
+            self.say(f"  failed: {reason}")
+            return Result(experiment, "failed", str(reason))
+        self.report(rows, outcomes)
+        self.write(experiment, rows, commands, began)
+        return Result(experiment, "done", "", tuple(rows), outcomes, processor_seconds() - began)
+
+    def describe(self, experiment):
+        self.say(f"\n{experiment.name}: {experiment.title}")
+        self.say(f"  source: {experiment.source}")
+        self.say(f"  sweep: {experiment.sweep}")
+        for stand_in in experiment.stand_ins:
+            self.say(f"  stand-in: {stand_in}")
+        if experiment.compute:
+            self.say(f"  computed: {experiment.compute.__doc__.splitlines()[0]}")
+
+    def collect(self, experiment):
+        rows = list(experiment.compute(self.quick)) if experiment.compute else []
+        for run in experiment.runs:
+            rows += self.rows(run)
+        return experiment.derive(rows) if experiment.derive else rows
+
+    def report(self, rows, outcomes):
+        for outcome in outcomes:
+            self.say(f"  * {outcome.statement.text}\n    {outcome.heading()}")
+            for measured in outcome.lines[outcome.verdict == "noisy":]:
+                self.say(f"      {measured}")
+        for warning in dict.fromkeys(row["warnings"] for row in rows if row.get("warnings")):
+            self.say(f"  note: {warning}")
+
+    def write(self, experiment, rows, commands, began):
+        self.out.mkdir(parents=True, exist_ok=True)
+        table, picture = self.out / f"{experiment.name}.csv", self.out / f"{experiment.name}.svg"
+        with open(table, "w", encoding="utf-8", newline="") as file:
+            columns = experiment.csv_columns()
+            columns += [c for c in (REPETITION, "warnings") if any(c in row for row in rows) and c not in columns]
+            writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        described = "; ".join([experiment.source, *commands, *("stand-in: " + s for s in experiment.stand_ins)])
+        picture.write_text(draw(rows, experiment.plot, experiment.title, described), encoding="utf-8")
+        self.say(f"  wrote {shown(table)} and {shown(picture)}; {processor_seconds() - began:.1f} s of processor time")
+
+
+def shown(path):
+    """Relative to the current folder where it is below it."""
+    path = Path(path).resolve()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def in_short(result):
+    """What the statements came out as; the text of those that differ, or depend on something."""
+    if result.state != "done":
+        return result.state
+    verdicts = [outcome.verdict for outcome in result.outcomes]
+    words = [f"{verdicts.count(verdict)} {word}" for verdict, word in (("holds", "hold"), ("noisy", "too noisy"), (
+        "undecided", "too little counted")) if verdict in verdicts]
+    words += [f"{'differs' if o.verdict == 'differs' else 'depends on ' + o.statement.over}: {o.statement.text[:-1]}"
+              for o in result.outcomes if o.verdict in ("differs", "depends")]
+    return "; ".join(words)
+
+
+def table(results):
+    """The results as a Markdown table, a row for each definition."""
+    lines = ["| figure or table | statements | came out as |", "|---|---|---|"]
+    for result in results:
+        lines.append(f"| `{result.experiment.name}` | {len(result.experiment.statements)} | {in_short(result)} |")
+    return "\n".join(lines) + "\n"
