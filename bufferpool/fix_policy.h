@@ -39,7 +39,7 @@ class FixPolicy {
   /// What a fix of a resident page is.
   enum class Fix : uint8_t {
     kHit,
-    kFirstUse,  ///< of a page that was read ahead: a miss whose read came early
+    kFirstUse,  ///< the first fix of a page that was read ahead; it counts as the miss
   };
   /// Reports that the actor with index `actor` fixed `page`, resident in `frame`.
   Fix OnFix(FrameId frame, PageId page, uint32_t actor) {

@@ -1,14 +1,14 @@
 // Page cleaners: actors that write dirty pages before they become victims, so that evictions find
-// clean frames (thesis chapter 4). Each cleaner has a page set of its own: the frames whose number
-// leaves its own number as the remainder of the division by the number of cleaners (thesis 4.1).
+// clean frames (thesis chapter 4). The cleaners share the frames out (thesis 4.1): of C cleaners,
+// cleaner k cleans frames k, k + C, k + 2C and so on.
 //
 // A cleaner keeps at most N writes unwritten, that is, accepted by the store and not yet on the
 // device. The cleaning controller says N. The cleaner compares N with its unwritten pages before
 // each write, and again whenever one of its writes is done (thesis 4.4). The clock says when the
 // controller is adjusted: the first cleaner that meets the end of an interval does it.
 //
-// If its page set holds no dirty page in the scope, a cleaner sleeps until half as many frames as
-// it looked at have been evicted, or until an eviction meets a dirty victim. Without page I/O the
+// If none of its frames in the scope is dirty, a cleaner sleeps until half as many frames as it
+// looked at have been evicted, or until an eviction meets a dirty victim. Without page I/O the
 // cleaners use no processor time.
 //
 // Thread-safety: all actors may call every function at once; only the owner destroys the object.

@@ -75,7 +75,7 @@ std::vector<PageId> PagesOf(const std::vector<SlowPageStore::Accepted>& writes) 
   return pages;
 }
 
-// A controller whose N a test sets, and that notes when it is adjusted.
+// A controller for tests. The test sets N. The controller notes when it is adjusted.
 class SetController final : public CleaningController {
  public:
   SetController(Runtime& runtime, Nanos interval) : runtime_(runtime), interval_(interval) {}
