@@ -90,23 +90,6 @@ Json RunPool(const PoolPlan& plan) {
   return row;
 }
 
-const std::vector<Column>& PoolColumns() {
-  static const std::vector<Column> columns = {
-      {"policy", "/policy", ColumnFormat::kText, true},
-      {"accesses", "/accesses_of", ColumnFormat::kText, true},
-      {"pages", "/pages", ColumnFormat::kCount, true},
-      {"frames", "/frames", ColumnFormat::kCount, true},
-      {"fix", "/fix", ColumnFormat::kText, true},
-      {"work us", "/work_us", ColumnFormat::kNumber, true},
-      {"threads", "/threads", ColumnFormat::kCount, true},
-      {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
-      {"hits", "/hit_ratio", ColumnFormat::kPercent},
-      {"locks per million", "/locks_per_million", ColumnFormat::kCount},
-      {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber},
-  };
-  return columns;
-}
-
 const std::vector<std::string>& PoolFigures() {
   static const std::vector<std::string> figures = {
       "/accesses_per_s", "/hit_ratio", "/locks_per_million", "/contentions_per_million"};

@@ -72,23 +72,9 @@ Json RunModel(const ModelPlan& plan) {
   return row;
 }
 
-const std::vector<Column>& ModelColumns() {
-  static const std::vector<Column> columns = {
-      {"policy", "/policy", ColumnFormat::kText, true},
-      {"accesses", "/accesses_of", ColumnFormat::kText, true},
-      {"pages", "/pages", ColumnFormat::kCount, true},
-      {"frames", "/frames", ColumnFormat::kCount, true},
-      {"fix", "/fix", ColumnFormat::kText, true},
-      {"work us", "/work_us", ColumnFormat::kNumber, true},
-      {"processors", "/processors", ColumnFormat::kCount, true},
-      {"threads", "/threads", ColumnFormat::kCount, true},
-      {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
-      {"hits", "/hit_ratio", ColumnFormat::kPercent},
-      {"locks per million", "/locks_per_million", ColumnFormat::kCount},
-      {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber},
-      {"simulated/s", "/simulated_per_wall_s", ColumnFormat::kCount},
-  };
-  return columns;
+std::vector<Column> ModelColumns() {
+  return PoolColumns({{"processors", "/processors", ColumnFormat::kCount, true}},
+                     {{"simulated/s", "/simulated_per_wall_s", ColumnFormat::kCount}});
 }
 
 const std::vector<Column>& StatementColumns() {

@@ -125,6 +125,27 @@ void AddPoolFigures(Json& row, const PoolEmulatorResult& result) {
   row["contentions_per_million"] = PerMillion(result.contentions, accesses);
 }
 
+std::vector<Column> PoolColumns(const std::vector<Column>& machine,
+                                const std::vector<Column>& more) {
+  std::vector<Column> columns = {
+      {"policy", "/policy", ColumnFormat::kText, true},
+      {"accesses", "/accesses_of", ColumnFormat::kText, true},
+      {"pages", "/pages", ColumnFormat::kCount, true},
+      {"frames", "/frames", ColumnFormat::kCount, true},
+      {"fix", "/fix", ColumnFormat::kText, true},
+      {"work us", "/work_us", ColumnFormat::kNumber, true},
+  };
+  columns.insert(columns.end(), machine.begin(), machine.end());
+  columns.insert(columns.end(),
+                 {{"threads", "/threads", ColumnFormat::kCount, true},
+                  {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
+                  {"hits", "/hit_ratio", ColumnFormat::kPercent},
+                  {"locks per million", "/locks_per_million", ColumnFormat::kCount},
+                  {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber}});
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
 Json PerMillion(uint64_t events, uint64_t accesses) {
   if (accesses == 0) return nullptr;
   return 1e6 * static_cast<double>(events) / static_cast<double>(accesses);

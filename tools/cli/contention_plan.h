@@ -12,6 +12,7 @@
 #include "tools/contention/pool_emulator.h"
 #include "tools/trace/page_trace.h"
 #include "tpcc-lite/report/json.h"
+#include "tpcc-lite/report/table.h"
 
 namespace latchkey {
 
@@ -38,6 +39,9 @@ Json DescribePool(const Combination& from, const PoolEmulatorConfig& config);
 /// The fields of a row that were measured.
 void AddPoolFigures(Json& row, const PoolEmulatorResult& result);
 void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses);
+/// The columns of these fields; `machine` stands before the threads, `more` at the end.
+std::vector<Column> PoolColumns(const std::vector<Column>& machine = {},
+                                const std::vector<Column>& more = {});
 /// null without accesses.
 Json PerMillion(uint64_t events, uint64_t accesses);
 
