@@ -9,10 +9,26 @@
 #include <atomic>
 #include <cstdint>
 
-#include "bufferpool/synchronization/zeroed_array.h"
+#include "storage/base/zeroed_array.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
+
+/// A bound of the indexes of the actors that have come so far. Thread-safe.
+class SeenActors {
+ public:
+  /// All actors that came have lower indexes.
+  uint32_t end() const { return end_.load(std::memory_order_seq_cst); }
+  void Note(uint32_t actor) {
+    uint32_t seen = end_.load(std::memory_order_acquire);
+    while (seen <= actor &&
+           !end_.compare_exchange_weak(seen, actor + 1, std::memory_order_seq_cst)) {
+    }
+  }
+
+ private:
+  std::atomic<uint32_t> end_{0};
+};
 
 class ActorScopes {
  public:
@@ -21,7 +37,7 @@ class ActorScopes {
 
   /// Enters a scope of `actor`, the caller. False: they are closed. REQUIRES: the actor is in none.
   bool TryEnter(uint32_t actor) {
-    NoteActor(actor);
+    seen_.Note(actor);
     std::atomic<bool>& inside = flags_[actor].inside;
     inside.store(true, std::memory_order_seq_cst);
     if (!closed_.load(std::memory_order_seq_cst)) return true;
@@ -36,7 +52,7 @@ class ActorScopes {
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   /// While the scopes are closed, false stays false.
   bool AnyInside() const {
-    const uint32_t actors = actors_seen_.load(std::memory_order_seq_cst);
+    const uint32_t actors = seen_.end();
     for (uint32_t actor = 0; actor < actors; ++actor) {
       if (flags_[actor].inside.load(std::memory_order_seq_cst)) return true;
     }
@@ -48,17 +64,9 @@ class ActorScopes {
     alignas(64) std::atomic<bool> inside;
   };
 
-  // Actors from this index on have never entered.
-  void NoteActor(uint32_t actor) {
-    uint32_t seen = actors_seen_.load(std::memory_order_acquire);
-    while (seen <= actor &&
-           !actors_seen_.compare_exchange_weak(seen, actor + 1, std::memory_order_seq_cst)) {
-    }
-  }
-
   ZeroedArray<Flag> flags_;  // indexed by actor
   std::atomic<bool> closed_{false};
-  std::atomic<uint32_t> actors_seen_{0};
+  SeenActors seen_;
 };
 
 }  // namespace latchkey

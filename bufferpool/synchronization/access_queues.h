@@ -13,9 +13,9 @@
 
 #include "bufferpool/actor_scopes.h"
 #include "bufferpool/replacement_algorithm.h"
-#include "bufferpool/synchronization/zeroed_array.h"
 #include "storage/base/check.h"
 #include "storage/base/ids.h"
+#include "storage/base/zeroed_array.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -50,7 +50,7 @@ class AccessQueues {
     LATCHKEY_CHECK(queued < capacity_);
     EntryAt(region, actor, tail) = access;
     ends.tail.store(tail + 1, std::memory_order_release);
-    NoteActor(actor);
+    seen_.Note(actor);
     return queued + 1;
   }
 
@@ -68,7 +68,7 @@ class AccessQueues {
   /// Drain for the queues of all actors. REQUIRES: the lock of the region.
   template <typename Apply>
   void DrainAll(size_t region, Apply apply) {
-    const uint32_t actors = actors_seen_.load(std::memory_order_acquire);
+    const uint32_t actors = seen_.end();
     for (uint32_t actor = 0; actor < actors; ++actor) Drain(region, actor, apply);
   }
 
@@ -106,20 +106,12 @@ class AccessQueues {
   Access& EntryAt(size_t region, uint32_t actor, uint64_t number) {
     return entries_[(region * Runtime::kMaxActors + actor) * slots_ + (number & (slots_ - 1))];
   }
-  // Actors from this index on have empty queues.
-  void NoteActor(uint32_t actor) {
-    uint32_t seen = actors_seen_.load(std::memory_order_acquire);
-    while (seen <= actor &&
-           !actors_seen_.compare_exchange_weak(seen, actor + 1, std::memory_order_seq_cst)) {
-    }
-  }
-
   const size_t capacity_;
   const size_t slots_;  // of a queue: the capacity, rounded up to a power of two
   ZeroedArray<Ends> ends_;
   ZeroedArray<Access> entries_;
   ActorScopes prefetches_;
-  std::atomic<uint32_t> actors_seen_{0};
+  SeenActors seen_;  // the others have empty queues
 };
 
 }  // namespace latchkey

@@ -28,7 +28,7 @@
 
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/synchronization/free_frame_stack.h"
-#include "bufferpool/synchronization/zeroed_array.h"
+#include "storage/base/zeroed_array.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {

@@ -26,7 +26,7 @@
 #include "bufferpool/synchronization/access_queues.h"
 #include "bufferpool/synchronization/free_frame_stack.h"
 #include "bufferpool/synchronization/scheme_lock.h"
-#include "bufferpool/synchronization/zeroed_array.h"
+#include "storage/base/zeroed_array.h"
 
 namespace latchkey {
 

@@ -23,7 +23,7 @@
 #include "bufferpool/synchronization/access_queues.h"
 #include "bufferpool/synchronization/region.h"
 #include "bufferpool/synchronization/region_division.h"
-#include "bufferpool/synchronization/zeroed_array.h"
+#include "storage/base/zeroed_array.h"
 
 namespace latchkey {
 
