@@ -3,12 +3,10 @@
 namespace latchkey {
 
 PoolActors::PoolActors(Runtime& runtime, uint32_t page_size)
-    : runtime_(runtime),
-      page_size_(page_size),
-      actors_(std::make_unique<std::atomic<PoolActor*>[]>(Runtime::kMaxActors)) {}
+    : runtime_(runtime), page_size_(page_size), actors_(Runtime::kMaxActors) {}
 
 PoolActors::~PoolActors() {
-  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) delete actors_[i].load();
+  for (uint32_t i = 0; i < seen_.end(); ++i) delete actors_[i].load();
 }
 
 PoolActor& PoolActors::Add(uint32_t index) {
@@ -17,6 +15,7 @@ PoolActor& PoolActors::Add(uint32_t index) {
   fresh->scratch = std::make_unique_for_overwrite<uint64_t[]>(page_size_ / sizeof(uint64_t));
   PoolActor* actor = fresh.release();  // only this actor writes this entry
   actors_[index].store(actor, std::memory_order_release);
+  seen_.Note(index);
   return *actor;
 }
 
@@ -25,7 +24,8 @@ PoolActors::Totals PoolActors::Sum() const {
   const auto add = [](uint64_t& total, const std::atomic<uint64_t>& counter) {
     total += counter.load(std::memory_order_relaxed);
   };
-  for (uint32_t i = 0; i < Runtime::kMaxActors; ++i) {
+  const uint32_t seen = seen_.end();
+  for (uint32_t i = 0; i < seen; ++i) {
     const PoolActor* actor = actors_[i].load(std::memory_order_acquire);
     if (actor == nullptr) continue;
     for (size_t type = 0; type < PoolActor::kCountedTypes; ++type) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "bufferpool/actor_scopes.h"
+#include "storage/base/zeroed_array.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"
 
@@ -83,7 +85,8 @@ class PoolActors {
 
   Runtime& runtime_;
   const uint32_t page_size_;
-  std::unique_ptr<std::atomic<PoolActor*>[]> actors_;  // by ActorIndex
+  ZeroedArray<std::atomic<PoolActor*>> actors_;  // by ActorIndex
+  SeenActors seen_;
 };
 
 }  // namespace latchkey

@@ -68,7 +68,9 @@ class Runtime {
   /// A small dense index of the calling actor, below kMaxActors: for per-actor statistics and
   /// caches. Constant while the actor lives, reused afterwards.
   virtual uint32_t ActorIndex() = 0;
-  static constexpr uint32_t kMaxActors = 4096;
+  /// More threads than Linux lets a process have by default: vm.max_map_count is 65,530, and each
+  /// thread needs a mapping for its stack and one for the guard page.
+  static constexpr uint32_t kMaxActors = 65536;
 
   /// Marks a place where a simulation may run another actor: before taking a latch, after releasing
   /// it, between the steps of a lock-free protocol. Not needed for progress. On threads it costs
