@@ -42,4 +42,9 @@ install(FILES ${PROJECT_BINARY_DIR}/LatchkeyConfig.cmake
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 if(TARGET latchkey_cli)
   install(TARGETS latchkey_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  # `latchkey experiment` runs this script.
+  install(PROGRAMS tools/experiment DESTINATION ${CMAKE_INSTALL_DATADIR}/latchkey/tools
+          COMPONENT runtime)
+  install(DIRECTORY tools/experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/latchkey/tools
+          COMPONENT runtime FILES_MATCHING PATTERN "*.py" PATTERN "*_test.py" EXCLUDE)
 endif()

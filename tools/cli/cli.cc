@@ -15,6 +15,7 @@
 #include "tools/cli/contention_model_command.h"
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/paper_experiments.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
 #include "tpcc-lite/report/environment.h"
@@ -123,6 +124,9 @@ class Cli {
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
     AddCacheSim();
     AddContention();
+    experiment_verb_ = app_.add_subcommand(
+        "experiment", "list, show, run: the papers' figures and tables, and which statements hold");
+    experiment_verb_->prefix_command()->set_help_flag();  // all words are the script's, --help too
     for (Verb* verb : {&prepare_, &run_, &check_}) AddSweepFlags(*verb, TpccFlags());
     AddSweepFlags(bench_, BenchFlags());
     AddRunFlags(run_);
@@ -150,6 +154,7 @@ class Cli {
       return ContentionModelCommand(GivenTexts(model_), model_.flags, model_sensitivity_);
     }
     if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
+    if (*experiment_verb_) return RunPaperExperiments(experiment_verb_->remaining());
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
@@ -243,6 +248,7 @@ class Cli {
   bool model_sensitivity_ = false;
   CLI::App* calibrate_verb_ = nullptr;
   CalibrateFlags calibrate_;
+  CLI::App* experiment_verb_ = nullptr;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
 };
