@@ -277,6 +277,7 @@ BufferPoolStats BufferPool::stats() const {
   stats.scouting_fixes = totals.scouting_fixes;
   stats.demand_reads = loads(LoadCause::kDemand);
   stats.ahead_reads = loads(LoadCause::kAhead);
+  stats.wasted_reads = totals.wasted_reads;
   stats.redo_reads = loads(LoadCause::kRedo);
   stats.new_pages = loads(LoadCause::kNewPage);
   stats.misses = stats.demand_reads + stats.redo_reads + totals.first_uses;

@@ -65,6 +65,7 @@ struct BufferPoolStats {
   uint64_t scouting_fixes = 0;  ///< of these fixes, those made only to find what to read ahead
   uint64_t demand_reads = 0;    ///< pages read from the store because a fix asked for them
   uint64_t ahead_reads = 0;     ///< pages read from the store before a fix asked for them
+  uint64_t wasted_reads = 0;    ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;      ///< pages read from the store for redo
   uint64_t new_pages = 0;       ///< pages that came into a frame without a read
   /// Pages read from the store.

@@ -78,7 +78,7 @@ size_t Evictor::EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId>
   const size_t claimed = ClaimVictims(actor, incoming, freed);
   size_t n = 0;
   const size_t kept = SortVictims(actor, freed.first(claimed), &n, written);
-  for (size_t i = 0; i < n; ++i) Empty(freed[i]);
+  for (size_t i = 0; i < n; ++i) Evicted(actor, freed[i]);
   if (CleanerSignal* signal = signal_.load(std::memory_order_acquire)) {
     signal->OnEviction(kept, claimed - n);
   }
@@ -88,7 +88,7 @@ size_t Evictor::EvictBatch(PoolActor& actor, PageId incoming, std::span<FrameId>
   for (const FrameId frame : victims) {
     if (written->ok()) {
       frames_.MarkClean(frame);
-      Empty(frame);
+      Evicted(actor, frame);
       freed[n++] = frame;
     } else {
       Reinstate(actor, frame);
@@ -157,6 +157,14 @@ void Evictor::Remove(FrameId frame, uint32_t actor, absl::FunctionRef<void()> wh
   frames_.MarkClean(frame);
   policy_.OnRemove(frame, frames_.PageOf(frame), actor);
   while_latched();
+  Empty(frame);
+}
+
+void Evictor::Evicted(PoolActor& actor, FrameId frame) {
+  if (policy_.IsUnused(frame)) {
+    PoolActor::Add(actor.wasted_reads, 1);
+    ahead_share_.NoteWasted();
+  }
   Empty(frame);
 }
 

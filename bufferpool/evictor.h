@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <span>
 
+#include "bufferpool/ahead_share.h"
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
@@ -75,6 +76,9 @@ class Evictor {
   /// writing the victims when none could be written.
   absl::StatusOr<FrameId> ObtainFrame(PoolActor& actor, PageId incoming, bool patient);
 
+  /// Learns here which pages were read ahead and evicted without a fix.
+  AheadShare& ahead_share() { return ahead_share_; }
+
   /// Tries to latch the page in `frame` exclusively. False: another actor has latched the page, or
   /// the frame is empty.
   bool TryClaimFrame(FrameId frame);
@@ -104,6 +108,8 @@ class Evictor {
   /// Evicts one page that needs no flush of the log before. Searches the frames in order, without
   /// the fix policy. False: there is no such page.
   bool FreeDurableFrame(PoolActor& actor);
+  /// Ends the eviction of the claimed page in `frame`.
+  void Evicted(PoolActor& actor, FrameId frame);
   /// The claimed page leaves `frame`.
   void Empty(FrameId frame);
 
@@ -116,6 +122,7 @@ class Evictor {
   EvictionOptions options_;
   std::atomic<CleanerSignal*> signal_{nullptr};
   std::atomic<Nanos> longest_wait_{0};
+  AheadShare ahead_share_;
 };
 
 }  // namespace latchkey

@@ -56,6 +56,10 @@ class FixPolicy {
     return Fix::kHit;
   }
 
+  /// Whether the page in `frame` was read ahead, and no fix has used it. REQUIRES: the caller owns
+  /// the frame and has not loaded another page into it.
+  bool IsUnused(FrameId frame) const { return reference_bytes_[Raw(frame)].unused(); }
+
   /// Takes a free frame of the region of `incoming`, which is about to be loaded. kNoFrame when
   /// there is none: the caller then evicts a batch (see Evict). Takes no lock.
   virtual FrameId TakeFreeFrame(PageId incoming, uint32_t actor) = 0;

@@ -1,5 +1,6 @@
 #include "bufferpool/page_loader.h"
 
+#include <algorithm>
 #include <array>
 
 #include "storage/base/out_of_memory.h"
@@ -88,7 +89,9 @@ class PageLoader::Batch {
 void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
   const MissGate::Pass pass(gate_, actor.index);
   Batch batch(*this, actor);
+  size_t left = MostAhead(pages);
   for (const PageId page : pages) {
+    if (left == 0) break;
     PageWord& word = table_.WordOf(page);
     const PageState state = word.ReadRelaxed();
     if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
@@ -99,8 +102,18 @@ void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
       break;
     }
     batch.Add(page, word, *frame);
+    --left;
   }
   batch.Finish();
+}
+
+size_t PageLoader::MostAhead(std::span<const PageId> pages) const {
+  const AheadShare& share = evictor_.ahead_share();
+  if (!share.is_limited()) return pages.size();
+  return share.Of(
+      static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [this](PageId page) {
+        return !table_.WordOf(page).ReadRelaxed().resident();
+      })));
 }
 
 // ---- Reading and checking
@@ -154,6 +167,7 @@ void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   word.SetFrame(frame);
   PoolActor::Add(actor.loads[static_cast<size_t>(cause)], 1);
   const bool ahead = cause == LoadCause::kAhead;
+  if (ahead) evictor_.ahead_share().NoteRead();
   policy_.OnLoad(frame, page, ahead ? LoadKind::kAhead : LoadKind::kDemand, actor.index);
   word.EndLoad(latch);
 }

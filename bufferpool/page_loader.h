@@ -54,7 +54,8 @@ class PageLoader {
   /// the frame. Otherwise as Load.
   absl::StatusOr<FrameId> LoadZeroed(PoolActor& actor, PageId page, PageWord& word);
   /// Loads those of `pages` that are not resident, with all reads in flight at once. A hint: stops
-  /// at the first page for which there is no frame, and passes over pages that cannot be read.
+  /// at the first page for which there is no frame, passes over pages that cannot be read, and loads
+  /// only the first of them if pages read ahead were evicted before their use (AheadShare).
   void LoadAhead(PoolActor& actor, std::span<const PageId> pages);
 
  private:
@@ -63,6 +64,8 @@ class PageLoader {
   /// On an error the load is still the caller's.
   absl::StatusOr<FrameId> ReadPage(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
                                    uint64_t latch);
+  /// How many of `pages` LoadAhead may load.
+  size_t MostAhead(std::span<const PageId> pages) const;
   /// Each read gets its status, even when memory runs out.
   void ReadChecked(std::span<PageRead> reads);
   void ReadUnchecked(std::span<PageRead> reads);

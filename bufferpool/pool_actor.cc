@@ -35,6 +35,7 @@ PoolActors::Totals PoolActors::Sum() const {
       add(totals.loads[cause], actor->loads[cause]);
     }
     add(totals.first_uses, actor->first_uses);
+    add(totals.wasted_reads, actor->wasted_reads);
     add(totals.scouting_fixes, actor->scouting_fixes);
     add(totals.sync_writes, actor->sync_writes);
   }

@@ -41,6 +41,7 @@ struct alignas(64) PoolActor {
   std::atomic<uint64_t> fixes_of_type[kCountedTypes]{};
   std::atomic<uint64_t> loads[kLoadCauses]{};  ///< by LoadCause
   std::atomic<uint64_t> first_uses{0};         ///< fixes of pages that were read ahead, once each
+  std::atomic<uint64_t> wasted_reads{0};       ///< pages read ahead and evicted without a fix
   std::atomic<uint64_t> scouting_fixes{0};     ///< fixes made only to find what to read ahead
   std::atomic<uint64_t> sync_writes{0};
   PrefetchGauge prefetch_pays;
@@ -76,7 +77,7 @@ class PoolActors {
   struct Totals {
     uint64_t fixes_of_type[PoolActor::kCountedTypes] = {};
     uint64_t loads[kLoadCauses] = {};
-    uint64_t first_uses = 0, scouting_fixes = 0, sync_writes = 0;
+    uint64_t first_uses = 0, wasted_reads = 0, scouting_fixes = 0, sync_writes = 0;
   };
   Totals Sum() const;
 

@@ -355,6 +355,7 @@ struct Statistics {
   uint64_t scouting_fixes = 0;     ///< of these fixes, those made only to find what to read ahead
   uint64_t demand_reads = 0;       ///< pages read because a fix asked for them
   uint64_t ahead_reads = 0;        ///< pages read before a fix asked for them
+  uint64_t wasted_reads = 0;       ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;         ///< pages read for recovery
   uint64_t new_pages = 0;          ///< pages that came into a frame without a read
   uint64_t sync_page_writes = 0;   ///< dirty victims that a user handed to the layout itself

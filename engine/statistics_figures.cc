@@ -9,6 +9,7 @@ void CopyFigures(const BufferPoolStats& pool, Statistics* s) {
   s->leaf_fixes = pool.leaf_fixes;
   s->inner_fixes = pool.inner_fixes;
   s->scouting_fixes = pool.scouting_fixes;
+  s->wasted_reads = pool.wasted_reads;
   s->demand_reads = pool.demand_reads;
   s->ahead_reads = pool.ahead_reads;
   s->redo_reads = pool.redo_reads;

@@ -28,10 +28,11 @@ struct PageIo {
 };
 
 Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
-  Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
-                           "dirty_proportion", "cleaner_outstanding", "locks_per_million",
-                           "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes",
-                           "scouting_fixes", "demand_reads", "ahead_reads", "new_pages"});
+  Json block =
+      NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
+                  "dirty_proportion", "cleaner_outstanding", "locks_per_million",
+                  "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes", "scouting_fixes",
+                  "demand_reads", "ahead_reads", "wasted_reads", "new_pages"});
   block["hit_ratio"] = OrNull(end.hit_ratio);
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
@@ -51,6 +52,7 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["scouting_fixes"] = to.scouting_fixes - from.scouting_fixes;
   block["demand_reads"] = to.demand_reads - from.demand_reads;
   block["ahead_reads"] = to.ahead_reads - from.ahead_reads;
+  block["wasted_reads"] = to.wasted_reads - from.wasted_reads;
   block["new_pages"] = to.new_pages - from.new_pages;
   block["sync_write_proportion"] = Share(io.sync_writes, io.sync_writes + io.async_writes);
   block["sync_write_share_of_io"] = io.SyncWriteShare();
