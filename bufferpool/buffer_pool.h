@@ -42,6 +42,7 @@
 
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/evictor.h"
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
 #include "bufferpool/miss_gate.h"
@@ -115,6 +116,10 @@ class BufferPool {
   /// before redo has ended, because redo replaces damaged pages.
   void RefusePagesBeyondLog() { loader_.RefusePagesBeyondLog(); }
 
+  /// How the layers above fix what they read. Set before they are made on top of the pool.
+  void SetFixMode(FixMode mode) { fix_mode_ = mode; }
+  FixMode fix_mode() const { return fix_mode_; }
+
   /// The calling actor's part of the pool, valid while the actor lives. Pass it to the fixes.
   PoolActor& Here() { return actors_.Here(); }
 
@@ -146,11 +151,23 @@ class BufferPool {
     CountFix(actor, exclusive->frame(), guard.page());
     return true;
   }
+  /// The same, latched shared.
+  bool TryRefix(PoolActor& actor, const OptimisticGuard& guard, SharedGuard* shared) {
+    if (!guard || !TryUpgrade(guard, shared)) return false;
+    CountFix(actor, guard.state().frame(), guard.page());
+    return true;
+  }
   /// The same, optimistically. True: `guard` may be used for another read.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard) {
     if (!guard || !guard.Validate()) return false;
     CountFix(actor, guard.state().frame(), guard.page());
     return true;
+  }
+  /// An optimistic guard of the page of `guard`. No fix. It validates while `guard` lives, and until
+  /// the page changes.
+  OptimisticGuard Observe(const SharedGuard& guard) {
+    PageWord& word = table_.WordOf(guard.page());
+    return OptimisticGuard(&word, word.Read(), guard.data(), guard.page());
   }
   /// Unfixes `guard` and returns an optimistic guard of the page as it then is.
   OptimisticGuard UnfixToOptimistic(ExclusiveGuard guard);
@@ -291,6 +308,7 @@ class BufferPool {
   PageLoader loader_;
   PageIds ids_;
   PoolResizer resizer_;
+  FixMode fix_mode_ = FixMode::kOptimistic;
 };
 
 // ---- Functions of the guards that need the pool.

@@ -153,6 +153,7 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
   LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
+  pool_->SetFixMode(choices.fix.entry().mode);
   pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
   store_->SetCopySource(
       [pool = pool_.get()](PageId page, std::byte* out) { return pool->CopyIfClean(page, out); });

@@ -110,6 +110,7 @@ struct Techniques {
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
   std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";     ///< global, regions:N, bp-wrapper, nb-gclock
+  std::string fix = "optimistic";             ///< of pages that are only read: optimistic, latched
   std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning, demand
   uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 128; with 0 users write dirty victims
   std::string cleaning_scope = "coldest";  ///< dirty pages that cleaners write: coldest, all

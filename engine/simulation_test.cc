@@ -27,6 +27,7 @@ struct Scenario {
   std::string layout = "overwrite";
   std::string replacement = "clock";
   std::string synchronization = "global";
+  std::string fix = "optimistic";
   int tellers = 4;
   int transfers = 80;  // of each teller
 };
@@ -57,6 +58,7 @@ Options OptionsOf(const Scenario& scenario) {
   options.techniques.layout = scenario.layout;
   options.techniques.replacement = scenario.replacement;
   options.techniques.synchronization = scenario.synchronization;
+  options.techniques.fix = scenario.fix;
   options.techniques.cleaners = 2;
   options.techniques.seed = scenario.simulation.seed;
   return options;
@@ -230,6 +232,7 @@ TEST_CASE("The whole engine with the same seed has the same history, whatever it
   scenario.layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   if (scenario.layout == "lfs") scenario.replacement = "2q";
   if (scenario.layout == "wolf") scenario.replacement = "random";
+  if (scenario.layout == "wolf") scenario.fix = "latched";
   if (scenario.layout == "hylog") scenario.synchronization = "regions:4";
   INFO(scenario.layout);
   const History first = Simulate(scenario);
@@ -250,6 +253,7 @@ TEST_CASE("Seeds take the engine through different schedules, and none of them b
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Scenario scenario = Preempting(seed);
     if (seed % 2 == 0) scenario.layout = "hylog";
+    if (seed % 3 == 2) scenario.fix = "latched";
     scenario.simulation.preempt_probability = 0.05 * static_cast<double>(seed);
     scenario.simulation.processors = seed % 3 == 0 ? 1 : 0;
     if (seed % 3 == 1) scenario.simulation.quantum = 0;

@@ -6,6 +6,7 @@
 
 #include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/latchkey.h"
@@ -19,6 +20,7 @@ struct TechniqueChoices {
   CleaningPolicyChoice segment_cleaning;
   ReplacementChoice replacement;
   SynchronizationChoice synchronization;
+  FixModeChoice fix;
   CleaningControllerChoice cleaner;
   CleaningScopeChoice cleaning_scope;
   VictimPreferenceChoice victims;

@@ -68,7 +68,8 @@ constexpr ReplacementInfo kHostile[] = {
 std::string LongKey(uint64_t i) { return std::to_string(100'000 + i) + std::string(700, 'k'); }
 
 struct HostilePool {
-  HostilePool(Runtime& runtime, uint32_t frames) : store(runtime, 4096) {
+  HostilePool(Runtime& runtime, uint32_t frames, FixMode mode = FixMode::kOptimistic)
+      : store(runtime, 4096) {
     const Registry<ReplacementInfo> registry("replacement algorithm", kHostile);
     auto policy = MakeFixPolicy(runtime, registry.Named("most-recent-first"),
                                 SynchronizationSchemes().Named("global"), frames, frames, 1);
@@ -76,6 +77,7 @@ struct HostilePool {
     auto made = BufferPool::Create(runtime, store, *std::move(policy), frames, frames);
     REQUIRE(made.ok());
     pool = *std::move(made);
+    pool->SetFixMode(mode);
     const auto root = BTree::Create(*pool);
     REQUIRE(root.ok());
     tree = std::make_unique<BTree>(*pool, *root);
@@ -132,6 +134,41 @@ TEST_CASE("A descent ends though the replacement algorithm evicts each page for 
   CHECK(inserted == kActors * kKeys);
   CHECK(found == kActors * kKeys);
   CHECK(copied == kActors * kKeys / 10);
+}
+
+TEST_CASE("A latched descent fixes each page once, though the algorithm would evict its parent") {
+  constexpr uint64_t kKeys = 600;
+  HostilePool f(ThreadRuntime(), BufferPool::kMinFrames, FixMode::kLatched);
+  for (uint64_t i = 0; i < kKeys; ++i) REQUIRE(f.Insert(LongKey(i)));
+  uint64_t height = 1;
+  {
+    SharedGuard root;
+    REQUIRE(f.pool->FixShared(f.pool->Here(), f.tree->root(), &root).ok());
+    height += NodeView(root.data(), 4096).level();
+  }
+  REQUIRE(height >= 2);
+  SharedGuard leaf;
+  const BufferPoolStats before = f.pool->stats();
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    REQUIRE(f.tree->LatchLeaf(f.pool->Here(), LongKey(i), &leaf).ok());
+    leaf.Unfix();
+  }
+  const BufferPoolStats latched = f.pool->stats();
+  CHECK(latched.fixes - before.fixes == kKeys * height);
+  for (uint64_t i = 0; i < kKeys; ++i) REQUIRE(f.Has(LongKey(i)));
+  const BufferPoolStats found = f.pool->stats();
+  CHECK(found.fixes - latched.fixes == kKeys * height);
+  std::vector<std::byte> page(f.tree->page_size());
+  OwnedFences fences;
+  OptimisticGuard copied;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    const std::string key = LongKey(i);
+    REQUIRE(f.tree
+                ->CopyLeaf(f.pool->Here(), {.kind = LeafTarget::Kind::kCovering, .key = key}, 0,
+                           page.data(), &fences, &copied)
+                .ok());
+  }
+  CHECK(f.pool->stats().fixes - found.fixes == kKeys * height);
 }
 
 }  // namespace

@@ -94,10 +94,6 @@ absl::StatusOr<PageId> BTree::Create(BufferPool& pool, TreeLog* log) {
 
 // ---- Descent
 
-bool BTree::Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const {
-  return attempt < kUnlatchedAttempts || pool_.TryUpgrade(node, held);
-}
-
 // With kHolds each page is latched while its child is fixed (see Hold).
 template <bool kHolds>
 absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
@@ -105,7 +101,7 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     if constexpr (!kHolds) {
-      if (backoff.attempts() == kUnlatchedAttempts) return Descend<true>(actor, key, leaf, hint);
+      if (backoff.attempts() == unlatched_attempts_) return Descend<true>(actor, key, leaf, hint);
     }
     OptimisticGuard node;
     LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
@@ -200,7 +196,7 @@ absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGua
   if (TryFixHinted(actor, key, *hint, leaf)) return absl::OkStatus();
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
-    if (backoff.attempts() == kUnlatchedAttempts) {
+    if (backoff.attempts() == unlatched_attempts_) {
       *hint = {};
       return LatchLeaf(actor, key, leaf);
     }
@@ -218,6 +214,7 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
   SharedGuard held;
   OptimisticGuard node;
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
+  if (!Hold(node, attempt, &held)) return Step::kRestart;
   NodeView view = ViewOf(node);
   for (uint32_t height = 0; !view.is_leaf(); ++height) {
     const uint32_t slot = ChildSlot(view, target);
@@ -233,7 +230,6 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
     }
     if (!node.Validate()) return Step::kRestart;
     if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
-    if (!Hold(node, attempt, &held)) return Step::kRestart;
     if (!ahead.empty()) {
       std::erase_if(ahead, [](PageId id) { return Raw(id) >= kMaxPageIds; });
       pool_.Prefetch(actor, ahead);
@@ -242,6 +238,7 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
     const absl::Status fixed = pool_.FixOptimistic(actor, child, &next);
     if (!node.Validate()) return Step::kRestart;
     if (!fixed.ok()) return fixed;
+    if (!Hold(next, attempt, &held)) return Step::kRestart;
     node = next;
     view = ViewOf(node);
   }
@@ -269,6 +266,7 @@ absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_vie
   ResetFences(&path->parent_fences);
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &path->node));
   for (uint32_t height = 0;; ++height) {
+    if (!Hold(path->node, attempt, &held)) return Step::kRestart;
     const NodeView view = ViewOf(path->node);
     const uint32_t at = view.level();
     const bool is_tree_page = IsTreePage(view);
@@ -284,7 +282,6 @@ absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_vie
     path->has_parent = true;
     if (!path->parent.Validate()) return Step::kRestart;
     if (Raw(child) >= kMaxPageIds || height > kMaxHeight) return TooDeep(root_);
-    if (!Hold(path->parent, attempt, &held)) return Step::kRestart;
     const absl::Status fixed = pool_.FixOptimistic(actor, child, &path->node);
     if (!path->parent.Validate()) return Step::kRestart;
     if (!fixed.ok()) return fixed;
@@ -500,6 +497,7 @@ void BTree::CollapseRoot(PoolActor& actor) {
 void BTree::FindMissing(PoolActor& actor, std::string_view key,
                         std::vector<PageId>* missing) const {
   OptimisticGuard node;
+  SharedGuard held;
   PageId next = root_;
   // The leaf is not fixed: that will be its first use.
   for (uint32_t height = 0, level = 2; level > 1; ++height) {
@@ -507,6 +505,7 @@ void BTree::FindMissing(PoolActor& actor, std::string_view key,
     if (!pool_.TryFixOptimistic(actor, next, &guard)) break;
     PoolActor::Add(actor.scouting_fixes, 1);
     if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
+    if (!Hold(guard, 0, &held)) return;
     node = guard;
     const NodeView view = ViewOf(node);
     level = view.level();

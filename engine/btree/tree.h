@@ -9,6 +9,10 @@
 // parent and child (and sibling), parent first, by upgrading optimistic guards. They never wait
 // while they hold a latch, so they cannot deadlock with each other.
 //
+// FixMode::kLatched: a descent holds each page's shared latch until it has latched the child (latch
+// coupling), as in the papers on buffer pools. An optimistic descent does the same after some failed
+// attempts.
+//
 // Pages hold no fences and no sibling links: the separators to the left and right of the descent's
 // path are the fences (docs/decisions/0001-fences-from-the-descent.md).
 //
@@ -84,7 +88,11 @@ class BTree {
   /// The tree whose root is page `root`. `log` records structure changes; nullptr = nothing is
   /// logged.
   BTree(BufferPool& pool, PageId root, TreeLog* log = nullptr)
-      : pool_(pool), page_size_(pool.page_size()), root_(root), log_(log) {}
+      : pool_(pool),
+        page_size_(pool.page_size()),
+        unlatched_attempts_(pool.fix_mode() == FixMode::kLatched ? 0 : kUnlatchedAttempts),
+        root_(root),
+        log_(log) {}
 
   /// Makes an empty tree and returns its root.
   static absl::StatusOr<PageId> Create(BufferPool& pool, TreeLog* log = nullptr);
@@ -100,7 +108,8 @@ class BTree {
   /// validates.
   absl::Status FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const;
   /// The leaf that covers `key`, latched exclusively. `hint`, unless nullptr, is of this tree: the
-  /// descent tries it first, and updates it to the place of the leaf.
+  /// descent tries it first, and updates it to the place of the leaf. A descent that latches empties
+  /// it.
   absl::Status FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGuard* leaf,
                        DescentHint* hint = nullptr) const;
 
@@ -109,8 +118,8 @@ class BTree {
   /// ExclusiveGuard.
   template <typename Guard>
   absl::Status LatchLeaf(PoolActor& actor, std::string_view key, Guard* leaf) const;
-  /// Attempts that latch nothing, before a caller should latch.
-  static constexpr uint32_t kUnlatchedAttempts = 16;
+  /// Attempts that latch nothing, before a caller should latch. 0: FixMode::kLatched.
+  uint32_t unlatched_attempts() const { return unlatched_attempts_; }
 
   /// Copies the leaf of `target` to `page` (page_size bytes) as one consistent version, with its
   /// fences. `leaf`: the guard under which it was copied. With `read_ahead` > 0 it also brings in
@@ -164,10 +173,14 @@ class BTree {
     return {guard.Mutable(), page_size_, pool_.Here().scratch.get()};
   }
 
-  /// After some failed attempts: latches `node` shared, so that the replacement algorithm cannot
-  /// evict it for its own child. A descent then makes progress whatever the algorithm prefers.
-  /// False if `node` has changed: the descent restarts.
-  bool Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const;
+  static constexpr uint32_t kUnlatchedAttempts = 16;  // with FixMode::kOptimistic
+
+  /// After unlatched_attempts() failed attempts: latches `node` shared, and then ends the latch in
+  /// `held`. So the replacement algorithm cannot evict a page for its own child, and a descent makes
+  /// progress whatever the algorithm prefers. False if `node` has changed: the descent restarts.
+  bool Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const {
+    return attempt < unlatched_attempts_ || pool_.TryUpgrade(node, held);
+  }
   template <bool kHolds>
   absl::Status Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                        DescentHint* hint) const;
@@ -203,6 +216,7 @@ class BTree {
 
   BufferPool& pool_;
   const uint32_t page_size_;
+  const uint32_t unlatched_attempts_;
   const PageId root_;
   TreeLog* const log_;
 };

@@ -21,11 +21,13 @@ namespace latchkey {
 namespace {
 
 struct Fixture {
-  explicit Fixture(uint32_t frames, uint32_t page_size = 4096) : store(ThreadRuntime(), page_size) {
+  explicit Fixture(uint32_t frames, uint32_t page_size = 4096, FixMode mode = FixMode::kOptimistic)
+      : store(ThreadRuntime(), page_size) {
     auto made = BufferPool::Create(ThreadRuntime(), store,
                                    MakePlainFixPolicy(ThreadRuntime(), frames), frames, frames);
     REQUIRE(made.ok());
     pool = *std::move(made);
+    pool->SetFixMode(mode);
     auto root = BTree::Create(*pool);
     REQUIRE(root.ok());
     tree = std::make_unique<BTree>(*pool, *root);
@@ -131,8 +133,11 @@ std::string HostileKey(Rng& rng) {
 }
 
 TEST_CASE("The tree agrees with an ordered map under random changes of hostile keys") {
-  const uint32_t page_size = GENERATE(4096u, 16384u, 65536u);
-  Fixture f(100, page_size);
+  const auto [page_size, mode] = GENERATE(table<uint32_t, FixMode>({{4096, FixMode::kOptimistic},
+                                                                    {4096, FixMode::kLatched},
+                                                                    {16384, FixMode::kOptimistic},
+                                                                    {65536, FixMode::kLatched}}));
+  Fixture f(100, page_size, mode);
   std::map<std::string, std::string> model;
   Rng rng(page_size);
   constexpr int kChanges = kThreadSanitizer ? 3'000 : 15'000;  // one thread has no races to find
@@ -310,7 +315,7 @@ TEST_CASE("A split for a record that fits by now changes nothing") {
 
 TEST_CASE("Concurrent inserts, deletes and lookups keep the tree sound", "[concurrency]") {
   const uint32_t frames = GENERATE(64u, 4000u);  // with and without eviction
-  Fixture f(frames);
+  Fixture f(frames, 4096, GENERATE(FixMode::kOptimistic, FixMode::kLatched));
   constexpr uint64_t kActors = 3, kOperations = 4'000;
   std::vector<std::map<std::string, std::string>> models(kActors);
   std::atomic<bool> wrong{false};

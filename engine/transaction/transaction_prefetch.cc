@@ -13,6 +13,7 @@ namespace latchkey {
 void TransactionReader::WarmLeaves(
     PoolActor& actor, size_t count,
     absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+  if (state_.context.pool.fix_mode() == FixMode::kLatched) return;
   constexpr size_t kBatch = 32;
   std::array<DescentHint, kBatch> ways;
   std::array<OptimisticGuard, kBatch> leaves;

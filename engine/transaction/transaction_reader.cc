@@ -7,12 +7,18 @@
 
 namespace latchkey {
 
-absl::Status TransactionReader::HoldLeaf(PoolActor& actor, TreeImpl& tree, std::string_view key,
-                                         KnownLeaf* found, SharedGuard* held) {
+absl::StatusOr<bool> TransactionReader::HoldRecord(PoolActor& actor, TreeImpl& tree,
+                                                   std::string_view key, KnownLeaf* found,
+                                                   SharedGuard* held) {
+  const KnownLeaf* known = state_.known_leaves.Find(tree, key);
+  if (known != nullptr && state_.context.pool.TryRefix(actor, known->leaf, held)) {
+    *found = *known;
+    return true;
+  }
   LATCHKEY_RETURN_IF_ERROR(tree.btree.LatchLeaf(actor, key, held));
-  LATCHKEY_RETURN_IF_ERROR(state_.context.pool.FixOptimistic(actor, held->page(), &found->leaf));
+  found->leaf = state_.context.pool.Observe(*held);
   found->position = NodeView(found->leaf.data(), tree.btree.page_size()).LowerBound(key);
-  return absl::OkStatus();
+  return false;
 }
 
 absl::StatusOr<bool> TransactionReader::FindRecord(PoolActor& actor, TreeImpl& tree,
@@ -38,12 +44,10 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
   for (Backoff backoff(context.pool.runtime());; backoff.Pause()) {
     KnownLeaf found;
     SharedGuard held;  // from some failed attempt on, so that the page stays in its frame
-    absl::StatusOr<bool> was_known = false;
-    if (__builtin_expect(backoff.attempts() < BTree::kUnlatchedAttempts, 1)) {
-      was_known = FindRecord(actor, tree, key, &found);
-    } else if (absl::Status latched = HoldLeaf(actor, tree, key, &found, &held); !latched.ok()) {
-      was_known = std::move(latched);
-    }
+    const absl::StatusOr<bool> was_known =
+        __builtin_expect(backoff.attempts() < tree.btree.unlatched_attempts(), 1)
+            ? FindRecord(actor, tree, key, &found)
+            : HoldRecord(actor, tree, key, &found, &held);
     if (!was_known.ok()) return tree.is_dropped() ? tree.Dropped() : was_known.status();
     const SlotPosition position = found.position;
     const NodeView leaf(found.leaf.data(), tree.btree.page_size());

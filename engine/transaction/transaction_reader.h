@@ -46,11 +46,11 @@ class TransactionReader {
   absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
                                   KnownLeaf* found);
   /// The same with the leaf latched in `held`, so that the pool cannot evict it.
-  absl::Status HoldLeaf(PoolActor& actor, TreeImpl& tree, std::string_view key, KnownLeaf* found,
-                        SharedGuard* held);
+  absl::StatusOr<bool> HoldRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,
+                                  KnownLeaf* found, SharedGuard* held);
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
   /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
-  /// waited for alone.
+  /// waited for alone. Does nothing with FixMode::kLatched: an actor would hold many latches at once.
   void WarmLeaves(PoolActor& actor, size_t count,
                   absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
 

@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<Json>> RunSensitivity(const std::vector<ModelPlan>& p
     models.push_back(plan.model);
     const PoolEmulatorConfig &one = plans[0].model.config.emulator,
                              &other = models.back().config.emulator;
-    if (one.pages != other.pages || one.work != other.work || one.pins != other.pins ||
+    if (one.pages != other.pages || one.work != other.work || one.latches != other.latches ||
         one.frames != other.frames || one.seed != other.seed ||
         plan.row["accesses_of"] != plans[0].row["accesses_of"]) {
       return InvalidArgument(

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "bufferpool/fix_choices.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/policy_flags.h"
@@ -51,7 +52,7 @@ std::vector<FlagSpec> PoolFlags(const std::string& pages) {
       {"trace", "", "file for --accesses=trace"},
       {"pages", pages, "pages that are accessed; a trace has its own"},
       {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
-      {"fix", "optimistic", "optimistic, or pin: the page's shared latch is taken"}};
+      FixFlag()};
   flags.insert(flags.end(), std::begin(more), std::end(more));
   return flags;
 }
@@ -88,14 +89,8 @@ absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& tr
   LATCHKEY_ASSIGN_OR_RETURN(config.pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
   LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
   LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
-  const std::string& fix = from.Get("fix");
-  if (fix != "optimistic" && fix != "pin") {
-    return InvalidArgument(
-        "--fix={}: optimistic (the page's version is read) or pin (the page's "
-        "shared latch is taken)",
-        fix);
-  }
-  config.pins = fix == "pin";
+  LATCHKEY_ASSIGN_OR_RETURN(const FixModeChoice fix, FixModes().Parse(from.Get("fix")));
+  config.latches = fix.entry().mode == FixMode::kLatched;
   LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
   LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
   return config;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "storage/base/status_macros.h"
@@ -25,6 +26,12 @@ std::vector<FlagSpec> PolicyFlags(const std::string& replacement,
       {"replacement", replacement, fmt::format("{}", fmt::join(PoolReplacementNames(), ", "))},
       {"synchronization", synchronization,
        fmt::format("{}", fmt::join(SynchronizationSchemes().Names(), ", "))}};
+}
+
+FlagSpec FixFlag() {
+  return {"fix", "optimistic",
+          "of pages that are only read: optimistic: their versions are compared; latched: their "
+          "shared latches are held, the pin and unpin of the papers"};
 }
 
 absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {

@@ -18,6 +18,8 @@ namespace latchkey {
 /// The three flags, with these defaults of the parts.
 std::vector<FlagSpec> PolicyFlags(const std::string& replacement,
                                   const std::string& synchronization);
+/// --fix: how pages that are only read are fixed.
+FlagSpec FixFlag();
 /// InvalidArgument if a policy is given together with one of its parts.
 absl::Status CheckPolicyStandsAlone(const FlagTexts& given);
 /// Whether the combination lacks this flag: a policy of "none", or a part beside a policy.

@@ -32,6 +32,7 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems policy, PolicyOf(from));
   to.replacement = policy.replacement;
   to.synchronization = policy.synchronization;
+  to.fix = from.Get("fix");
   to.cleaner = from.Get("cleaner");
   to.cleaning_scope = from.Get("cleaning-scope");
   to.victims = from.Get("victims");

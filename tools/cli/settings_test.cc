@@ -208,6 +208,7 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"synchronization", "prayer", "regions"},
       {"policy", "pg3q", "pgbat-pre"},
       {"policy", "mr-lru", "mr-lru:64"},
+      {"fix", "pinned", "optimistic, latched"},
       {"cleaner", "robot", "fixed"},
       {"space-utilization", "0.99", "0.98"},
       {"space-utilization", "0.4", "0.5"},

@@ -93,7 +93,7 @@ class Calibrator {
     double time, miss_ratio;
   };
   absl::StatusOr<AccessTime> TimeOf(const std::string& replacement, const char* synchronization,
-                                    bool fits = true, bool pins = false) {
+                                    bool fits = true, bool latches = false) {
     LATCHKEY_ASSIGN_OR_RETURN(const FullPool full, MakePool(replacement, synchronization, fits));
     const auto stream = config_.accesses.Make(AccessPatternConfig{.pages = config_.pages});
     BufferPool& pool = *full.pool;
@@ -101,7 +101,7 @@ class Calibrator {
     absl::Status failure;
     const auto fix_many = [&] {
       for (uint32_t i = 0; i < kCalls; ++i) {
-        if (pins) {
+        if (latches) {
           SharedGuard guard;
           failure.Update(pool.FixShared(actor, PageId{stream->Next()}, &guard));
         } else {

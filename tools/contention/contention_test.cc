@@ -62,7 +62,7 @@ PoolEmulatorResult Emulate(const char* replacement, const char* synchronization,
       .accesses = AccessPatterns().Named(accesses),
       .pages = pages,
       .frames = frames,
-      .pins = true,
+      .latches = true,
       .work = 100,
       .times = {.threads = 3, .warmup = kNanosPerMilli, .duration = 4 * kNanosPerMilli}};
   PoolEmulatorResult result;

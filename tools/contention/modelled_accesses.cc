@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<ModelledAccesses>> ModelledAccesses::Create(
                    .load = algorithm.load + costs.lock,
                    .moved = algorithm.moved,
                    .moved_in_batch = 0};
-  if (config.pins) outside.access += costs.pin;
+  if (config.latches) outside.access += costs.pin;
   if (config.work > 0) outside.access += static_cast<double>(config.work) + costs.work;
   if (sweeps) outside.miss += costs.sweep;
   if (queues) {
@@ -39,7 +39,7 @@ ModelledAccesses::ModelledAccesses(Runtime& runtime, const PoolEmulatorConfig& c
       costs_(costs),
       replacement_(runtime, config.replacement, locked),
       chargers_(config.times.threads, Charger(runtime)),
-      page_words_(config.pins ? config.pages / kWordsPerLine + 1 : 0) {}
+      page_words_(config.latches ? config.pages / kWordsPerLine + 1 : 0) {}
 
 void ModelledAccesses::Before(uint32_t thread, PageId page) {
   chargers_[thread].Charge(costs_.access);

@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kPageSize = 4096;
 constexpr int kFixesBetweenChecks = 16;
 
-absl::Status Fix(BufferPool& pool, PoolActor& actor, PageId page, bool pins) {
-  if (pins) {
+absl::Status Fix(BufferPool& pool, PoolActor& actor, PageId page, bool latches) {
+  if (latches) {
     SharedGuard guard;
     return pool.FixShared(actor, page, &guard);
   }
@@ -94,7 +94,7 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
         const PageId page{stream->Next()};
         if (model != nullptr) model->Before(thread, page);
         const uint64_t misses = actor.LoadsBy(LoadCause::kDemand);
-        failures[thread] = Fix(*pool, actor, page, config.pins);
+        failures[thread] = Fix(*pool, actor, page, config.latches);
         if (model == nullptr) {
           Work(runtime, config.work);
         } else {

@@ -23,7 +23,7 @@ struct PoolEmulatorConfig {
   const PageTrace* trace = nullptr;  ///< for the pattern `trace`
   uint64_t pages = 1;
   uint32_t frames = 16;
-  bool pins = false;  ///< a fix takes the page's shared latch, as in the papers; else optimistic
+  bool latches = false;  ///< a fix takes the page's shared latch, as in the papers; else optimistic
   Nanos work = 0;     ///< processor time between two fixes of a thread
   uint64_t seed = 42;
   MeasuredTimes times = {};

@@ -77,7 +77,7 @@ TEST_CASE("Pinned fixes of one hot page wait for its word, and optimistic ones d
   config.emulator.work = 0;
   config.emulator.accesses = AccessPatterns().Named("zipf:skew=2");
   const double optimistic = Run(config).throughput;
-  config.emulator.pins = true;
+  config.emulator.latches = true;
   CHECK(Run(config).throughput < optimistic / 4);
 }
 

@@ -45,6 +45,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   t.replacement = OneOf(rng, ReplacementItems());
   t.synchronization = OneOf(rng, SynchronizationItems());
   MakePolicy(&t.replacement, t.synchronization);
+  t.fix = OneOf(rng, FixItems());
   t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));
   t.cleaning_scope = OneOf(rng, CleaningScopeItems());
@@ -78,10 +79,11 @@ std::string CallLifePlan::Describe() const {
   const Techniques& t = options.techniques;
   constexpr const char* kDurabilities[] = {"none", "group", "commit"};
   return fmt::format(
-      "layout={} cleaning={} replacement={} synchronization={} cleaner={} x{} {} {} {} page={} "
+      "layout={} cleaning={} replacement={} synchronization={} fix={} cleaner={} x{} {} {} {} "
+      "page={} "
       "cache={} "
       "hot={} durability={} images={} serializable={} versions={} actors={} disk={} fault={}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
+      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.cleaner, t.cleaners,
       t.cleaning_scope, t.victims, t.eviction_batch, options.page_size, options.cache_bytes, is_hot,
       kDurabilities[static_cast<int>(options.durability)],
       options.torn_write_protection == TornWriteProtection::kImages,

@@ -30,6 +30,7 @@ enum Dimension : size_t {
   kCleaning,
   kReplacement,
   kSynchronization,
+  kFix,
   kCleaner,
   kCleanerCount,
   kCleaningScope,
@@ -52,6 +53,7 @@ const std::array<uint8_t, kDimensions>& Values() {
     count(kCleaning, SegmentCleaningItems());
     count(kReplacement, ReplacementItems());
     count(kSynchronization, SynchronizationItems());
+    count(kFix, FixItems());
     count(kCleaner, CleanerItems());
     count(kCleanerCount, kCleanerCounts);
     count(kCleaningScope, CleaningScopeItems());
@@ -91,6 +93,7 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.techniques.segment_cleaning = SegmentCleaningItems()[row[kCleaning]];
   options.techniques.replacement = ReplacementItems()[row[kReplacement]];
   options.techniques.synchronization = SynchronizationItems()[row[kSynchronization]];
+  options.techniques.fix = FixItems()[row[kFix]];
   options.techniques.cleaner = CleanerItems()[row[kCleaner]];
   options.techniques.cleaners = kCleanerCounts[row[kCleanerCount]];
   options.techniques.cleaning_scope = CleaningScopeItems()[row[kCleaningScope]];
@@ -115,9 +118,10 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
 std::string ModelConfiguration::Describe() const {
   const Techniques& t = options.techniques;
   return fmt::format(
-      "layout={} segment-cleaning={} replacement={} synchronization={} cleaner={} cleaners={} "
-      "cleaning-scope={} victims={} utilization={} page={} cache={} durability={} {} {} {}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.cleaner, t.cleaners,
+      "layout={} segment-cleaning={} replacement={} synchronization={} fix={} cleaner={} "
+      "cleaners={} cleaning-scope={} victims={} utilization={} page={} cache={} durability={} {} "
+      "{} {}",
+      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.cleaner, t.cleaners,
       t.cleaning_scope, t.victims, t.space_utilization, options.page_size, options.cache_bytes,
       NameOf(options.durability), NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",

@@ -2,6 +2,7 @@
 
 #include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "layout/cleaning_policy.h"
@@ -37,6 +38,11 @@ Items& SynchronizationItems() {
     }
     return small;
   }();
+  return items;
+}
+
+Items& FixItems() {
+  static Items& items = *new Items(FixModes().Names());
   return items;
 }
 
