@@ -66,11 +66,13 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word, 
         CountFix(actor, state.frame(), page);
         return absl::OkStatus();
       }
-    } else if (state.free() && word.TryBeginLoad(state)) {
+    } else if (state.free()) {
       LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
-                                loader_.Load(actor, page, word, cause, loaded_latch));
-      CountFixOfType(actor, frame);
-      return absl::OkStatus();
+                                loader_.Load(actor, page, word, state, cause, loaded_latch));
+      if (frame != kNoFrame) {
+        CountFixOfType(actor, frame);
+        return absl::OkStatus();
+      }
     }
     backoff.Pause();
   }
@@ -222,7 +224,7 @@ void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()
   const PageState before = LatchAny(word);
   if (before.resident()) return Remove(actor, before.frame(), release);
   release();
-  word.ReleaseUnmodified();
+  word.ReleaseEvicted();  // a page-in that read the page before fails
 }
 
 absl::Status BufferPool::FreePageById(PoolActor& actor, PageId page) {
@@ -280,6 +282,7 @@ BufferPoolStats BufferPool::stats() const {
   stats.wasted_reads = totals.wasted_reads;
   stats.redo_reads = loads(LoadCause::kRedo);
   stats.new_pages = loads(LoadCause::kNewPage);
+  stats.failed_page_ins = totals.failed_page_ins;
   stats.misses = stats.demand_reads + stats.redo_reads + totals.first_uses;
   for (const uint64_t fixes : totals.fixes_of_type) stats.fixes += fixes;
   // Actors go on while their counters are read, so the difference may be off by those fixes.

@@ -69,6 +69,9 @@ struct BufferPoolStats {
   uint64_t wasted_reads = 0;    ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;      ///< pages read from the store for redo
   uint64_t new_pages = 0;       ///< pages that came into a frame without a read
+  /// Pages read from the store in vain, because another actor had changed the page's word meanwhile.
+  /// Not part of the reads above.
+  uint64_t failed_page_ins = 0;
   /// Pages read from the store.
   uint64_t reads() const { return demand_reads + ahead_reads + redo_reads; }
   uint64_t sync_page_writes = 0;   ///< dirty victims written by the actor that needed the frame
@@ -119,6 +122,8 @@ class BufferPool {
   /// How the layers above fix what they read. Set before they are made on top of the pool.
   void SetFixMode(FixMode mode) { fix_mode_ = mode; }
   FixMode fix_mode() const { return fix_mode_; }
+  /// How pages are read from the store. Set before the first fix.
+  void SetPageIn(PageIn page_in) { loader_.SetPageIn(page_in); }
 
   /// The calling actor's part of the pool, valid while the actor lives. Pass it to the fixes.
   PoolActor& Here() { return actors_.Here(); }

@@ -171,6 +171,7 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
   const std::string synchronization = GENERATE("global", "regions:4");
   CAPTURE(replacement, synchronization);
   PoolFixture f(64, replacement, synchronization);
+  f.pool->SetPageIn(GENERATE(PageIn::kBlocking, PageIn::kOptimistic));
   auto cleaners = PageCleaners::Start(*f.pool, CleaningControllers().Named("self-tuning").Make(), 2,
                                       CleaningScope::kColdest, {});
   REQUIRE(cleaners.ok());

@@ -17,7 +17,7 @@ constexpr uint64_t kPages = 24;
 constexpr size_t kPageAt = 64, kCountAt = 72, kTwiceAt = 80;  // offsets of the numbers in a page
 
 struct Simulation {
-  explicit Simulation(uint64_t seed)
+  explicit Simulation(uint64_t seed, PageIn page_in = PageIn::kBlocking)
       : runtime({.seed = seed, .quantum = 0, .preempt_probability = 0.3}),
         store(runtime, kPageSize) {
     auto policy = MakeFixPolicy(runtime, ReplacementAlgorithms().Named("random"),
@@ -26,6 +26,7 @@ struct Simulation {
     auto made = BufferPool::Create(runtime, store, *std::move(policy), kFrames, kFrames);
     REQUIRE(made.ok());
     pool = *std::move(made);
+    pool->SetPageIn(page_in);
   }
 
   void MakePages() {
@@ -66,9 +67,11 @@ TEST_CASE(
     "What an optimistic fix shows and validates was in the page, also when it was just loaded") {
   // Regression: the page was latched between its load and the reader's read. After the latch was
   // released, the reader took it for a page of zeros.
+  const PageIn page_in = GENERATE(PageIn::kBlocking, PageIn::kOptimistic);
+  uint64_t failed_page_ins = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
-    Simulation s(seed);
+    Simulation s(seed, page_in);
     bool wrong = false;
     const absl::Status ran = s.runtime.Run([&] {
       s.MakePages();
@@ -87,6 +90,40 @@ TEST_CASE(
     });
     if (!ran.ok()) FAIL(ran.message());
     REQUIRE_FALSE(wrong);
+    failed_page_ins += s.pool->stats().failed_page_ins;
+  }
+  CHECK((failed_page_ins > 0) == (page_in == PageIn::kOptimistic));
+}
+
+TEST_CASE("A page that is freed while a stale reader pages it in does not come back") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Simulation s(seed, PageIn::kOptimistic);
+    const absl::Status ran = s.runtime.Run([&] {
+      s.MakePages();
+      std::vector<std::unique_ptr<Actor>> actors;
+      actors.push_back(s.runtime.Spawn("owner", [&] {
+        Rng rng(seed);
+        for (int i = 0; i < 200; ++i) {
+          const size_t at = rng.Below(kPages);
+          if (!s.pool->FreePageById(s.pool->Here(), s.pages[at]).ok()) std::abort();
+          ExclusiveGuard guard;  // NewPage checks that no frame holds the page
+          if (!s.pool->NewPage(s.pool->Here(), &guard).ok()) std::abort();
+          s.pages[at] = guard.page();
+        }
+      }));
+      for (uint64_t a = 0; a < 3; ++a) {
+        actors.push_back(s.runtime.Spawn("reader", [&, a] {
+          Rng rng(seed * 16 + a);
+          for (int i = 0; i < 300; ++i) {
+            OptimisticGuard guard;
+            s.pool->FixOptimistic(s.pool->Here(), PageId{rng.Below(kPages)}, &guard).IgnoreError();
+          }
+        }));
+      }
+      actors.clear();
+    });
+    if (!ran.ok()) FAIL(ran.message());
   }
 }
 

@@ -11,7 +11,11 @@
 namespace latchkey {
 
 absl::StatusOr<FrameId> PageLoader::Load(PoolActor& actor, PageId page, PageWord& word,
-                                         LoadCause cause, uint64_t latch) {
+                                         PageState seen, LoadCause cause, uint64_t latch) {
+  if (page_in_ == PageIn::kOptimistic) {
+    return CatchOutOfMemory([&] { return RaceToLoad(actor, page, word, seen, cause, latch); });
+  }
+  if (!word.TryBeginLoad(seen)) return kNoFrame;
   absl::StatusOr<FrameId> loaded =
       CatchOutOfMemory([&] { return ReadPage(actor, page, word, cause, latch); });
   if (!loaded.ok()) word.AbandonLoad();
@@ -33,6 +37,24 @@ absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, Page
   return frame;
 }
 
+absl::StatusOr<FrameId> PageLoader::RaceToLoad(PoolActor& actor, PageId page, PageWord& word,
+                                               PageState seen, LoadCause cause, uint64_t latch) {
+  const MissGate::Pass pass(gate_, actor.index);
+  const absl::StatusOr<FrameId> frame = evictor_.ObtainFrame(actor, page, /*patient=*/true);
+  if (!frame.ok()) return word.Read() == seen ? frame : kNoFrame;
+  PageRead read{.id = page, .out = frames_.DataOf(*frame), .status = {}};
+  ReadChecked(std::span(&read, 1));  // throws nothing, so the frame is not lost
+  if (read.status.ok() && word.TryBeginLoad(seen)) {
+    Publish(actor, page, word, *frame, cause, latch);
+    return frame;
+  }
+  policy_.ReturnFreeFrame(*frame);
+  // The store may have got a newer version of the page, or may have lost it, during the read.
+  if (!read.status.ok() && word.Read() == seen) return read.status;
+  PoolActor::Add(actor.failed_page_ins, 1);
+  return kNoFrame;
+}
+
 absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, PageWord& word) {
   const MissGate::Pass pass(gate_, actor.index);
   absl::StatusOr<FrameId> frame =
@@ -46,13 +68,25 @@ absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, Pa
   return frame;
 }
 
-// Loads that have begun, each with a frame. Reads them all at once.
+// Pages to read ahead, each with a frame: with PageIn::kBlocking their loads have begun. Reads them
+// all at once.
 class PageLoader::Batch {
  public:
   Batch(PageLoader& loader, PoolActor& actor) : loader_(loader), actor_(actor) {}
 
-  void Add(PageId page, PageWord& word, FrameId frame) {
-    loads_[size_] = {&word, frame};
+  /// Whether the page of `word` may be added. `seen`: its state.
+  bool Begin(PageWord& word, PageState seen) {
+    if (seen.resident() || !seen.free()) return false;
+    if (loader_.page_in_ == PageIn::kBlocking) return word.TryBeginLoad(seen);
+    return std::none_of(loads_.begin(), loads_.begin() + size_,
+                        [&](const BegunLoad& load) { return load.word == &word; });
+  }
+  /// The page of `word` is not added after Begin.
+  void Abandon(PageWord& word) {
+    if (loader_.page_in_ == PageIn::kBlocking) word.AbandonLoad();
+  }
+  void Add(PageId page, PageWord& word, PageState seen, FrameId frame) {
+    loads_[size_] = {&word, seen, frame};
     reads_[size_] = PageRead{.id = page, .out = loader_.frames_.DataOf(frame), .status = {}};
     if (++size_ == kMaxReads) Finish();
   }
@@ -60,24 +94,28 @@ class PageLoader::Batch {
   void Finish() {
     if (size_ == 0) return;
     loader_.ReadChecked(std::span(reads_.data(), size_));
-    for (size_t i = 0; i < size_; ++i) {
-      const auto& [word, frame] = loads_[i];
-      if (reads_[i].status.ok()) {
-        loader_.Publish(actor_, reads_[i].id, *word, frame, LoadCause::kAhead, PageState::kFree);
-      } else {
-        loader_.policy_.ReturnFreeFrame(frame);
-        word->AbandonLoad();
-      }
-    }
+    for (size_t i = 0; i < size_; ++i) End(reads_[i], loads_[i]);
     size_ = 0;
   }
 
  private:
   static constexpr size_t kMaxReads = 32;
   struct BegunLoad {
-    PageWord* word;
-    FrameId frame;
+    PageWord* word = nullptr;
+    PageState seen{0};
+    FrameId frame = kNoFrame;
   };
+
+  void End(const PageRead& read, const BegunLoad& load) {
+    const bool blocking = loader_.page_in_ == PageIn::kBlocking;
+    if (read.status.ok() && (blocking || load.word->TryBeginLoad(load.seen))) {
+      loader_.Publish(actor_, read.id, *load.word, load.frame, LoadCause::kAhead, PageState::kFree);
+      return;
+    }
+    loader_.policy_.ReturnFreeFrame(load.frame);
+    Abandon(*load.word);
+    if (!blocking && read.status.ok()) PoolActor::Add(actor_.failed_page_ins, 1);
+  }
 
   PageLoader& loader_;
   PoolActor& actor_;
@@ -93,15 +131,15 @@ void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
   for (const PageId page : pages) {
     if (left == 0) break;
     PageWord& word = table_.WordOf(page);
-    const PageState state = word.ReadRelaxed();
-    if (state.resident() || !state.free() || !word.TryBeginLoad(state)) continue;
+    const PageState seen = word.Read();
+    if (!batch.Begin(word, seen)) continue;
     const absl::StatusOr<FrameId> frame =
         CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/false); });
     if (!frame.ok()) {
-      word.AbandonLoad();
+      batch.Abandon(word);
       break;
     }
-    batch.Add(page, word, *frame);
+    batch.Add(page, word, seen, *frame);
     --left;
   }
   batch.Finish();

@@ -2,7 +2,10 @@
 // use, and checks what was read.
 //
 // A load is the caller's from PageWord::TryBeginLoad on. It ends with the page published, or is
-// abandoned: then the word is as it was before.
+// abandoned: then the word is as it was before. With PageIn::kBlocking a load begins before the page
+// is read. With PageIn::kOptimistic it begins afterwards: if the word has changed since before the
+// read, the page-in has failed, and the frame is given back. The word changes whenever the page comes
+// into a frame, leaves it or is freed, so what was read is the page as it is.
 //
 // Thread-safety: every function may be called from all actors at once, except SetPageCheck and
 // RefusePagesBeyondLog.
@@ -17,6 +20,7 @@
 
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/evictor.h"
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/log_before_page.h"
 #include "bufferpool/miss_gate.h"
@@ -44,14 +48,18 @@ class PageLoader {
   /// As BufferPool::SetPageCheck and BufferPool::RefusePagesBeyondLog.
   void SetPageCheck(PageCheck check) { page_check_ = check; }
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
+  /// Set before the first load.
+  void SetPageIn(PageIn page_in) { page_in_ = page_in; }
 
-  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). Returns the frame. On an
-  /// error it abandons the load. REQUIRES: `word` is the word of `page`, and the caller has begun the
-  /// load.
-  absl::StatusOr<FrameId> Load(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
-                               uint64_t latch);
+  /// Reads `page` into a frame, and leaves `latch` on it (PageWord::EndLoad). Returns the frame.
+  /// kNoFrame: the word of `page` is no longer as `seen`, another actor was first. An error, and a
+  /// word as before: the page could not be read, and its word was still as `seen` afterwards.
+  /// REQUIRES: `word` is the word of `page`; `seen` is free and not resident.
+  absl::StatusOr<FrameId> Load(PoolActor& actor, PageId page, PageWord& word, PageState seen,
+                               LoadCause cause, uint64_t latch);
   /// Gives `page` a zeroed frame instead of reading it, and leaves it exclusively latched. Returns
-  /// the frame. Otherwise as Load.
+  /// the frame. On an error it abandons the load. REQUIRES: `word` is the word of `page`, and the
+  /// caller has begun the load.
   absl::StatusOr<FrameId> LoadZeroed(PoolActor& actor, PageId page, PageWord& word);
   /// Loads those of `pages` that are not resident, with all reads in flight at once. A hint: stops
   /// at the first page for which there is no frame, passes over pages that cannot be read, and loads
@@ -61,11 +69,14 @@ class PageLoader {
  private:
   class Batch;
 
-  /// On an error the load is still the caller's.
+  /// Load with PageIn::kBlocking, once it has begun. On an error the load is still the caller's.
   absl::StatusOr<FrameId> ReadPage(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
                                    uint64_t latch);
   /// How many of `pages` LoadAhead may load.
   size_t MostAhead(std::span<const PageId> pages) const;
+  /// Load with PageIn::kOptimistic.
+  absl::StatusOr<FrameId> RaceToLoad(PoolActor& actor, PageId page, PageWord& word, PageState seen,
+                                     LoadCause cause, uint64_t latch);
   /// Each read gets its status, even when memory runs out.
   void ReadChecked(std::span<PageRead> reads);
   void ReadUnchecked(std::span<PageRead> reads);
@@ -83,6 +94,7 @@ class PageLoader {
   MissGate& gate_;
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;
+  PageIn page_in_ = PageIn::kBlocking;
 };
 
 }  // namespace latchkey

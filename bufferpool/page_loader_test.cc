@@ -12,12 +12,14 @@ namespace {
 
 constexpr uint32_t kFrames = 16;
 
-/// Begins and makes the load of `page`.
+/// Loads `page` as a fix does that has just looked at its word.
 absl::Status Load(PoolParts& parts, PageId page, uint64_t latch = PageState::kFree) {
   PageWord& word = parts.table.WordOf(page);
-  REQUIRE(word.TryBeginLoad(word.Read()));
-  return parts.loader.Load(parts.actors.Here(), page, word, LoadCause::kDemand, latch).status();
+  return parts.loader.Load(parts.actors.Here(), page, word, word.Read(), LoadCause::kDemand, latch)
+      .status();
 }
+
+PageIn AnyPageIn() { return GENERATE(PageIn::kBlocking, PageIn::kOptimistic); }
 
 uint64_t DemandReads(PoolParts& parts) {
   return parts.actors.Sum().loads[static_cast<size_t>(LoadCause::kDemand)];
@@ -25,6 +27,7 @@ uint64_t DemandReads(PoolParts& parts) {
 
 TEST_CASE("A loaded page has the latch that was asked for, and counts as a read on demand") {
   PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
   const PageId page = parts.NewStoredPage();
   const uint64_t reads = DemandReads(parts);
   const uint64_t latch = GENERATE(as<uint64_t>{}, PageState::kFree, 1, PageState::kExclusive);
@@ -38,6 +41,7 @@ TEST_CASE("A loaded page has the latch that was asked for, and counts as a read 
 
 TEST_CASE("A page that cannot be read is not published, and its frame is free again") {
   PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
   const PageId page = parts.NewStoredPage();
   parts.store.Damage(page);
   const PageState before = parts.table.WordOf(page).Read();
@@ -48,6 +52,7 @@ TEST_CASE("A page that cannot be read is not published, and its frame is free ag
 
 TEST_CASE("A page that fails the check of the layer above is not published") {
   PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
   const PageId page = parts.NewStoredPage();
   parts.loader.SetPageCheck([](PageId, std::span<const std::byte>) -> absl::Status {
     return absl::DataLossError("the test refuses every page");
@@ -74,8 +79,52 @@ TEST_CASE("A page with an LSN beyond the durable log is refused from the end of 
   CHECK(Load(parts, page).ok());
 }
 
+uint64_t FailedPageIns(PoolParts& parts) { return parts.actors.Sum().failed_page_ins; }
+
+TEST_CASE("A page-in that finds the page's word changed gives its frame back, and is counted") {
+  PoolParts parts(kFrames);
+  parts.loader.SetPageIn(PageIn::kOptimistic);
+  const PageId page = parts.NewStoredPage();
+  PageWord& word = parts.table.WordOf(page);
+  const PageState seen = word.Read();
+  REQUIRE(Load(parts, page).ok());  // another actor is first
+  const uint64_t reads = DemandReads(parts);
+  const bool was_evicted = GENERATE(false, true);
+  if (was_evicted) {
+    const FrameId frame = word.Read().frame();
+    REQUIRE(parts.evictor.TryClaimFrame(frame));
+    parts.evictor.Remove(frame, 0);
+    parts.policy->ReturnFreeFrame(frame);
+  }
+  const size_t free_frames = parts.policy->free_frames();
+  const bool is_damaged = GENERATE(false, true);  // a proof that fails then says nothing
+  if (is_damaged) parts.store.Damage(page);
+  const PageState before = word.Read();
+  const absl::StatusOr<FrameId> loaded = parts.loader.Load(
+      parts.actors.Here(), page, word, seen, LoadCause::kDemand, PageState::kExclusive);
+  REQUIRE(loaded.ok());
+  CHECK(*loaded == kNoFrame);
+  CHECK(word.Read() == before);
+  CHECK(parts.policy->free_frames() == free_frames);
+  CHECK(DemandReads(parts) == reads);
+  CHECK(FailedPageIns(parts) == 1);
+}
+
+TEST_CASE("A page that is announced twice is read ahead once") {
+  PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
+  const PageId page = parts.NewStoredPage();
+  const std::vector<PageId> pages = {page, page, page};
+  const uint64_t reads = parts.store.stats().page_reads;
+  parts.loader.LoadAhead(parts.actors.Here(), pages);
+  CHECK(parts.store.stats().page_reads == reads + 1);
+  CHECK(parts.table.WordOf(page).Read().resident());
+  CHECK(FailedPageIns(parts) == 0);
+}
+
 TEST_CASE("Loading ahead passes over pages that are resident, being loaded or unreadable") {
   PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
   std::vector<PageId> pages;
   pages.reserve(4);
   for (int i = 0; i < 4; ++i) pages.push_back(parts.NewStoredPage());
@@ -95,6 +144,7 @@ TEST_CASE("Loading ahead passes over pages that are resident, being loaded or un
 
 TEST_CASE("Loading ahead ends where no frame can be had, and leaves nothing latched") {
   PoolParts parts(kFrames);
+  parts.loader.SetPageIn(AnyPageIn());
   std::vector<PageId> pages;
   for (uint32_t i = 0; i < kFrames; ++i) pages.push_back(parts.NewStoredPage());
   for (uint32_t i = 0; i < kFrames - 2; ++i) {

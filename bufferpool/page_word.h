@@ -22,7 +22,7 @@
 //             (x, exclusive, v) --ReleaseUnmodified-> (x, free, v)
 //             (f, exclusive, v) --ReleaseModified---> (f, free, v+1)
 //   eviction  (f, free, v)      --TryClaim----------> (f, exclusive, v)
-//             (f, exclusive, v) --ReleaseEvicted----> (-, free, v+1)
+//             (x, exclusive, v) --ReleaseEvicted----> (-, free, v+1)
 //
 // The version survives eviction, so an optimistic reader detects an eviction and a reload between
 // its read and its validation. The version has 30 bits. A validation is wrong only if, since the
@@ -100,7 +100,8 @@ class PageWord {
 
   // ---- Load.
 
-  /// Gives the caller the right to load the page. REQUIRES: `seen` is free and not resident.
+  /// Gives the caller the right to load the page. If the caller has read the page from the store since
+  /// it saw `seen`, the page has not changed there. REQUIRES: `seen` is free and not resident.
   bool TryBeginLoad(PageState seen) { return Change(seen, seen.WithLatch(PageState::kExclusive)); }
   /// Names the frame of a page that is being loaded, which stays latched. From now on TryClaim of
   /// the frame finds this word.
@@ -156,7 +157,7 @@ class PageWord {
 
   /// Latches the page for its eviction. REQUIRES: `seen` is FreeIn the victim frame.
   bool TryClaim(PageState seen) { return TryLatchExclusive(seen); }
-  /// The page has left its frame: ends the latch.
+  /// The page has left its frame, or the store if it had no frame: ends the latch.
   void ReleaseEvicted() {
     Release(ReadRelaxed().WithFrame(kNoFrame).WithLatch(PageState::kFree).NextVersion());
   }

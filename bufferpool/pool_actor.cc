@@ -38,6 +38,7 @@ PoolActors::Totals PoolActors::Sum() const {
     add(totals.wasted_reads, actor->wasted_reads);
     add(totals.scouting_fixes, actor->scouting_fixes);
     add(totals.sync_writes, actor->sync_writes);
+    add(totals.failed_page_ins, actor->failed_page_ins);
   }
   return totals;
 }

@@ -44,6 +44,7 @@ struct alignas(64) PoolActor {
   std::atomic<uint64_t> wasted_reads{0};       ///< pages read ahead and evicted without a fix
   std::atomic<uint64_t> scouting_fixes{0};     ///< fixes made only to find what to read ahead
   std::atomic<uint64_t> sync_writes{0};
+  std::atomic<uint64_t> failed_page_ins{0};  ///< pages read in vain
   PrefetchGauge prefetch_pays;
   /// Memory of one page, for the actor's own use between two calls of the pool. It exists because
   /// an actor in the middle of a change must not fail for lack of memory.
@@ -78,6 +79,7 @@ class PoolActors {
     uint64_t fixes_of_type[PoolActor::kCountedTypes] = {};
     uint64_t loads[kLoadCauses] = {};
     uint64_t first_uses = 0, wasted_reads = 0, scouting_fixes = 0, sync_writes = 0;
+    uint64_t failed_page_ins = 0;
   };
   Totals Sum() const;
 

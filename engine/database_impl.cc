@@ -154,6 +154,7 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
   pool_->SetFixMode(choices.fix.entry().mode);
+  pool_->SetPageIn(choices.page_in.entry().page_in);
   pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
   store_->SetCopySource(
       [pool = pool_.get()](PageId page, std::byte* out) { return pool->CopyIfClean(page, out); });

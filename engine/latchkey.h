@@ -111,6 +111,7 @@ struct Techniques {
   std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";     ///< global, regions:N, bp-wrapper, nb-gclock
   std::string fix = "optimistic";             ///< of pages that are only read: optimistic, latched
+  std::string page_in = "blocking";  ///< of pages that several users ask for: blocking, optimistic
   std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning, demand
   uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 128; with 0 users write dirty victims
   std::string cleaning_scope = "coldest";  ///< dirty pages that cleaners write: coldest, all
@@ -359,6 +360,7 @@ struct Statistics {
   uint64_t wasted_reads = 0;       ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;         ///< pages read for recovery
   uint64_t new_pages = 0;          ///< pages that came into a frame without a read
+  uint64_t failed_page_ins = 0;  ///< pages read in vain: another user was first (not in the above)
   uint64_t sync_page_writes = 0;   ///< dirty victims that a user handed to the layout itself
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now

@@ -12,6 +12,7 @@ void TechniqueChoices::SpellOut(Techniques* techniques) const {
   techniques->replacement = replacement.ToString();
   techniques->synchronization = synchronization.ToString();
   techniques->fix = fix.ToString();
+  techniques->page_in = page_in.ToString();
   techniques->cleaner = cleaner.ToString();
   techniques->cleaning_scope = cleaning_scope.ToString();
   techniques->victims = victims.ToString();
@@ -26,19 +27,17 @@ absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
   LATCHKEY_ASSIGN_OR_RETURN(SynchronizationChoice synchronization,
                             SynchronizationSchemes().Parse(techniques.synchronization));
   LATCHKEY_ASSIGN_OR_RETURN(FixModeChoice fix, FixModes().Parse(techniques.fix));
+  LATCHKEY_ASSIGN_OR_RETURN(PageInChoice page_in, PageIns().Parse(techniques.page_in));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningControllerChoice cleaner,
                             CleaningControllers().Parse(techniques.cleaner));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningScopeChoice cleaning_scope,
                             CleaningScopes().Parse(techniques.cleaning_scope));
   LATCHKEY_ASSIGN_OR_RETURN(VictimPreferenceChoice victims,
                             VictimPreferences().Parse(techniques.victims));
-  return TechniqueChoices{std::move(layout),
-                          std::move(segment_cleaning),
-                          std::move(replacement),
-                          std::move(synchronization),
-                          std::move(fix),
-                          std::move(cleaner),
-                          std::move(cleaning_scope),
+  return TechniqueChoices{std::move(layout),      std::move(segment_cleaning),
+                          std::move(replacement), std::move(synchronization),
+                          std::move(fix),         std::move(page_in),
+                          std::move(cleaner),     std::move(cleaning_scope),
                           std::move(victims)};
 }
 

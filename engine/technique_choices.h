@@ -21,6 +21,7 @@ struct TechniqueChoices {
   ReplacementChoice replacement;
   SynchronizationChoice synchronization;
   FixModeChoice fix;
+  PageInChoice page_in;
   CleaningControllerChoice cleaner;
   CleaningScopeChoice cleaning_scope;
   VictimPreferenceChoice victims;

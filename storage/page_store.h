@@ -105,7 +105,8 @@ class PageStore {
 
   /// Hands out an unused page id. Its content is undefined until it is written.
   virtual absl::StatusOr<PageId> AllocatePage() = 0;
-  /// Gives the id and its space back. REQUIRES: no thread reads or writes the page any more.
+  /// Gives the id and its space back. REQUIRES: no thread writes the page any more. A concurrent read
+  /// returns its old content or an error.
   virtual void FreePage(PageId id) = 0;
   /// Makes `id` allocated if it is free, even if it was never handed out; its content is then
   /// undefined until it is written. A page that is already allocated keeps its content. For redo of

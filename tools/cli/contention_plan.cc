@@ -52,7 +52,8 @@ std::vector<FlagSpec> PoolFlags(const std::string& pages) {
       {"trace", "", "file for --accesses=trace"},
       {"pages", pages, "pages that are accessed; a trace has its own"},
       {"frames", "100%", "of the pool: a number, or a percentage of the pages"},
-      FixFlag()};
+      FixFlag(),
+      PageInFlag()};
   flags.insert(flags.end(), std::begin(more), std::end(more));
   return flags;
 }
@@ -90,6 +91,8 @@ absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& tr
   LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
   LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
   LATCHKEY_ASSIGN_OR_RETURN(const FixModeChoice fix, FixModes().Parse(from.Get("fix")));
+  LATCHKEY_ASSIGN_OR_RETURN(const PageInChoice page_in, PageIns().Parse(from.Get("page-in")));
+  config.page_in = page_in.entry().page_in;
   config.latches = fix.entry().mode == FixMode::kLatched;
   LATCHKEY_ASSIGN_OR_RETURN(config.work, ParseMicros("work-us", from.Get("work-us")));
   LATCHKEY_ASSIGN_OR_RETURN(config.seed, ParseSeed(from));
@@ -107,6 +110,7 @@ Json DescribePool(const Combination& from, const PoolEmulatorConfig& config) {
   row["pages"] = config.pages;
   row["frames"] = config.frames;
   row["fix"] = from.Get("fix");
+  row["page_in"] = from.Get("page-in");
   return row;
 }
 
@@ -117,6 +121,7 @@ void AddPoolFigures(Json& row, const PoolEmulatorResult& result) {
                          ? Json(nullptr)
                          : Json(static_cast<double>(result.hits) / static_cast<double>(accesses));
   row["locks_per_million"] = PerMillion(result.locks, accesses);
+  row["failed_page_ins_per_million"] = PerMillion(result.failed_page_ins, accesses);
   row["contentions_per_million"] = PerMillion(result.contentions, accesses);
 }
 
@@ -128,15 +133,18 @@ std::vector<Column> PoolColumns(const std::vector<Column>& machine,
       {"pages", "/pages", ColumnFormat::kCount, true},
       {"frames", "/frames", ColumnFormat::kCount, true},
       {"fix", "/fix", ColumnFormat::kText, true},
+      {"page-in", "/page_in", ColumnFormat::kText, true},
       {"work us", "/work_us", ColumnFormat::kNumber, true},
   };
   columns.insert(columns.end(), machine.begin(), machine.end());
-  columns.insert(columns.end(),
-                 {{"threads", "/threads", ColumnFormat::kCount, true},
-                  {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
-                  {"hits", "/hit_ratio", ColumnFormat::kPercent},
-                  {"locks per million", "/locks_per_million", ColumnFormat::kCount},
-                  {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber}});
+  columns.insert(
+      columns.end(),
+      {{"threads", "/threads", ColumnFormat::kCount, true},
+       {"accesses/s", "/accesses_per_s", ColumnFormat::kCount},
+       {"hits", "/hit_ratio", ColumnFormat::kPercent},
+       {"locks per million", "/locks_per_million", ColumnFormat::kCount},
+       {"failed page-ins per million", "/failed_page_ins_per_million", ColumnFormat::kNumber},
+       {"contentions per million", "/contentions_per_million", ColumnFormat::kNumber}});
   columns.insert(columns.end(), more.begin(), more.end());
   return columns;
 }

@@ -42,13 +42,21 @@ void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
 }
 
 bool IsTechnique(const std::string& flag) {
-  constexpr std::string_view kTechniques[] = {"layout",          "space-utilization",
-                                              "segment-size",    "segment-cleaning",
-                                              "policy",          "replacement",
-                                              "synchronization", "fix",
-                                              "cleaner",         "cleaners",
-                                              "cleaning-scope",  "victims",
-                                              "eviction-batch",  "torn-write-protection"};
+  constexpr std::string_view kTechniques[] = {"layout",
+                                              "space-utilization",
+                                              "segment-size",
+                                              "segment-cleaning",
+                                              "policy",
+                                              "replacement",
+                                              "synchronization",
+                                              "fix",
+                                              "page-in",
+                                              "cleaner",
+                                              "cleaners",
+                                              "cleaning-scope",
+                                              "victims",
+                                              "eviction-batch",
+                                              "torn-write-protection"};
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
@@ -174,6 +182,7 @@ std::vector<FlagSpec> EngineFlags() {
       flags,
       {
           FixFlag(),
+          PageInFlag(),
           {"cleaner", defaults.cleaner,
            "page cleaners' writes outstanding: fixed:N, self-tuning, demand"},
           {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 128"},

@@ -34,6 +34,12 @@ FlagSpec FixFlag() {
           "shared latches are held, the pin and unpin of the papers"};
 }
 
+FlagSpec PageInFlag() {
+  return {"page-in", "blocking",
+          "of a page that several users ask for: blocking: one reads it, the others wait; "
+          "optimistic: all read it, and the first one publishes it"};
+}
+
 absl::Status CheckPolicyStandsAlone(const FlagTexts& given) {
   const auto policy = given.find("policy");
   if (policy == given.end() || policy->second == kNoPolicy) return absl::OkStatus();

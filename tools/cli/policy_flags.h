@@ -20,6 +20,8 @@ std::vector<FlagSpec> PolicyFlags(const std::string& replacement,
                                   const std::string& synchronization);
 /// --fix: how pages that are only read are fixed.
 FlagSpec FixFlag();
+/// --page-in: how pages are read from the device.
+FlagSpec PageInFlag();
 /// InvalidArgument if a policy is given together with one of its parts.
 absl::Status CheckPolicyStandsAlone(const FlagTexts& given);
 /// Whether the combination lacks this flag: a policy of "none", or a part beside a policy.

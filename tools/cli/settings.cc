@@ -33,6 +33,7 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   to.replacement = policy.replacement;
   to.synchronization = policy.synchronization;
   to.fix = from.Get("fix");
+  to.page_in = from.Get("page-in");
   to.cleaner = from.Get("cleaner");
   to.cleaning_scope = from.Get("cleaning-scope");
   to.victims = from.Get("victims");

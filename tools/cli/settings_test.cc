@@ -209,6 +209,7 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"policy", "pg3q", "pgbat-pre"},
       {"policy", "mr-lru", "mr-lru:64"},
       {"fix", "pinned", "optimistic, latched"},
+      {"page-in", "eager", "blocking, optimistic"},
       {"cleaner", "robot", "fixed"},
       {"space-utilization", "0.99", "0.98"},
       {"space-utilization", "0.4", "0.5"},

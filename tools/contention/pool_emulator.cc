@@ -75,6 +75,7 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
   LATCHKEY_ASSIGN_OR_RETURN(
       const std::unique_ptr<BufferPool> pool,
       BufferPool::Create(runtime, store, std::move(policy), config.frames, config.frames));
+  pool->SetPageIn(config.page_in);
   PoolEmulatorResult result;
   if (model != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(Fill(*pool, config));
@@ -109,6 +110,7 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
   for (const absl::Status& failure : failures) LATCHKEY_RETURN_IF_ERROR(failure);
   result.hits = after.hits - before.hits;
   result.misses = after.misses - before.misses;
+  result.failed_page_ins = after.failed_page_ins - before.failed_page_ins;
   result.locks = after.policy.lock_acquisitions - before.policy.lock_acquisitions;
   result.contentions = after.policy.contentions - before.policy.contentions;
   return result;

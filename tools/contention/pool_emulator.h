@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "storage/runtime/runtime.h"
@@ -24,6 +25,7 @@ struct PoolEmulatorConfig {
   uint64_t pages = 1;
   uint32_t frames = 16;
   bool latches = false;  ///< a fix takes the page's shared latch, as in the papers; else optimistic
+  PageIn page_in = PageIn::kBlocking;
   Nanos work = 0;     ///< processor time between two fixes of a thread
   uint64_t seed = 42;
   MeasuredTimes times = {};
@@ -36,6 +38,7 @@ struct PoolEmulatorConfig {
 struct PoolEmulatorResult {
   MeasuredInterval interval;
   uint64_t hits = 0, misses = 0;
+  uint64_t failed_page_ins = 0;  ///< pages read in vain; not part of the misses
   uint64_t locks = 0;        ///< of the fix policy
   uint64_t contentions = 0;  ///< lock requests that gave up their processor
   Nanos filled_at = 0;       ///< with costs: real time at which the pool was full

@@ -32,7 +32,7 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
       NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
                   "dirty_proportion", "cleaner_outstanding", "locks_per_million",
                   "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes", "scouting_fixes",
-                  "demand_reads", "ahead_reads", "wasted_reads", "new_pages"});
+                  "demand_reads", "ahead_reads", "wasted_reads", "new_pages", "failed_page_ins"});
   block["hit_ratio"] = OrNull(end.hit_ratio);
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
@@ -53,6 +53,7 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["demand_reads"] = to.demand_reads - from.demand_reads;
   block["ahead_reads"] = to.ahead_reads - from.ahead_reads;
   block["wasted_reads"] = to.wasted_reads - from.wasted_reads;
+  block["failed_page_ins"] = to.failed_page_ins - from.failed_page_ins;
   block["new_pages"] = to.new_pages - from.new_pages;
   block["sync_write_proportion"] = Share(io.sync_writes, io.sync_writes + io.async_writes);
   block["sync_write_share_of_io"] = io.SyncWriteShare();
@@ -199,6 +200,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"replacement", technique(techniques.replacement)},
       {"synchronization", technique(techniques.synchronization)},
       {"fix", technique(techniques.fix)},
+      {"page_in", technique(techniques.page_in)},
       {"cleaner", technique(techniques.cleaner)},
       {"cleaners", technique(techniques.cleaners)},
       {"cleaning_scope", technique(techniques.cleaning_scope)},
@@ -259,6 +261,7 @@ std::vector<Column> SettingsColumns() {
       {"replacement", "/replacement", kText, true},
       {"synchronization", "/synchronization", kText, true},
       {"fix", "/fix", kText, true},
+      {"page-in", "/page_in", kText, true},
       {"cleaner", "/cleaner", kText, true},
       {"cleaners", "/cleaners", kCount, true},
       {"cleaning scope", "/cleaning_scope", kText, true},

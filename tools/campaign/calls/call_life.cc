@@ -46,6 +46,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   t.synchronization = OneOf(rng, SynchronizationItems());
   MakePolicy(&t.replacement, t.synchronization);
   t.fix = OneOf(rng, FixItems());
+  t.page_in = OneOf(rng, PageInItems());
   t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));
   t.cleaning_scope = OneOf(rng, CleaningScopeItems());
@@ -79,13 +80,14 @@ std::string CallLifePlan::Describe() const {
   const Techniques& t = options.techniques;
   constexpr const char* kDurabilities[] = {"none", "group", "commit"};
   return fmt::format(
-      "layout={} cleaning={} replacement={} synchronization={} fix={} cleaner={} x{} {} {} {} "
+      "layout={} cleaning={} replacement={} synchronization={} fix={} page-in={} cleaner={} x{} {} "
+      "{} {} "
       "page={} "
       "cache={} "
       "hot={} durability={} images={} serializable={} versions={} actors={} disk={} fault={}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.cleaner, t.cleaners,
-      t.cleaning_scope, t.victims, t.eviction_batch, options.page_size, options.cache_bytes, is_hot,
-      kDurabilities[static_cast<int>(options.durability)],
+      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in, t.cleaner,
+      t.cleaners, t.cleaning_scope, t.victims, t.eviction_batch, options.page_size,
+      options.cache_bytes, is_hot, kDurabilities[static_cast<int>(options.durability)],
       options.torn_write_protection == TornWriteProtection::kImages,
       options.isolation == Isolation::kSerializable, options.version_store_bytes, actors,
       disk_bytes,

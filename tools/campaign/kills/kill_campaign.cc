@@ -235,6 +235,7 @@ void ChangeKillOptions(Rng& rng, Options* options) {
   options->techniques.synchronization = Pick(rng, SynchronizationItems());
   MakePolicy(&options->techniques.replacement, options->techniques.synchronization);
   options->techniques.fix = Pick(rng, FixItems());
+  options->techniques.page_in = Pick(rng, PageInItems());
   options->techniques.cleaner = Pick(rng, CleanerItems());
   options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));
   options->techniques.cleaning_scope = Pick(rng, CleaningScopeItems());
@@ -246,11 +247,11 @@ void ChangeKillOptions(Rng& rng, Options* options) {
 std::string DescribeKillOptions(const Options& options) {
   const Techniques& t = options.techniques;
   return fmt::format(
-      "{} page={} utilization={} segment={}; {} {} {} {} cleaners={}x{} {} {} {} cache={} "
+      "{} page={} utilization={} segment={}; {} {} {} {} {} cleaners={}x{} {} {} {} cache={} "
       "checkpoint={}",
       t.layout, options.page_size, t.space_utilization, t.segment_size,
       options.durability == Durability::kCommit ? "commit" : "group", t.replacement,
-      t.synchronization, t.fix, t.cleaners, t.cleaner, t.cleaning_scope, t.victims,
+      t.synchronization, t.fix, t.page_in, t.cleaners, t.cleaner, t.cleaning_scope, t.victims,
       t.segment_cleaning, options.cache_bytes, options.checkpoint_log_bytes);
 }
 

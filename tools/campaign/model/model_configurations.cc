@@ -31,6 +31,7 @@ enum Dimension : size_t {
   kReplacement,
   kSynchronization,
   kFix,
+  kPageIn,
   kCleaner,
   kCleanerCount,
   kCleaningScope,
@@ -54,6 +55,7 @@ const std::array<uint8_t, kDimensions>& Values() {
     count(kReplacement, ReplacementItems());
     count(kSynchronization, SynchronizationItems());
     count(kFix, FixItems());
+    count(kPageIn, PageInItems());
     count(kCleaner, CleanerItems());
     count(kCleanerCount, kCleanerCounts);
     count(kCleaningScope, CleaningScopeItems());
@@ -94,6 +96,7 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.techniques.replacement = ReplacementItems()[row[kReplacement]];
   options.techniques.synchronization = SynchronizationItems()[row[kSynchronization]];
   options.techniques.fix = FixItems()[row[kFix]];
+  options.techniques.page_in = PageInItems()[row[kPageIn]];
   options.techniques.cleaner = CleanerItems()[row[kCleaner]];
   options.techniques.cleaners = kCleanerCounts[row[kCleanerCount]];
   options.techniques.cleaning_scope = CleaningScopeItems()[row[kCleaningScope]];
@@ -118,12 +121,13 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
 std::string ModelConfiguration::Describe() const {
   const Techniques& t = options.techniques;
   return fmt::format(
-      "layout={} segment-cleaning={} replacement={} synchronization={} fix={} cleaner={} "
-      "cleaners={} cleaning-scope={} victims={} utilization={} page={} cache={} durability={} {} "
+      "layout={} segment-cleaning={} replacement={} synchronization={} fix={} page-in={} "
+      "cleaner={} cleaners={} cleaning-scope={} victims={} utilization={} page={} cache={} "
+      "durability={} {} "
       "{} {}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.cleaner, t.cleaners,
-      t.cleaning_scope, t.victims, t.space_utilization, options.page_size, options.cache_bytes,
-      NameOf(options.durability), NameOf(options.torn_write_protection),
+      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in, t.cleaner,
+      t.cleaners, t.cleaning_scope, t.victims, t.space_utilization, options.page_size,
+      options.cache_bytes, NameOf(options.durability), NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);
 }

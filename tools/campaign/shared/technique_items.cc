@@ -46,6 +46,11 @@ Items& FixItems() {
   return items;
 }
 
+Items& PageInItems() {
+  static Items& items = *new Items(PageIns().Names());
+  return items;
+}
+
 Items& CleanerItems() {
   static Items& items = *new Items(CleaningControllers().Names());
   return items;

@@ -13,6 +13,7 @@ const std::vector<std::string>& ReplacementItems();
 /// Items with parameters that fit a pool of 16 frames.
 const std::vector<std::string>& SynchronizationItems();
 const std::vector<std::string>& FixItems();
+const std::vector<std::string>& PageInItems();
 const std::vector<std::string>& CleanerItems();
 const std::vector<std::string>& CleaningScopeItems();
 const std::vector<std::string>& VictimItems();
