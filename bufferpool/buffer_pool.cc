@@ -52,25 +52,31 @@ BufferPool::~BufferPool() {
   }
 }
 
+void BufferPool::Record(FixRecorder& recorder, PoolActor& actor, FrameId frame, PageId page,
+                        FixKind kind, bool missed) {
+  const auto type = RacyLoad<uint8_t>(frames_.DataOf(frame) + offsetof(PageHeader, page_type));
+  recorder.Record(actor.index, {page, actor.tree, type, kind, missed});
+}
+
 // ---- Fixing
 
 template <typename Acquire>
-absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
-                                 uint64_t loaded_latch, Acquire acquire) {
+absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word, FixKind kind,
+                                 LoadCause cause, uint64_t loaded_latch, Acquire acquire) {
   Backoff backoff(runtime_);
   for (;;) {
     runtime_.SchedulePoint();
     const PageState state = word.Read();
     if (state.resident()) {
       if (acquire(state)) {
-        CountFix(actor, state.frame(), page);
+        CountFix(actor, state.frame(), page, kind);
         return absl::OkStatus();
       }
     } else if (state.free()) {
       LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
                                 loader_.Load(actor, page, word, state, cause, loaded_latch));
       if (frame != kNoFrame) {
-        CountFixOfType(actor, frame);
+        CountLoad(actor, frame, page, kind);
         return absl::OkStatus();
       }
     }
@@ -82,12 +88,13 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
                                            OptimisticGuard* guard) {
   for (;;) {
     guard->word_ = nullptr;
-    LATCHKEY_RETURN_IF_ERROR(
-        FixWith(actor, page, word, LoadCause::kDemand, PageState::kFree, [&](PageState state) {
-          if (state.exclusive()) return false;
-          *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
-          return true;
-        }));
+    LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, FixKind::kShared, LoadCause::kDemand,
+                                     PageState::kFree, [&](PageState state) {
+                                       if (state.exclusive()) return false;
+                                       *guard = OptimisticGuard(
+                                           &word, state, frames_.DataOf(state.frame()), page);
+                                       return true;
+                                     }));
     if (guard->word_ != nullptr) return absl::OkStatus();
     // The page was loaded and unlatched, so another thread may have latched or evicted it already.
     runtime_.SchedulePoint();
@@ -98,12 +105,14 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
 absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* guard) {
   PageWord& word = table_.WordOf(page);
   bool latched = false;
-  LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, LoadCause::kDemand, 1, [&](PageState state) {
+  const auto latch = [&](PageState state) {
     if (state.latch() >= PageState::kMaxShared) return false;
     latched = word.TryLatchShared(state);
     if (latched) *guard = SharedGuard(this, page, frames_.DataOf(state.frame()));
     return latched;
-  }));
+  };
+  LATCHKEY_RETURN_IF_ERROR(
+      FixWith(actor, page, word, FixKind::kShared, LoadCause::kDemand, 1, latch));
   if (!latched) {
     *guard = SharedGuard(this, page, frames_.DataOf(word.ReadRelaxed().frame()));
   }
@@ -114,13 +123,13 @@ absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, LoadCause c
                                       ExclusiveGuard* guard) {
   PageWord& word = table_.WordOf(page);
   LATCHKEY_RETURN_IF_ERROR(
-      FixWith(actor, page, word, cause, PageState::kExclusive,
+      FixWith(actor, page, word, FixKind::kExclusive, cause, PageState::kExclusive,
               [&](PageState state) { return state.free() && word.TryLatchExclusive(state); }));
   *guard = ExclusiveGuard(this, page, word.ReadRelaxed().frame());
   return absl::OkStatus();
 }
 
-bool BufferPool::TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
+bool BufferPool::TryLatch(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
   runtime_.SchedulePoint();
   const PageState seen = guard.state();
   frames_.PrefetchForChange(seen.frame());  // for the release
@@ -150,6 +159,7 @@ void BufferPool::ReleaseShared(PageId page) {
 PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified) {
   PageWord& word = table_.WordOf(page);
   if (modified) {
+    TraceHere(frame, page, FixKind::kModified);
     if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) frames_.MarkDirty(frame);
     if (log_.has_log()) frames_.NoteLoggedChange(frame);
   }
@@ -188,7 +198,7 @@ absl::Status BufferPool::FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard
   const PageState before = LatchAny(word);
   LATCHKEY_CHECK(!before.resident());
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame, loader_.LoadZeroed(actor, page, word));
-  CountFixOfType(actor, frame);
+  CountLoad(actor, frame, page, FixKind::kNew);
   *guard = ExclusiveGuard(this, page, frame);
   guard->Mutable();
   return absl::OkStatus();

@@ -44,6 +44,7 @@
 #include "bufferpool/evictor.h"
 #include "bufferpool/fix_choices.h"
 #include "bufferpool/fix_policy.h"
+#include "bufferpool/fix_recorder.h"
 #include "bufferpool/log_before_page.h"
 #include "bufferpool/miss_gate.h"
 #include "bufferpool/page_guard.h"
@@ -138,7 +139,7 @@ class BufferPool {
   /// fix.
   bool TryFixOptimistic(PoolActor& actor, PageId page, OptimisticGuard* guard) {
     if (!TryPeek(page, guard)) return false;
-    CountFix(actor, guard->state().frame(), page);
+    CountFix(actor, guard->state().frame(), page, FixKind::kShared);
     return true;
   }
   absl::Status FixShared(PoolActor& actor, PageId page, SharedGuard* guard);
@@ -147,13 +148,17 @@ class BufferPool {
   }
   /// Latches the page of an optimistic guard if the page has not changed since the guard was made.
   /// The fix is not counted again. False: the page has changed, and the caller restarts.
-  bool TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive);
+  bool TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
+    if (!TryLatch(guard, exclusive)) return false;
+    TraceHere(exclusive->frame(), guard.page(), FixKind::kUpgrade);
+    return true;
+  }
   bool TryUpgrade(const OptimisticGuard& guard, SharedGuard* shared);
   /// Fixes the page of `guard` again, exclusively, if the page has not changed since `guard` was
   /// made; otherwise false and no fix. The guard may be arbitrarily old.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
-    if (!guard || !TryUpgrade(guard, exclusive)) return false;
-    CountFix(actor, exclusive->frame(), guard.page());
+    if (!guard || !TryLatch(guard, exclusive)) return false;
+    CountFix(actor, exclusive->frame(), guard.page(), FixKind::kExclusive);
     return true;
   }
   /// The same, latched shared.
@@ -165,7 +170,7 @@ class BufferPool {
   /// The same, optimistically. True: `guard` may be used for another read.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard) {
     if (!guard || !guard.Validate()) return false;
-    CountFix(actor, guard.state().frame(), guard.page());
+    CountFix(actor, guard.state().frame(), guard.page(), FixKind::kShared);
     return true;
   }
   /// An optimistic guard of the page of `guard`. No fix. It validates while `guard` lives, and until
@@ -244,6 +249,10 @@ class BufferPool {
   /// for some seconds; otherwise the error of writing the pages in them.
   absl::Status Resize(uint32_t frames);
 
+  /// From now on each fix is reported to `recorder`; nullptr: to none. A fix that has begun before
+  /// may still be reported to the former one. REQUIRES: every recorder outlives the pool.
+  void SetFixRecorder(FixRecorder* recorder) { actors_.SetRecorder(recorder); }
+
   BufferPoolStats stats() const;
   /// REQUIRES: no thread uses the pool, and no guard is alive.
   LeakedFrames CountLeaks();
@@ -272,19 +281,40 @@ class BufferPool {
     PoolActor::Add(actor.fixes_of_type[type < PoolActor::kCountedTypes ? type : 0], 1);
   }
   /// Counts and reports a fix of a page that was resident.
-  void CountFix(PoolActor& actor, FrameId frame, PageId page) {
+  void CountFix(PoolActor& actor, FrameId frame, PageId page, FixKind kind) {
     CountFixOfType(actor, frame);
     if (policy_->OnFix(frame, page, actor.index) == FixPolicy::Fix::kFirstUse) {
       PoolActor::Add(actor.first_uses, 1);
+      return Trace(actor, frame, page, kind, true);
+    }
+    Trace(actor, frame, page, kind, false);
+  }
+  /// Counts and reports a fix for which the page came into `frame`.
+  void CountLoad(PoolActor& actor, FrameId frame, PageId page, FixKind kind) {
+    CountFixOfType(actor, frame);
+    Trace(actor, frame, page, kind, kind != FixKind::kNew);
+  }
+  void Trace(PoolActor& actor, FrameId frame, PageId page, FixKind kind, bool missed) {
+    FixRecorder* const recorder = actor.recorder.load(std::memory_order_acquire);
+    if (__builtin_expect(recorder != nullptr, 0)) {
+      Record(*recorder, actor, frame, page, kind, missed);
     }
   }
+  [[gnu::cold, gnu::noinline]] void Record(FixRecorder& recorder, PoolActor& actor, FrameId frame,
+                                           PageId page, FixKind kind, bool missed);
+  /// As Trace, for callers without their actor at hand.
+  void TraceHere(FrameId frame, PageId page, FixKind kind) {
+    if (__builtin_expect(actors_.recorder() != nullptr, 0)) Trace(Here(), frame, page, kind, false);
+  }
+  /// TryUpgrade to an exclusive latch, which is not reported.
+  bool TryLatch(const OptimisticGuard& guard, ExclusiveGuard* exclusive);
 
   absl::Status FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
                                  OptimisticGuard* guard);
   /// Waits until `word` is resident and `acquire(state)` has latched it. If the page is not
   /// resident, loads it and leaves `loaded_latch` on it instead.
   template <typename Acquire>
-  absl::Status FixWith(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
+  absl::Status FixWith(PoolActor& actor, PageId page, PageWord& word, FixKind kind, LoadCause cause,
                        uint64_t loaded_latch, Acquire acquire);
   absl::Status FixExclusive(PoolActor& actor, PageId page, LoadCause cause, ExclusiveGuard* guard);
   /// Waits for the exclusive latch of a page that may be resident or not. Returns its state before.

@@ -14,9 +14,27 @@ PoolActor& PoolActors::Add(uint32_t index) {
   fresh->index = index;
   fresh->scratch = std::make_unique_for_overwrite<uint64_t[]>(page_size_ / sizeof(uint64_t));
   PoolActor* actor = fresh.release();  // only this actor writes this entry
-  actors_[index].store(actor, std::memory_order_release);
   seen_.Note(index);
+  actors_[index].store(actor, std::memory_order_seq_cst);
+  // SetRecorder stores recorder_ before it looks at the actors, so one of the two sees the other. If
+  // it stores in the meantime, its recorder is the newer one.
+  FixRecorder* recorder = recorder_.load(std::memory_order_seq_cst);
+  for (;;) {
+    actor->recorder.store(recorder, std::memory_order_seq_cst);
+    FixRecorder* const now = recorder_.load(std::memory_order_seq_cst);
+    if (now == recorder) break;
+    recorder = now;
+  }
   return *actor;
+}
+
+void PoolActors::SetRecorder(FixRecorder* recorder) {
+  recorder_.store(recorder, std::memory_order_seq_cst);
+  const uint32_t seen = seen_.end();
+  for (uint32_t i = 0; i < seen; ++i) {
+    PoolActor* actor = actors_[i].load(std::memory_order_seq_cst);
+    if (actor != nullptr) actor->recorder.store(recorder, std::memory_order_seq_cst);
+  }
 }
 
 PoolActors::Totals PoolActors::Sum() const {

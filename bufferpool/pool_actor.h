@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "bufferpool/actor_scopes.h"
+#include "bufferpool/fix_recorder.h"
+#include "storage/base/ids.h"
 #include "storage/base/zeroed_array.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"
@@ -36,6 +38,9 @@ inline constexpr size_t kLoadCauses = 4;
 /// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
 struct alignas(64) PoolActor {
   uint32_t index = 0;
+  /// Root of the tree in which the actor works, for its recorder. Only the actor uses it.
+  PageId tree = kInvalidPageId;
+  std::atomic<FixRecorder*> recorder{nullptr};  ///< BufferPool::SetFixRecorder
   /// Fixes by the page's type, PageType::kTreeLeaf and so on. Index 0: all other types.
   static constexpr size_t kCountedTypes = 4;
   std::atomic<uint64_t> fixes_of_type[kCountedTypes]{};
@@ -75,6 +80,10 @@ class PoolActors {
     return __builtin_expect(actor == nullptr, 0) ? Add(index) : *actor;
   }
 
+  /// As BufferPool::SetFixRecorder.
+  void SetRecorder(FixRecorder* recorder);
+  FixRecorder* recorder() const { return recorder_.load(std::memory_order_relaxed); }
+
   struct Totals {
     uint64_t fixes_of_type[PoolActor::kCountedTypes] = {};
     uint64_t loads[kLoadCauses] = {};
@@ -90,6 +99,7 @@ class PoolActors {
   const uint32_t page_size_;
   ZeroedArray<std::atomic<PoolActor*>> actors_;  // by ActorIndex
   SeenActors seen_;
+  std::atomic<FixRecorder*> recorder_{nullptr};  // of actors that come from now on
 };
 
 }  // namespace latchkey

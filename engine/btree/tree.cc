@@ -78,7 +78,9 @@ struct BTree::Path {
 };
 
 absl::Status BTree::CreateRoot(BufferPool& pool, ExclusiveGuard* root) {
-  LATCHKEY_RETURN_IF_ERROR(pool.NewPage(pool.Here(), root));
+  PoolActor& actor = pool.Here();
+  actor.tree = kInvalidPageId;  // the tree has no root yet
+  LATCHKEY_RETURN_IF_ERROR(pool.NewPage(actor, root));
   NodeEditor(root->Mutable(), pool.page_size()).Init(0, Fences{});
   return absl::OkStatus();
 }
@@ -98,6 +100,7 @@ absl::StatusOr<PageId> BTree::Create(BufferPool& pool, TreeLog* log) {
 template <bool kHolds>
 absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                             DescentHint* hint) const {
+  Enter(actor);
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     if constexpr (!kHolds) {
@@ -150,6 +153,7 @@ absl::Status BTree::LatchLeaf(PoolActor& actor, std::string_view key, Guard* lea
     else
       return pool_.FixExclusive(actor, page, leaf);
   };
+  Enter(actor);
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     SharedGuard held;
@@ -182,6 +186,7 @@ template absl::Status BTree::LatchLeaf(PoolActor&, std::string_view, SharedGuard
 // changed. A split or merge of a leaf changes the parent first.
 bool BTree::TryFixHinted(PoolActor& actor, std::string_view key, const DescentHint& hint,
                          ExclusiveGuard* leaf) const {
+  Enter(actor);
   if (!hint.parent || !pool_.TryRefix(actor, hint.parent)) return false;
   if (!ViewOf(hint.parent).ProvesChild(hint.child_slot, key)) return false;
   OptimisticGuard seen;
@@ -210,6 +215,7 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
                                                uint32_t read_ahead, std::byte* page,
                                                OwnedFences* fences, OptimisticGuard* leaf,
                                                uint32_t attempt) const {
+  Enter(actor);
   ResetFences(fences);
   SharedGuard held;
   OptimisticGuard node;
@@ -264,6 +270,7 @@ absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_vie
   path->has_parent = false;
   ResetFences(&path->fences);
   ResetFences(&path->parent_fences);
+  Enter(actor);
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &path->node));
   for (uint32_t height = 0;; ++height) {
     if (!Hold(path->node, attempt, &held)) return Step::kRestart;
@@ -496,6 +503,7 @@ void BTree::CollapseRoot(PoolActor& actor) {
 
 void BTree::FindMissing(PoolActor& actor, std::string_view key,
                         std::vector<PageId>* missing) const {
+  Enter(actor);
   OptimisticGuard node;
   SharedGuard held;
   PageId next = root_;
@@ -516,6 +524,7 @@ void BTree::FindMissing(PoolActor& actor, std::string_view key,
 }
 
 bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const {
+  Enter(actor);
   *hint = {};
   OptimisticGuard node;
   PageId next = root_;

@@ -104,6 +104,10 @@ class BTree {
   uint32_t page_size() const { return page_size_; }
   BufferPool& pool() const { return pool_; }
 
+  /// A trace of fixes shows what `actor` fixes from now on as of this tree. The functions below do so
+  /// themselves; callers that fix pages of the tree by other ways call it before.
+  void Enter(PoolActor& actor) const { actor.tree = root_; }
+
   /// The leaf that covers `key`, optimistically: what is read from it is valid only once it
   /// validates.
   absl::Status FindLeaf(PoolActor& actor, std::string_view key, OptimisticGuard* leaf) const;

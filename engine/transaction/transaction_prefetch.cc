@@ -31,10 +31,9 @@ void TransactionReader::WarmLeaves(
     }
     for (size_t i = 0; i < n; ++i) {
       leaves[i] = {};
-      if (!ways[i].parent ||
-          !state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) {
-        continue;
-      }
+      if (!ways[i].parent) continue;
+      key_at(begin + i).first->btree.Enter(actor);
+      if (!state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) continue;
       PoolActor::Add(actor.scouting_fixes, 1);
       NodeView::Prefetch(leaves[i].data());
     }

@@ -24,9 +24,12 @@ absl::StatusOr<bool> TransactionReader::HoldRecord(PoolActor& actor, TreeImpl& t
 absl::StatusOr<bool> TransactionReader::FindRecord(PoolActor& actor, TreeImpl& tree,
                                                    std::string_view key, KnownLeaf* found) {
   const KnownLeaf* known = state_.known_leaves.Find(tree, key);
-  if (known != nullptr && state_.context.pool.TryRefix(actor, known->leaf)) {
-    *found = *known;
-    return true;
+  if (known != nullptr) {
+    tree.btree.Enter(actor);
+    if (state_.context.pool.TryRefix(actor, known->leaf)) {
+      *found = *known;
+      return true;
+    }
   }
   LATCHKEY_RETURN_IF_ERROR(tree.btree.FindLeaf(actor, key, &found->leaf));
   found->position = NodeView(found->leaf.data(), tree.btree.page_size()).LowerBound(key);

@@ -131,9 +131,12 @@ absl::Status TransactionWriter::FixRecord(TreeImpl& tree, std::string_view key,
   PoolActor& actor = state_.context.pool.Here();
   state_.NoteUser(actor.index);
   const KnownLeaf* known = state_.known_leaves.Find(tree, key);
-  if (known != nullptr && state_.context.pool.TryRefix(actor, known->leaf, leaf)) {
-    *position = known->position;
-    return absl::OkStatus();
+  if (known != nullptr) {
+    tree.btree.Enter(actor);
+    if (state_.context.pool.TryRefix(actor, known->leaf, leaf)) {
+      *position = known->position;
+      return absl::OkStatus();
+    }
   }
   if (last_written_.tree != &tree) last_written_ = {.tree = &tree, .hint = {}};
   LATCHKEY_RETURN_IF_ERROR(tree.btree.FixLeaf(actor, key, leaf, &last_written_.hint));
