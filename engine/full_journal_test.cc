@@ -10,7 +10,7 @@
 
 #include "engine/database_impl.h"
 #include "engine/testing/testing_database.h"
-#include "layout/separator.h"
+#include "layout/separate/separator.h"
 #include "layout/testing/failing_writes.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"

@@ -9,7 +9,7 @@
 
 #include "engine/latchkey.h"
 #include "engine/technique_choices.h"
-#include "layout/store_buffers.h"
+#include "layout/write/store_buffers.h"
 
 namespace latchkey {
 

@@ -16,7 +16,7 @@
 #include "engine/technique_choices.h"
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
-#include "layout/store_buffers.h"
+#include "layout/write/store_buffers.h"
 #include "storage/base/racy_memory.h"
 
 namespace latchkey {

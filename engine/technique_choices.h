@@ -10,8 +10,8 @@
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/latchkey.h"
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/separator.h"
 
 namespace latchkey {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
-#include "layout/write_cost_model.h"
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/separator.h"
+#include "layout/separate/write_cost_model.h"
 #include "storage/base/log_sink.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "layout/segment_store_impl.h"
-#include "layout/write_again.h"
+#include "layout/write/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"

@@ -3,8 +3,8 @@
 #include <map>
 #include <optional>
 
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/separator.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 

@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "layout/checkpoint.h"
-#include "layout/cost_meter.h"
-#include "layout/doublewriter.h"
-#include "layout/page_write_queue.h"
-#include "layout/segment_cleaner.h"
+#include "layout/checkpoint/checkpoint.h"
+#include "layout/checkpoint/superblock.h"
+#include "layout/clean/segment_cleaner.h"
 #include "layout/segment_store.h"
-#include "layout/segment_writer.h"
-#include "layout/separator.h"
-#include "layout/space_manager.h"
-#include "layout/store_buffers.h"
+#include "layout/separate/cost_meter.h"
+#include "layout/separate/separator.h"
+#include "layout/space/space_manager.h"
 #include "layout/store_core.h"
-#include "layout/superblock.h"
+#include "layout/write/doublewriter.h"
+#include "layout/write/page_write_queue.h"
+#include "layout/write/segment_writer.h"
+#include "layout/write/store_buffers.h"
 
 namespace latchkey {
 

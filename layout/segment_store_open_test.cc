@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "layout/checkpoint/superblock.h"
 #include "layout/geometry.h"
-#include "layout/superblock.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/hash.h"
 #include "storage/device/aligned_buffer.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "layout/doublewrite_repair.h"
+#include "layout/checkpoint/doublewrite_repair.h"
 #include "layout/segment_store_impl.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"

@@ -12,11 +12,11 @@
 #include <optional>
 #include <span>
 
-#include "layout/copy_frames.h"
 #include "layout/geometry.h"
-#include "layout/map_journal.h"
-#include "layout/page_map.h"
-#include "layout/segment_table.h"
+#include "layout/map/copy_frames.h"
+#include "layout/map/map_journal.h"
+#include "layout/map/page_map.h"
+#include "layout/map/segment_table.h"
 #include "storage/base/log_sink.h"
 #include "storage/device/block_device.h"
 #include "storage/page_store.h"

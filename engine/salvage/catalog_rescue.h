@@ -10,7 +10,7 @@
 
 #include "engine/salvage/page_survey.h"
 #include "engine/salvage/tree_rescue.h"
-#include "layout/superblock.h"
+#include "layout/checkpoint/superblock.h"
 
 namespace latchkey {
 

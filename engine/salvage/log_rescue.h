@@ -17,7 +17,7 @@
 
 #include "engine/log/log_record.h"
 #include "engine/salvage/page_survey.h"
-#include "layout/superblock.h"
+#include "layout/checkpoint/superblock.h"
 #include "storage/device/block_device.h"
 
 namespace latchkey {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "layout/superblock.h"
+#include "layout/checkpoint/superblock.h"
 #include "storage/device/block_device.h"
 
 namespace latchkey {

@@ -6,7 +6,7 @@
 
 #include "engine/btree/node.h"
 #include "layout/geometry.h"
-#include "layout/location_word.h"
+#include "layout/map/location_word.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {

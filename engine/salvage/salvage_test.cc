@@ -7,8 +7,8 @@
 #include <map>
 
 #include "engine/testing/testing_database.h"
+#include "layout/checkpoint/superblock.h"
 #include "layout/geometry.h"
-#include "layout/superblock.h"
 #include "storage/base/rng.h"
 #include "storage/page_format.h"
 

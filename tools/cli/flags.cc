@@ -7,8 +7,8 @@
 
 #include "bufferpool/cleaning/cleaning_choices.h"
 #include "engine/option_names.h"
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/policy_flags.h"

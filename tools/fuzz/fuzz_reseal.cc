@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "layout/checkpoint/superblock.h"
 #include "layout/geometry.h"
-#include "layout/superblock.h"
 #include "storage/base/hash.h"
 #include "storage/page_format.h"
 #include "storage/wal/log_format.h"

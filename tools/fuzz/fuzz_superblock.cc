@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "layout/checkpoint/superblock.h"
 #include "layout/segment_store.h"
-#include "layout/superblock.h"
 #include "storage/base/check.h"
 #include "storage/base/hash.h"
 #include "storage/device/aligned_buffer.h"

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "engine/log/client_root.h"
+#include "layout/checkpoint/superblock.h"
 #include "layout/geometry.h"
-#include "layout/map_journal.h"
-#include "layout/superblock.h"
+#include "layout/map/map_journal.h"
 #include "storage/page_format.h"
 
 namespace latchkey {

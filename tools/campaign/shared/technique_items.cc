@@ -5,8 +5,8 @@
 #include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
-#include "layout/cleaning_policy.h"
-#include "layout/separator.h"
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/separator.h"
 
 namespace latchkey {
 namespace {

@@ -1,0 +1,88 @@
+#include "layout/clean/cleaning_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace latchkey {
+namespace {
+
+/// The emptiest segment first: optimal for uniform updates.
+class Greedy : public CleaningPolicy {
+ public:
+  double Priority(double u, double) const override { return 1 - u; }
+  CleaningMethod Choose(const CleaningSituation&) override { return CleaningMethod::kClean; }
+  bool may_plug() const override { return false; }
+};
+
+/// Rosenblum and Ousterhout: free space gained, times the age of the data, per cost.
+class CostBenefit final : public Greedy {
+ public:
+  double Priority(double u, double age) const override { return (1 - u) * age / (1 + u); }
+};
+
+/// Matthews et al. (thesis 6.1.2.1): the emptiest segments' live pages plug the holes of the
+/// fullest.
+class HolePlugging final : public Greedy {
+ public:
+  CleaningMethod Choose(const CleaningSituation&) override { return CleaningMethod::kPlug; }
+  bool may_plug() const override { return true; }
+};
+
+/// Chooses between cleaning and plugging by their steady-state cost (LAYOUT_REFERENCE 6.9), and
+/// victims by minimum declining cost (MDC, Lomet and Luo): a segment that loses live pages fast is
+/// cleaned later. The rate of a segment is estimated from its own past. Under uniform updates all
+/// rates are equal, and the policy is greedy.
+class Adaptive final : public CleaningPolicy {
+ public:
+  double Priority(double u, double age) const override {
+    const double rate = -std::log(std::max(u, 1e-3)) / age;
+    return (1 - u) * (1 - u) / (std::max(u, 1e-3) * std::max(rate, 1e-12));
+  }
+
+  CleaningMethod Choose(const CleaningSituation& s) override {
+    // The utilisation of recent victims gives the u_d at which uniform updates would cost as much.
+    double u_d = s.space_utilization;
+    if (s.victim_utilization) {
+      const double u = std::clamp(*s.victim_utilization, 0.01, 0.9999);
+      u_d = s.method_of_late == CleaningMethod::kClean ? DiskUtilizationFromCleaning(u)
+                                                       : DiskUtilizationFromPlugging(u);
+    }
+    const double clean = CleaningCostNanos(s.costs, CleaningUtilization(u_d));
+    const double plug = PluggingCostNanos(s.costs, PluggingUtilization(u_d));
+    constexpr double kHysteresis = 0.95;
+    if (method_ == CleaningMethod::kClean && plug < kHysteresis * clean) {
+      method_ = CleaningMethod::kPlug;
+    } else if (method_ == CleaningMethod::kPlug && clean < kHysteresis * plug) {
+      method_ = CleaningMethod::kClean;
+    }
+    return method_;
+  }
+  bool may_plug() const override { return true; }
+
+ private:
+  CleaningMethod method_ = CleaningMethod::kClean;
+};
+
+template <typename Policy>
+std::unique_ptr<CleaningPolicy> Make(std::span<const double>) {
+  return std::make_unique<Policy>();
+}
+
+// One line per policy.
+constexpr CleaningPolicyInfo kPolicies[] = {
+    {{"greedy", "the emptiest segment first", {}}, Make<Greedy>},
+    {{"cost-benefit", "space gained, times how long it stays gained, per cost", {}},
+     Make<CostBenefit>},
+    {{"hole-plugging", "live pages of the emptiest plug the holes of the fullest", {}},
+     Make<HolePlugging>},
+    {{"adaptive", "cleaning or plugging by their cost in the steady state", {}}, Make<Adaptive>},
+};
+
+}  // namespace
+
+const Registry<CleaningPolicyInfo>& CleaningPolicies() {
+  static constexpr Registry<CleaningPolicyInfo> registry("segment cleaning", kPolicies);
+  return registry;
+}
+
+}  // namespace latchkey

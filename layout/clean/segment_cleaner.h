@@ -1,0 +1,145 @@
+// The segment cleaner: a background actor that makes free segments, empties the tail of a file that
+// is to shrink, and calls the separator's tuning.
+//
+// A pass
+//   1. chooses victims by the cleaning policy;
+//   2. collects their live pages: those whose map entry names a slot of the victim;
+//   3. copies each page from the pool above, if that has a clean copy, or reads it; reads of live
+//      pages run in parallel;
+//   4. writes the pages elsewhere, and installs each by compare-and-swap of its map entry. If the
+//      page was rewritten meanwhile, the exchange fails and the moved copy is dropped.
+// During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
+// is in memory: their slot in the victim is released when that copy is written.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/cost_meter.h"
+#include "layout/separate/separator.h"
+#include "layout/space/space_manager.h"
+#include "layout/store_core.h"
+#include "layout/write/segment_writer.h"
+#include "storage/page_store.h"
+
+namespace latchkey {
+
+class SegmentCleaner {
+ public:
+  struct Parts {
+    StoreCore& core;
+    SpaceManager& space;
+    SegmentWriter& writer;
+    Separator& separator;
+    CostMeter& costs;
+    uint32_t pages_at_once = 64;  ///< that are read, and moved, at once
+    /// The writer has a segment buffer for each log and no more. So a batch of moves ends with a
+    /// segment: a move that has begun keeps the buffer of its segment from being written.
+    bool has_few_buffers = false;
+    /// Completes finished page writes of the PageWriters.
+    std::function<void()> poll_page_writes;
+    /// Runs a round of the journal; waits for I/O only. Called only if there is a journal.
+    std::function<absl::Status()> commit_round;
+    /// Called between passes, with no lock held.
+    std::function<void()> after_pass;
+  };
+
+  SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
+  ~SegmentCleaner();
+
+  /// Prepares I/O and the separator's first decision, then starts the actor.
+  absl::Status Start();
+  void Stop();
+
+  /// While it is held, no pass runs. Locking it may wait for the end of a pass.
+  Mutex& pass_mutex() LATCHKEY_RETURN_CAPABILITY(pass_mutex_) { return pass_mutex_; }
+  /// While true, the cleaner starts no pass: a cleanly closed file must stay as it is.
+  void set_idle(bool idle) { idle_.store(idle, std::memory_order_release); }
+
+  void SetCopySource(CopyIfCleanFunction copy_if_clean);
+  /// Called for every page accepted. Wakes the actor when the separator's tuning is due.
+  void OnPageAccepted(uint64_t user_page_writes) {
+    if (user_page_writes >= next_tuning_.load(std::memory_order_relaxed)) space_.Signal();
+  }
+
+  /// Mean utilisation of all segments emptied, [0, 1]; nullopt before the first.
+  std::optional<double> cleaning_utilization() const;
+  bool may_plug() const { return policy_->may_plug(); }
+  /// Feeds the cost meter with the device's I/O since the last call.
+  void SampleCosts() const;
+
+ private:
+  struct Move {
+    PageId page;
+    LocationWord word;
+    FrameIndex frame{};
+    bool valid = false;
+    bool reading = false;
+  };
+  static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
+
+  void Run();
+  Nanos RetryAfter();
+  bool RunPass();  // true when there may be more to do
+  bool CommitRoundIfUseful();
+  bool Clean();
+  bool Shrink();
+  void MaybeTune();
+  TuningInputs Inputs();
+  std::vector<SegmentView> ChooseVictims(CleaningMethod method);
+  CleaningMethod ChooseMethod();
+  bool IsStuck(SegmentId segment) const;
+  bool Empty(const std::vector<SegmentView>& victims, CleaningMethod method);
+  void Collect(const SegmentView& victim, std::vector<Move>& moves);
+  size_t MoveBatch(std::vector<Move>& moves, size_t first, CleaningMethod method);
+  size_t PlugBatch(std::vector<Move>& moves, size_t first);
+  size_t AppendBatch(std::vector<Move>& moves, size_t first);
+  void Fetch(std::vector<Move>& moves, size_t first, size_t count);
+  bool CopyFromPool(Move& move, std::byte* out);
+  void CheckRead(Move& move, const absl::Status& status);
+  void WritePlugs(std::vector<Move>& moves, size_t first, size_t count);
+  void RememberUtilization(const std::vector<SegmentView>& victims, CleaningMethod method);
+  void SubmitAndWait();  // the requests in start_; afterwards done_ holds them
+  std::optional<FrameIndex> BeginMove(const Move& move);
+  std::optional<SlotId> TakeHole(const Move& move);
+
+  StoreCore& core_;
+  SpaceManager& space_;
+  SegmentWriter& writer_;
+  Separator& separator_;
+  CostMeter& costs_;
+  const std::function<void()> poll_page_writes_;
+  const std::function<absl::Status()> commit_round_;
+  const std::function<void()> after_pass_;
+  const std::unique_ptr<CleaningPolicy> policy_;
+  const uint32_t pages_at_once_;
+  const bool has_few_buffers_;
+
+  Mutex pass_mutex_;
+  Mutex copy_source_mutex_;
+  CopyIfCleanFunction copy_if_clean_ LATCHKEY_GUARDED_BY(copy_source_mutex_);
+
+  std::unique_ptr<IoQueue> queue_;
+  std::vector<IoRequest> requests_;
+  std::vector<IoRequest*> start_, done_;  // with room for all
+  FrameGroup* plug_frames_ = nullptr;
+  std::unordered_set<uint32_t> damaged_;  // segments with pages that fail their proof
+  std::optional<double> victim_utilization_;
+  CleaningMethod method_of_late_ = CleaningMethod::kClean;
+  static constexpr Nanos kFirstRetry = kNanosPerMilli;
+  Nanos retry_after_ = kFirstRetry;
+  bool tuned_once_ = false;
+
+  std::atomic<uint64_t> next_tuning_{UINT64_MAX};
+  std::atomic<bool> idle_{false};
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<Actor> actor_;
+};
+
+}  // namespace latchkey

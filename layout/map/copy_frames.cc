@@ -1,0 +1,54 @@
+#include "layout/map/copy_frames.h"
+
+#include <algorithm>
+
+#include "layout/map/page_map.h"
+#include "storage/base/racy_memory.h"
+
+namespace latchkey {
+
+FrameTable::~FrameTable() {
+  for (uint32_t g = 0; g < used_groups_; ++g) delete groups_[g].load();
+}
+
+FrameGroup* FrameTable::NewGroup(uint32_t count) {
+  MutexLock lock(mutex_);
+  const uint32_t index = used_groups_.load(std::memory_order_relaxed);
+  if (index == kMaxGroups) return nullptr;
+  auto group = std::make_unique<FrameGroup>(index, count, page_size_);
+  memory_bytes_.fetch_add(group->memory.size() + count * sizeof(CopyFrame),
+                          std::memory_order_relaxed);
+  groups_[index].store(group.get(), std::memory_order_release);
+  used_groups_.store(index + 1, std::memory_order_release);
+  return group.release();
+}
+
+bool FrameTable::CopyOut(const PageMap& map, PageId id, LocationWord word, std::byte* out) const {
+  CopyFrame& frame = Frame(word.frame());
+  frame.pins.fetch_add(1, std::memory_order_seq_cst);
+  const bool current = map.Load(id) == word;
+  // `out` is a frame of the pool above; optimistic readers with a stale version may still read it.
+  if (current) RacyCopyIn(out, Memory(word.frame()), page_size_);
+  frame.pins.fetch_sub(1, std::memory_order_release);
+  return current;
+}
+
+uint64_t FrameTable::OldestTicket() const {
+  uint64_t oldest = UINT64_MAX;
+  const uint32_t groups = used_groups_.load(std::memory_order_acquire);
+  for (uint32_t g = 0; g < groups; ++g) {
+    for (const CopyFrame& frame : groups_[g].load(std::memory_order_acquire)->frames) {
+      const uint64_t ticket = frame.ticket.load(std::memory_order_seq_cst);
+      if (ticket != 0) oldest = std::min(oldest, ticket);
+    }
+  }
+  return oldest;
+}
+
+void FrameTable::AwaitUnpinned(Runtime& runtime, FrameIndex frame) const {
+  CopyFrame& f = Frame(frame);
+  Backoff backoff(runtime);
+  while (f.pins.load(std::memory_order_seq_cst) != 0) backoff.Pause();
+}
+
+}  // namespace latchkey

@@ -1,0 +1,278 @@
+#include "layout/map/segment_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/base/check.h"
+
+namespace latchkey {
+
+bool StoreSegmentTable::Grow(uint32_t total) {
+  MutexLock lock(mutex_);
+  const uint32_t old_total = total_.load(std::memory_order_relaxed);
+  if (!segments_.EnsureSize(total) ||
+      !owners_.EnsureSize(uint64_t{total} * geometry_.slots_per_segment)) {
+    return false;
+  }
+  free_.Reserve(total);
+  for (uint32_t s = old_total; s < total; ++s) MakeFree(SegmentId{s});
+  total_.store(total, std::memory_order_release);
+  return true;
+}
+
+uint32_t StoreSegmentTable::RetireTail(uint32_t target) {
+  MutexLock lock(mutex_);
+  uint32_t end = total_.load(std::memory_order_relaxed);
+  while (end > target) {
+    Segment& last = At(SegmentId{end - 1});
+    const SegmentState state = last.state.load(std::memory_order_relaxed);
+    if (state == SegmentState::kFree) {
+      free_.Erase(end - 1);
+      free_count_.fetch_sub(1, std::memory_order_relaxed);
+      last.state.store(SegmentState::kRetired, std::memory_order_release);
+    } else if (state != SegmentState::kRetired) {
+      break;
+    }
+    --end;
+  }
+  return end;
+}
+
+void StoreSegmentTable::Truncate(uint32_t total) {
+  MutexLock lock(mutex_);
+  for (uint32_t s = total; s < total_.load(std::memory_order_relaxed); ++s) {
+    LATCHKEY_CHECK(At(SegmentId{s}).state.load(std::memory_order_relaxed) ==
+                   SegmentState::kRetired);
+    At(SegmentId{s}).state.store(SegmentState::kAbsent, std::memory_order_release);
+  }
+  total_.store(total, std::memory_order_release);
+}
+
+void StoreSegmentTable::MakeFree(SegmentId segment) {
+  At(segment).state.store(SegmentState::kFree, std::memory_order_release);
+  free_.Insert(Raw(segment));
+  free_count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::optional<SegmentId> StoreSegmentTable::Take(uint32_t keep) {
+  if (free_.size() <= keep) return std::nullopt;
+  const SegmentId segment{free_.First()};
+  free_.Erase(Raw(segment));
+  free_count_.fetch_sub(1, std::memory_order_relaxed);
+  LATCHKEY_CHECK(At(segment).live.load(std::memory_order_relaxed) == 0);
+  return segment;
+}
+
+std::optional<SegmentId> StoreSegmentTable::TakeFree(uint32_t keep, SegmentKind kind) {
+  MutexLock lock(mutex_);
+  const std::optional<SegmentId> segment = Take(keep);
+  if (segment) {
+    At(*segment).kind.store(kind, std::memory_order_relaxed);
+    At(*segment).state.store(SegmentState::kOpen, std::memory_order_release);
+  }
+  return segment;
+}
+
+std::optional<SegmentId> StoreSegmentTable::TakeMeta(uint32_t keep) {
+  MutexLock lock(mutex_);
+  const std::optional<SegmentId> segment = Take(keep);
+  if (segment) At(*segment).state.store(SegmentState::kMeta, std::memory_order_release);
+  return segment;
+}
+
+void StoreSegmentTable::ReleaseMeta(SegmentId segment) {
+  {
+    MutexLock lock(mutex_);
+    LATCHKEY_CHECK(At(segment).state.load(std::memory_order_relaxed) == SegmentState::kMeta);
+    MakeFree(segment);
+  }
+  if (on_freed_) on_freed_();
+}
+
+void StoreSegmentTable::Close(SegmentId segment, uint64_t birth) {
+  bool freed = false;
+  {
+    MutexLock lock(mutex_);
+    Segment& s = At(segment);
+    LATCHKEY_CHECK(s.state.load(std::memory_order_relaxed) == SegmentState::kOpen);
+    s.birth.store(birth, std::memory_order_relaxed);
+    s.state.store(SegmentState::kClosed, std::memory_order_release);
+    freed = s.live.load(std::memory_order_acquire) == 0;
+    if (freed) MakeFree(segment);
+  }
+  if (freed && on_freed_) on_freed_();
+}
+
+bool StoreSegmentTable::BeginCleaning(SegmentId segment) {
+  MutexLock lock(mutex_);
+  Segment& s = At(segment);
+  if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed) return false;
+  s.state.store(SegmentState::kCleaning, std::memory_order_release);
+  return true;
+}
+
+void StoreSegmentTable::EndCleaning(SegmentId segment) {
+  bool freed = false;
+  {
+    MutexLock lock(mutex_);
+    Segment& s = At(segment);
+    LATCHKEY_CHECK(s.state.load(std::memory_order_relaxed) == SegmentState::kCleaning);
+    s.state.store(SegmentState::kClosed, std::memory_order_release);
+    freed = s.live.load(std::memory_order_acquire) == 0;
+    if (freed) MakeFree(segment);
+  }
+  if (freed && on_freed_) on_freed_();
+}
+
+void StoreSegmentTable::AddLive(SegmentId segment, int64_t delta) {
+  live_by_kind_[static_cast<size_t>(KindOf(segment))].fetch_add(static_cast<uint64_t>(delta),
+                                                                std::memory_order_relaxed);
+}
+
+void StoreSegmentTable::AssignSlot(SlotId slot, PageId page) {
+  const SegmentId segment = geometry_.SegmentOf(slot);
+  At(segment).live.fetch_add(1, std::memory_order_relaxed);
+  AddLive(segment, 1);
+  owners_[Raw(slot)].store(static_cast<uint32_t>(Raw(page) + 1), std::memory_order_release);
+}
+
+void StoreSegmentTable::ReleaseSlot(SlotId slot) {
+  const SegmentId segment = geometry_.SegmentOf(slot);
+  Segment& s = At(segment);
+  const uint32_t owner = owners_[Raw(slot)].exchange(0, std::memory_order_acq_rel);
+  LATCHKEY_CHECK(owner != 0);
+  AddLive(segment, -1);
+  if (s.live.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  bool freed = false;
+  {
+    MutexLock lock(mutex_);
+    // Holes are taken under this mutex only, so an empty closed segment stays empty here.
+    freed = s.state.load(std::memory_order_relaxed) == SegmentState::kClosed &&
+            s.live.load(std::memory_order_acquire) == 0;
+    if (freed) MakeFree(segment);
+  }
+  if (freed && on_freed_) on_freed_();
+}
+
+void StoreSegmentTable::MarkBad(SlotId slot) {
+  LATCHKEY_CHECK(owners_[Raw(slot)].load(std::memory_order_relaxed) != 0);
+  bad_slots_.fetch_add(1, std::memory_order_relaxed);
+  if (!At(geometry_.SegmentOf(slot)).has_bad_slots.exchange(true)) {
+    bad_segments_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void StoreSegmentTable::MarkBadMeta(SegmentId segment) {
+  LATCHKEY_CHECK(StateOf(segment) == SegmentState::kMeta);
+  bad_slots_.fetch_add(geometry_.slots_per_segment, std::memory_order_relaxed);
+  if (!At(segment).has_bad_slots.exchange(true)) {
+    bad_segments_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void StoreSegmentTable::FindHoles(SegmentKind kind) {
+  HoleQueue& queue = holes_[static_cast<size_t>(kind)];
+  queue.segments.clear();
+  queue.next_index = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> found;  // live, segment: the fullest kHoleBatch
+  const auto emptier_on_top = std::greater<std::pair<uint32_t, uint32_t>>();
+  for (uint32_t s = 0; s < total_.load(std::memory_order_relaxed); ++s) {
+    const Segment& segment = At(SegmentId{s});
+    const uint32_t live = segment.live.load(std::memory_order_relaxed);
+    if (segment.state.load(std::memory_order_relaxed) != SegmentState::kClosed ||
+        segment.kind.load(std::memory_order_relaxed) != kind ||
+        live >= geometry_.slots_per_segment) {
+      continue;
+    }
+    if (found.size() == kHoleBatch && live <= found.front().first) continue;
+    found.emplace_back(live, s);
+    std::push_heap(found.begin(), found.end(), emptier_on_top);
+    if (found.size() > kHoleBatch) {
+      std::pop_heap(found.begin(), found.end(), emptier_on_top);
+      found.pop_back();
+    }
+  }
+  std::sort(found.begin(), found.end());
+  for (const auto& [live, s] : found) queue.segments.push_back(SegmentId{s});
+}
+
+std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t from, PageId page) {
+  Segment& s = At(segment);
+  if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed) return std::nullopt;
+  for (uint32_t i = from; i < geometry_.slots_per_segment; ++i) {
+    const SlotId slot = geometry_.SlotAt(segment, i);
+    uint32_t none = 0;
+    // Count the page live first: while the slot gets its owner, ReleaseSlot must not see the
+    // segment empty.
+    if (owners_[Raw(slot)].load(std::memory_order_relaxed) != 0) continue;
+    s.live.fetch_add(1, std::memory_order_relaxed);
+    const bool taken = owners_[Raw(slot)].compare_exchange_strong(
+        none, static_cast<uint32_t>(Raw(page) + 1), std::memory_order_acq_rel);
+    LATCHKEY_CHECK(taken);  // holes are taken under the mutex only
+    AddLive(segment, 1);
+    return slot;
+  }
+  return std::nullopt;
+}
+
+std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page) {
+  MutexLock lock(mutex_);
+  const SegmentKind other = kind == SegmentKind::kHot ? SegmentKind::kCold : SegmentKind::kHot;
+  for (const SegmentKind k : {kind, other}) {
+    HoleQueue& queue = holes_[static_cast<size_t>(k)];
+    for (const bool fresh : {false, true}) {
+      if (fresh) FindHoles(k);
+      while (!queue.segments.empty()) {
+        const auto slot = TakeHoleIn(queue.segments.back(), queue.next_index, page);
+        if (slot) {
+          queue.next_index = static_cast<uint32_t>(Raw(*slot) % geometry_.slots_per_segment) + 1;
+          return slot;
+        }
+        queue.segments.pop_back();
+        queue.next_index = 0;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void StoreSegmentTable::ForEachClosed(absl::FunctionRef<void(const SegmentView&)> visit) const {
+  const uint32_t total = this->total();
+  for (uint32_t s = 0; s < total; ++s) {
+    const SegmentId id{s};
+    if (StateOf(id) != SegmentState::kClosed) continue;
+    visit({id, KindOf(id), LiveOf(id), BirthOf(id)});
+  }
+}
+
+void StoreSegmentTable::RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind,
+                                       uint64_t birth) {
+  MutexLock lock(mutex_);
+  Segment& s = At(segment);
+  free_.Erase(Raw(segment));
+  free_count_.store(static_cast<uint32_t>(free_.size()), std::memory_order_relaxed);
+  s.kind.store(kind, std::memory_order_relaxed);
+  s.birth.store(birth, std::memory_order_relaxed);
+  s.state.store(state, std::memory_order_release);
+  if (state == SegmentState::kFree) MakeFree(segment);
+}
+
+bool StoreSegmentTable::RestoreOwner(SlotId slot, PageId page) {
+  const SegmentId segment = geometry_.SegmentOf(slot);
+  if (Raw(segment) >= total() || StateOf(segment) != SegmentState::kClosed ||
+      OwnerOf(slot) != kInvalidPageId) {
+    return false;
+  }
+  AssignSlot(slot, page);
+  return true;
+}
+
+void StoreSegmentTable::FinishRestore() {
+  MutexLock lock(mutex_);
+  for (uint32_t s = 0; s < total_.load(std::memory_order_relaxed); ++s) {
+    const SegmentId id{s};
+    if (StateOf(id) == SegmentState::kClosed && LiveOf(id) == 0) MakeFree(id);
+  }
+}
+
+}  // namespace latchkey

@@ -1,0 +1,206 @@
+// The segment table: state, kind, live pages and age of every segment, and which page owns each
+// slot.
+//
+//   kAbsent --Grow--> kFree --TakeFree--> kOpen --Close--> kClosed --BeginCleaning--> kCleaning
+//      ^                ^ \                                  |  ^                         |
+//      |                |  `--TakeMeta--> kMeta              |  `------EndCleaning--------|
+//      |                |                   |ReleaseMeta     |ReleaseSlot (the last one)  |
+//      |                `-------------------+----------------+------EndCleaning (empty)---'
+//      `--Truncate-- kRetired <--Retire-- kFree
+//
+// Invariants:
+//  1. live = number of owned slots of the segment. A slot is owned from the moment the store
+//     decides to write a page to it until a newer copy of that page is *on the device*, not in
+//     memory. With a map journal it stays owned until the journal entry of the newer copy is
+//     durable too (README).
+//  2. Holes are the unowned slots of kClosed segments, and only of those.
+//  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
+//  4. A bad slot (its write failed) stays owned, so that neither the slot nor its segment is
+//     reused. Holes in the rest of the segment are still used. A kMeta segment whose write failed
+//     stays kMeta, and all of its slots count as bad.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "layout/geometry.h"
+#include "layout/map/lazy_array.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+enum class SegmentState : uint8_t { kAbsent, kFree, kOpen, kClosed, kCleaning, kMeta, kRetired };
+/// Which partition a segment belongs to (thesis 6.1.3): appended pages, or pages written in place.
+enum class SegmentKind : uint8_t { kHot, kCold };
+
+/// The properties of a segment that victim selection uses.
+struct SegmentView {
+  SegmentId id;
+  SegmentKind kind;
+  uint32_t live;   ///< pages
+  uint64_t birth;  ///< clock (accepted pages) at which it was filled
+};
+
+/// A set of segment numbers that yields the lowest first. Only Reserve takes memory. Not
+/// thread-safe.
+class SegmentSet {
+ public:
+  void Reserve(uint32_t total) {
+    const size_t words = (size_t{total} + 63) / 64;
+    if (words > words_.size()) words_.resize(words, 0);
+  }
+  void Insert(uint32_t segment) {
+    uint64_t& word = words_[segment / 64];
+    size_ += (word >> segment % 64 & 1) == 0;
+    word |= uint64_t{1} << segment % 64;
+    first_ = std::min<size_t>(first_, segment / 64);
+  }
+  void Erase(uint32_t segment) {
+    uint64_t& word = words_[segment / 64];
+    size_ -= word >> segment % 64 & 1;
+    word &= ~(uint64_t{1} << segment % 64);
+  }
+  /// REQUIRES: size() > 0.
+  uint32_t First() {
+    while (words_[first_] == 0) ++first_;
+    return static_cast<uint32_t>(first_ * 64) +
+           static_cast<uint32_t>(std::countr_zero(words_[first_]));
+  }
+  uint32_t size() const { return size_; }
+
+ private:
+  std::vector<uint64_t> words_;
+  size_t first_ = 0;  // no word before it has a member
+  uint32_t size_ = 0;
+};
+
+/// Thread-safe. No lock is held across I/O.
+class StoreSegmentTable {
+ public:
+  StoreSegmentTable(Runtime& runtime, StoreGeometry geometry)
+      : geometry_(geometry), mutex_(runtime) {}
+
+  /// Called after a segment became free, without locks held. Set before the first use.
+  void set_on_freed(std::function<void()> on_freed) { on_freed_ = std::move(on_freed); }
+
+  /// Adds free segments until there are `total`. False when memory for the table ran out.
+  bool Grow(uint32_t total);
+  /// Retires free segments at the end of the file, down to `target` segments. Returns the number of
+  /// segments before the retired ones.
+  uint32_t RetireTail(uint32_t target);
+  /// Removes the retired segments from `total` on.
+  void Truncate(uint32_t total);
+
+  /// If more than `keep` segments are free, opens the one nearest to the front as `kind`.
+  std::optional<SegmentId> TakeFree(uint32_t keep, SegmentKind kind);
+  std::optional<SegmentId> TakeMeta(uint32_t keep);
+  void ReleaseMeta(SegmentId segment);
+  /// Closes an open segment; `birth` is the clock now. REQUIRES: all writes to it are done.
+  void Close(SegmentId segment, uint64_t birth);
+
+  /// kClosed -> kCleaning. False when the segment is not closed, or not closed any more.
+  bool BeginCleaning(SegmentId segment);
+  void EndCleaning(SegmentId segment);
+
+  /// Makes `page` the owner of a slot of an open segment.
+  void AssignSlot(SlotId slot, PageId page);
+  /// Ends the ownership of the slot. REQUIRES: nothing needs its content.
+  void ReleaseSlot(SlotId slot);
+  /// Takes the slot out of use until the store is opened again: it stays owned, and its segment
+  /// stays in use. REQUIRES: the slot is owned, and nothing needs its content.
+  void MarkBad(SlotId slot);
+  /// Takes a kMeta segment out of use until the store is opened again. It stays kMeta.
+  void MarkBadMeta(SegmentId segment);
+  /// Makes `page` the owner of a hole, preferably of `kind`, in the fullest segments first
+  /// (LAYOUT_REFERENCE A5). nullopt: there is no hole.
+  std::optional<SlotId> TakeHole(SegmentKind kind, PageId page);
+  /// The page that owns the slot, or kInvalidPageId.
+  PageId OwnerOf(SlotId slot) const {
+    const uint32_t owner = owners_[Raw(slot)].load(std::memory_order_acquire);
+    return owner == 0 ? kInvalidPageId : PageId{owner - 1};
+  }
+
+  SegmentState StateOf(SegmentId s) const {
+    return segments_[Raw(s)].state.load(std::memory_order_acquire);
+  }
+  SegmentKind KindOf(SegmentId s) const {
+    return segments_[Raw(s)].kind.load(std::memory_order_relaxed);
+  }
+  uint32_t LiveOf(SegmentId s) const {
+    return segments_[Raw(s)].live.load(std::memory_order_relaxed);
+  }
+  uint64_t BirthOf(SegmentId s) const {
+    return segments_[Raw(s)].birth.load(std::memory_order_relaxed);
+  }
+  /// Visits every closed segment.
+  void ForEachClosed(absl::FunctionRef<void(const SegmentView&)> visit) const;
+
+  /// Used only while a store is opened, before any other call: sets a segment's state from a
+  /// checkpoint.
+  void RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind, uint64_t birth);
+  /// Used as RestoreSegment: sets the owner of a slot. False when the slot has an owner already, or
+  /// when its segment cannot hold pages (it holds a checkpoint).
+  bool RestoreOwner(SlotId slot, PageId page);
+  /// Ends the restore: makes closed segments without live pages free.
+  void FinishRestore();
+
+  /// Segments and slots that MarkBad and MarkBadMeta have taken out of use.
+  uint32_t bad_segments() const { return bad_segments_.load(std::memory_order_relaxed); }
+  uint64_t bad_slots() const { return bad_slots_.load(std::memory_order_relaxed); }
+  bool HasBadSlots(SegmentId s) const {
+    return segments_[Raw(s)].has_bad_slots.load(std::memory_order_relaxed);
+  }
+
+  uint32_t total() const { return total_.load(std::memory_order_acquire); }
+  uint32_t free_count() const { return free_count_.load(std::memory_order_relaxed); }
+  uint64_t live_of_kind(SegmentKind kind) const {
+    return live_by_kind_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
+  }
+  size_t memory_bytes() const { return segments_.memory_bytes() + owners_.memory_bytes(); }
+
+ private:
+  struct Segment {
+    std::atomic<uint32_t> live;
+    std::atomic<SegmentState> state;
+    std::atomic<SegmentKind> kind;
+    std::atomic<bool> has_bad_slots;
+    std::atomic<uint64_t> birth;
+  };
+  static constexpr size_t kHoleBatch = 64;
+
+  Segment& At(SegmentId s) const { return segments_[Raw(s)]; }
+  void MakeFree(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
+  std::optional<SegmentId> Take(uint32_t keep) LATCHKEY_REQUIRES(mutex_);
+  void AddLive(SegmentId segment, int64_t delta);
+  void FindHoles(SegmentKind kind) LATCHKEY_REQUIRES(mutex_);
+  std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page);
+
+  const StoreGeometry geometry_;
+  std::function<void()> on_freed_;
+  mutable Mutex mutex_;  // guards the transitions and everything below that is not atomic
+  LazyArray<Segment, (uint64_t{1} << 32)> segments_;
+  LazyArray<std::atomic<uint32_t>, (uint64_t{1} << 36)> owners_;
+  // Has room for all segments, because freeing one must not take memory.
+  SegmentSet free_ LATCHKEY_GUARDED_BY(mutex_);
+  std::atomic<uint32_t> total_{0};
+  std::atomic<uint32_t> free_count_{0};
+  std::atomic<uint32_t> bad_segments_{0};
+  std::atomic<uint64_t> bad_slots_{0};
+  std::atomic<uint64_t> live_by_kind_[2] = {};
+
+  // Segments with holes, one queue per kind; emptiest first, so that the fullest is at the back.
+  struct HoleQueue {
+    std::vector<SegmentId> segments;
+    uint32_t next_index = 0;  ///< within the last segment
+  };
+  HoleQueue holes_[2];
+};
+
+}  // namespace latchkey

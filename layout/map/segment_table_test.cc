@@ -1,0 +1,142 @@
+#include "layout/map/segment_table.h"
+
+#include <catch2/catch.hpp>
+
+#include "layout/space/space_sizing.h"
+
+namespace latchkey {
+namespace {
+
+constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 32768);  // 8 slots
+constexpr uint32_t kSlots = 8;
+
+// Fills a segment with pages from `first` on and closes it.
+SegmentId Fill(StoreSegmentTable& table, SegmentKind kind, uint64_t first, uint64_t birth = 1) {
+  const SegmentId segment = *table.TakeFree(0, kind);
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    table.AssignSlot(kGeometry.SlotAt(segment, i), PageId{first + i});
+  }
+  table.Close(segment, birth);
+  return segment;
+}
+
+TEST_CASE("A segment is free again when its last page is gone") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  int freed = 0;
+  table.set_on_freed([&] { ++freed; });
+  REQUIRE(table.Grow(4));
+  const SegmentId segment = Fill(table, SegmentKind::kHot, 100);
+  CHECK(table.free_count() == 3);
+  CHECK(table.LiveOf(segment) == kSlots);
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    CHECK(freed == 0);
+    CHECK(table.OwnerOf(kGeometry.SlotAt(segment, i)) == PageId{100 + i});
+    table.ReleaseSlot(kGeometry.SlotAt(segment, i));
+  }
+  CHECK(freed == 1);
+  CHECK(table.free_count() == 4);
+  CHECK(table.StateOf(segment) == SegmentState::kFree);
+  CHECK(table.live_of_kind(SegmentKind::kHot) == 0);
+}
+
+TEST_CASE("A segment that is open or being cleaned is not freed under its user") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(2));
+  const SegmentId open = *table.TakeFree(0, SegmentKind::kHot);
+  table.AssignSlot(kGeometry.SlotAt(open, 0), PageId{1});
+  table.ReleaseSlot(kGeometry.SlotAt(open, 0));
+  CHECK(table.StateOf(open) == SegmentState::kOpen);
+  table.Close(open, 1);
+  CHECK(table.StateOf(open) == SegmentState::kFree);
+
+  const SegmentId victim = Fill(table, SegmentKind::kHot, 0);
+  REQUIRE(table.BeginCleaning(victim));
+  CHECK_FALSE(table.BeginCleaning(victim));
+  for (uint32_t i = 0; i < kSlots; ++i) table.ReleaseSlot(kGeometry.SlotAt(victim, i));
+  CHECK(table.StateOf(victim) == SegmentState::kCleaning);
+  table.EndCleaning(victim);
+  CHECK(table.StateOf(victim) == SegmentState::kFree);
+}
+
+TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(8));
+  const SegmentId emptier = Fill(table, SegmentKind::kCold, 0);
+  const SegmentId fuller = Fill(table, SegmentKind::kCold, 10);
+  const SegmentId hot = Fill(table, SegmentKind::kHot, 20);
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{99}));
+  for (const uint32_t i : {1u, 3u}) table.ReleaseSlot(kGeometry.SlotAt(emptier, i));
+  table.ReleaseSlot(kGeometry.SlotAt(fuller, 5));
+  table.ReleaseSlot(kGeometry.SlotAt(hot, 0));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(fuller, 5));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{91}) == kGeometry.SlotAt(emptier, 1));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{92}) == kGeometry.SlotAt(emptier, 3));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{93}) == kGeometry.SlotAt(hot, 0));
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{94}));
+  CHECK(table.OwnerOf(kGeometry.SlotAt(emptier, 3)) == PageId{92});
+}
+
+TEST_CASE("A bad slot is no hole, and its segment is not free without it") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(2));
+  const SegmentId segment = Fill(table, SegmentKind::kCold, 0);
+  table.MarkBad(kGeometry.SlotAt(segment, 2));
+  table.MarkBad(kGeometry.SlotAt(segment, 3));
+  CHECK(table.bad_slots() == 2);
+  CHECK(table.bad_segments() == 1);
+  CHECK(table.HasBadSlots(segment));
+  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) table.ReleaseSlot(kGeometry.SlotAt(segment, i));
+  CHECK(table.StateOf(segment) == SegmentState::kClosed);
+  CHECK(table.free_count() == 1);
+  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) {
+    CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(segment, i));
+  }
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{90}));
+}
+
+TEST_CASE("Free segments are handed out from the front and kept back as asked") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(3));
+  CHECK(table.TakeFree(2, SegmentKind::kHot) == SegmentId{0});
+  CHECK_FALSE(table.TakeFree(2, SegmentKind::kHot));
+  CHECK(table.TakeMeta(1) == SegmentId{1});
+  table.ReleaseMeta(SegmentId{1});
+  CHECK(table.TakeFree(0, SegmentKind::kCold) == SegmentId{1});
+}
+
+TEST_CASE("The tail is retired down to the first segment in use") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(2));
+  Fill(table, SegmentKind::kHot, 0);
+  Fill(table, SegmentKind::kHot, 10);
+  REQUIRE(table.Grow(6));
+  CHECK(table.RetireTail(1) == 2);
+  CHECK(table.free_count() == 0);
+  table.Truncate(2);
+  CHECK(table.total() == 2);
+  REQUIRE(table.Grow(4));
+  CHECK(table.free_count() == 2);
+}
+
+TEST_CASE("The file is sized so that live over capacity is the wanted utilisation") {
+  const StoreGeometry geometry = StoreGeometry::Of(4096, 1 << 20);
+  for (const double wanted : {0.5, 0.8, 0.95, 0.98}) {
+    const SpaceSizing sizing = SpaceSizing::Make(geometry, wanted, 16 << 20);
+    CHECK(sizing.reserve_segments == 16);
+    for (uint64_t live = 100'000; live < 3'000'000; live += 77'777) {
+      const uint32_t segments = sizing.TargetSegments(live, live);
+      const auto capacity = static_cast<double>(sizing.CapacityPages(segments, live));
+      CHECK(static_cast<double>(live) / capacity == Approx(wanted).margin(.003));
+      CHECK_FALSE(sizing.TooLarge(segments, live, live));
+      CHECK(sizing.TooLarge(segments + 3 + SpaceSizing::GrowthStep(segments), live, live));
+    }
+  }
+}
+
+TEST_CASE("The reserve is constant in bytes but never less than progress needs") {
+  CHECK(SpaceSizing::Make(StoreGeometry::Of(4096, 4 << 20), .8, 16 << 20).reserve_segments == 12);
+  CHECK(SpaceSizing::Make(StoreGeometry::Of(4096, 256 << 10), .8, 16 << 20).reserve_segments == 64);
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,82 @@
+// HyLog's separator (thesis 6.2.2): hot pages are appended, cold ones are written in place, and the
+// proportion h of hot pages minimises the write cost (6.8) under the measured costs of the device.
+//
+// Where we deviate, and why (LAYOUT_REFERENCE):
+//  - w(h) is measured out of sample with decayed counters (A11, 6.7);
+//  - costs are measured busy times of page write, segment write and live-page read ("Today's
+//    devices"); if the cleaner may choose its method, the log's cost is the lower of cleaning and
+//    hole-plugging (A5);
+//  - "all hot" and "none hot" are always candidates, at their own cost. A mix must promise a gain
+//    of 10 % over the better of them. A change of threshold must promise 5 % in two consecutive
+//    epochs (6.7);
+//  - if victims are fuller than (6.2) and (6.7) predict, the model is corrected by the difference
+//    (A3).
+#pragma once
+
+#include <atomic>
+
+#include "layout/separate/separator.h"
+#include "layout/separate/write_frequency.h"
+#include "storage/runtime/mutex.h"
+
+namespace latchkey {
+
+/// The pure decision, apart from counters and threads.
+class HotThreshold {
+ public:
+  static constexpr uint32_t kAllHot = 0;
+  static constexpr uint32_t kAllCold = UINT32_MAX;
+  static constexpr uint32_t kEpochsBeforeMixing = 4;
+
+  struct Choice {
+    uint32_t threshold = kAllHot;  ///< least history of a hot page
+    double h = 1;                  ///< share of pages at or above it
+    double w = 1;                  ///< share of writes that go to them
+    double cost_ns = 0;            ///< predicted device time per page written
+  };
+
+  /// Starts without history: the cheaper of all hot and none hot under uniform updates.
+  void Begin(const TuningInputs& inputs);
+  /// Updates the choice after an epoch with this distribution of writes.
+  void Update(const TuningInputs& inputs, const WriteFrequency::Distribution& epoch);
+
+  uint32_t threshold() const { return current_.threshold; }
+  const Choice& current() const { return current_; }
+
+ private:
+  double Predict(const TuningInputs& inputs, const Choice& choice) const;
+  Choice Best(const TuningInputs& inputs) const;
+  Choice Evaluate(const TuningInputs& inputs, uint32_t threshold) const;
+  void Calibrate(const TuningInputs& inputs);
+
+  WriteFrequency::Distribution smoothed_;
+  uint32_t epochs_ = 0;
+  Choice current_;
+  uint32_t wish_epochs_ = 0;
+  double model_bias_ = 0;  // measured minus predicted utilisation of the hot partition
+};
+
+class HylogSeparator final : public Separator {
+ public:
+  explicit HylogSeparator(Runtime& runtime) : frequency_(runtime) {}
+
+  bool writes_in_place() const override { return true; }
+  Placement OnWrite(PageId id) override;
+  Placement OnMove(PageId id) const override;
+  void OnFree(PageId id) override { frequency_.Forget(id); }
+  uint64_t TuningInterval(uint64_t live) const override;
+  void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
+  double hot_page_proportion() const override {
+    return hot_proportion_.load(std::memory_order_relaxed);
+  }
+  size_t memory_bytes() const override { return frequency_.memory_bytes(); }
+
+ private:
+  WriteFrequency frequency_;
+  HotThreshold decision_;
+  bool begun_ = false;
+  std::atomic<uint32_t> threshold_{HotThreshold::kAllHot};
+  std::atomic<double> hot_proportion_{1.0};
+};
+
+}  // namespace latchkey

@@ -1,0 +1,78 @@
+// Separators: for each page written, a separator decides whether the page is appended or written in
+// place. The layouts differ in this decision only (thesis 6.3.1): Overwrite = all in place, LFS =
+// all appended, WOLF = all appended in two streams by update frequency, HyLog = by measured cost.
+// They share all other code, so measured differences between layouts come from the separator alone.
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "layout/separate/write_cost_model.h"
+#include "storage/base/ids.h"
+#include "storage/base/registry.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+enum class Placement : uint8_t {
+  kInPlace,    ///< cold: over its present slot, or into a hole or the cold log
+  kHot,        ///< appended
+  kHotSecond,  ///< appended to the second stream (WOLF: the less frequently updated)
+};
+
+/// The measured values that a separator may decide by.
+struct TuningInputs {
+  double space_utilization = 0;                ///< u_d: live / (capacity less the reserve)
+  PageCosts costs;                             ///< busy time of the device
+  bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
+  std::optional<double> cleaning_utilization;  ///< mean u of recent victims; nullopt: none yet
+  uint64_t page_id_limit = 0;
+};
+
+/// Thread-safe; Tune is called by one actor at a time.
+class Separator {
+ public:
+  virtual ~Separator() = default;
+  /// Whether OnWrite ever returns kInPlace. Constant.
+  virtual bool writes_in_place() const = 0;
+  /// The most append logs that pages of this layout go to. Four of the five: no layout has both a
+  /// second hot stream and cold pages that the cleaner keeps apart.
+  virtual uint32_t most_logs() const { return 4; }
+  /// Counts a write of `id` and returns its placement.
+  virtual Placement OnWrite(PageId id) = 0;
+  /// The placement of a page that the segment cleaner moves. Counts nothing.
+  virtual Placement OnMove(PageId id) const = 0;
+  virtual void OnFree(PageId) {}
+
+  /// Writes between two calls of Tune, for `live` pages; 0 = never.
+  virtual uint64_t TuningInterval(uint64_t live) const {
+    static_cast<void>(live);
+    return 0;
+  }
+  /// Adapts the decision. Called at the first change of an opened store, then after every interval.
+  virtual void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) {
+    static_cast<void>(inputs);
+    static_cast<void>(is_live);
+  }
+
+  /// h: the share of live pages that are hot, [0, 1].
+  virtual double hot_page_proportion() const = 0;
+  virtual size_t memory_bytes() const { return 0; }
+};
+
+/// One layout of the list.
+struct LayoutInfo {
+  ChoiceDescription description;
+  std::unique_ptr<Separator> (*make)(Runtime& runtime, std::span<const double> parameters);
+};
+
+/// The list of layouts: overwrite, lfs, wolf, hylog. To add one: its separator's file and one line
+/// in separator.cc.
+const Registry<LayoutInfo>& Layouts();
+using LayoutChoice = Choice<LayoutInfo>;
+
+}  // namespace latchkey

@@ -1,0 +1,170 @@
+#include "layout/separate/separator.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "layout/clean/cleaning_policy.h"
+#include "layout/separate/hylog_separator.h"
+#include "layout/separate/wolf_separator.h"
+#include "storage/base/rng.h"
+
+namespace latchkey {
+namespace {
+
+// Feeds the HyLog decision with epochs of writes to `pages` pages drawn by `pick`.
+class Epochs {
+ public:
+  explicit Epochs(uint64_t pages) : pages_(pages), frequency_(ThreadRuntime()) {}
+  template <typename Pick>
+  WriteFrequency::Distribution Run(Pick pick) {
+    for (uint64_t i = 0; i < pages_ / 2; ++i) frequency_.OnWrite(PageId{pick(rng_)});
+    return frequency_.EndEpoch(pages_, [](PageId) { return true; });
+  }
+
+ private:
+  const uint64_t pages_;
+  WriteFrequency frequency_;
+  Rng rng_{4};
+};
+
+TuningInputs Inputs(double space_utilization, double eta) {
+  TuningInputs inputs;
+  inputs.space_utilization = space_utilization;
+  inputs.costs = {.page_write_ns = eta, .segment_write_ns = 1, .segment_read_ns = 1};
+  return inputs;
+}
+
+constexpr uint64_t kPages = 10000;
+const auto kUniform = [](Rng& rng) { return rng.Below(kPages); };
+// 90 % of the writes to 5 % of the pages.
+const auto kSkewed = [](Rng& rng) {
+  return rng.Below(10) > 0 ? rng.Below(kPages / 20) : rng.Below(kPages);
+};
+
+HotThreshold::Choice Decide(const TuningInputs& inputs, uint64_t (*pick)(Rng&), int epochs = 30) {
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(inputs);
+  for (int i = 0; i < epochs; ++i) decision.Update(inputs, source.Run(pick));
+  return decision.current();
+}
+
+TEST_CASE("HyLog appends everything where the log is cheap and nothing where it is dear") {
+  CHECK(Decide(Inputs(.5, 32), kUniform).threshold == HotThreshold::kAllHot);
+  CHECK(Decide(Inputs(.95, 4), kUniform).threshold == HotThreshold::kAllCold);
+}
+
+TEST_CASE("HyLog takes noise under uniform updates for noise") {
+  // eta 32, u_d .95: the best mix (h = .83) gains 3 %, less than the 10 % that a mix must gain.
+  const auto choice = Decide(Inputs(.95, 32), kUniform);
+  CHECK((choice.threshold == HotThreshold::kAllHot || choice.h > 0.5));
+}
+
+TEST_CASE("HyLog finds the hot pages of a skewed stream and a cost below both extremes") {
+  const TuningInputs inputs = Inputs(.95, 8);
+  const auto choice = Decide(inputs, kSkewed);
+  CHECK(choice.h > .04);
+  CHECK(choice.h < .15);
+  CHECK(choice.w > .85);
+  CHECK(choice.cost_ns < .9 * inputs.costs.page_write_ns);
+  CHECK(choice.cost_ns < .9 * CleaningCostNanos(inputs.costs, CleaningUtilization(.95)));
+}
+
+TEST_CASE("HyLog changes its mind when the stream changes") {
+  const TuningInputs inputs = Inputs(.95, 8);
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(inputs);
+  for (int i = 0; i < 30; ++i) decision.Update(inputs, source.Run(kSkewed));
+  REQUIRE(decision.current().h < .15);
+  for (int i = 0; i < 60; ++i) decision.Update(inputs, source.Run(kUniform));
+  CHECK(decision.threshold() == HotThreshold::kAllCold);
+}
+
+TEST_CASE("Victims fuller than the model says make HyLog leave the log") {
+  TuningInputs inputs = Inputs(.8, 8);
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(inputs);
+  REQUIRE(decision.threshold() == HotThreshold::kAllHot);
+  inputs.cleaning_utilization = .9;
+  for (int i = 0; i < 10; ++i) decision.Update(inputs, source.Run(kUniform));
+  CHECK(decision.current().h < .8);
+}
+
+TEST_CASE("Buckets of history are contiguous and ordered") {
+  for (size_t b = 1; b < WriteFrequency::kBuckets; ++b) {
+    CHECK(WriteFrequency::LowerBound(b) > WriteFrequency::LowerBound(b - 1));
+    CHECK(WriteFrequency::BucketOf(WriteFrequency::LowerBound(b)) == b);
+    CHECK(WriteFrequency::BucketOf(WriteFrequency::LowerBound(b) - 1) == b - 1);
+  }
+}
+
+TEST_CASE("The history of a page tends to its rate of writes and fades") {
+  WriteFrequency frequency(ThreadRuntime());
+  const PageId id{5};
+  const auto live = [](PageId) { return true; };
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    for (int i = 0; i < 4; ++i) frequency.OnWrite(id);
+    frequency.EndEpoch(10, live);
+  }
+  CHECK(frequency.History(id) == Approx(4 * WriteFrequency::kUnit).margin(8));
+  for (int epoch = 0; epoch < 200; ++epoch) frequency.EndEpoch(10, live);
+  CHECK(frequency.History(id) == 0);
+}
+
+TEST_CASE("WOLF sends about half of the writes, those of the busier pages, to the first stream") {
+  WolfSeparator wolf(ThreadRuntime());
+  Rng rng(8);
+  TuningInputs inputs;
+  inputs.page_id_limit = 1000;
+  uint64_t first = 0, busy_first = 0, busy = 0;
+  for (int i = 0; i < 60000; ++i) {
+    if (i % 500 == 0) wolf.Tune(inputs, [](PageId) { return true; });
+    const bool is_busy = rng.Below(2) == 0;
+    const uint64_t id = is_busy ? rng.Below(50) : 50 + rng.Below(950);
+    const bool hot = wolf.OnWrite(PageId{id}) == Placement::kHot;
+    if (i < 30000) continue;
+    first += hot;
+    busy += is_busy;
+    busy_first += is_busy && hot;
+  }
+  CHECK(static_cast<double>(first) / 30000 == Approx(.5).margin(.1));
+  CHECK(static_cast<double>(busy_first) / static_cast<double>(busy) > .8);
+}
+
+TEST_CASE("Cleaning policies rank victims as their papers say") {
+  auto greedy = CleaningPolicies().Named("greedy").Make();
+  auto cost_benefit = CleaningPolicies().Named("cost-benefit").Make();
+  auto adaptive = CleaningPolicies().Named("adaptive").Make();
+  CHECK(greedy->Priority(.5, 1) > greedy->Priority(.6, 1000));
+  CHECK(cost_benefit->Priority(.6, 1000) > cost_benefit->Priority(.5, 1));
+  // At equal rates of decay the emptier segment; of equally full segments the slower one.
+  CHECK(adaptive->Priority(.5, 100) > adaptive->Priority(.7, 51));
+  CHECK(adaptive->Priority(.6, 1000) > adaptive->Priority(.6, 10));
+}
+
+TEST_CASE("Adaptive cleaning plugs holes where that costs less in the steady state") {
+  CleaningSituation situation;
+  situation.costs = {.page_write_ns = 32.77, .segment_write_ns = 1, .segment_read_ns = 1};
+  const auto choose = [&](double u_d) {
+    situation.space_utilization = u_d;
+    return CleaningPolicies().Named("adaptive").Make()->Choose(situation);
+  };
+  CHECK(choose(.90) == CleaningMethod::kClean);
+  CHECK(choose(.95) == CleaningMethod::kClean);
+  CHECK(choose(.98) == CleaningMethod::kPlug);
+  situation.victim_utilization = .5;  // skew: the victims are much emptier than uniform
+  CHECK(choose(.98) == CleaningMethod::kClean);
+}
+
+TEST_CASE("Unknown layouts and cleanings are refused with the names there are") {
+  CHECK(Layouts().Names() == std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"});
+  CHECK_THAT(std::string(Layouts().Parse("LFS").status().message()),
+             Catch::Contains("known: overwrite, lfs, wolf, hylog"));
+  CHECK_THAT(std::string(CleaningPolicies().Parse("").status().message()),
+             Catch::Contains("known: greedy, cost-benefit, hole-plugging, adaptive"));
+}
+
+}  // namespace
+}  // namespace latchkey

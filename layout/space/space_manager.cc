@@ -1,0 +1,246 @@
+#include "layout/space/space_manager.h"
+
+#include <algorithm>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Tolerated excess over the wanted utilisation; beyond it, allocation waits for the file to grow.
+constexpr double kToleratedExcess = 0.002;
+
+}  // namespace
+
+SpaceManager::SpaceManager(StoreCore& core, const SpaceSizing& sizing)
+    : core_(core),
+      sizing_(sizing),
+      soft_(sizing.reserve_segments - 5),  // the reserve without the 5 open logs
+      resize_mutex_(core.runtime) {}
+
+absl::Status SpaceManager::AdmitPage(uint64_t limit) {
+  LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+  const uint64_t live = core_.map.allocated() + 1;
+  const uint32_t total = core_.segments.total();
+  if (TargetSegments(live, limit) <= total) return absl::OkStatus();
+  const double capacity = static_cast<double>(capacity_pages());
+  const auto pages = static_cast<double>(live);
+  const bool full = pages > SpaceSizing::kFullestUtilization * capacity;
+  const bool late = pages > (sizing_.space_utilization + kToleratedExcess) * capacity;
+  const absl::Status grown = GrowFor(live, late, full);
+  return full ? grown : absl::OkStatus();
+}
+
+absl::StatusOr<PageId> SpaceManager::AllocatePage() {
+  LATCHKEY_RETURN_IF_ERROR(AdmitPage(core_.map.limit() + 1));
+  auto id = core_.map.Allocate();
+  NoteUtilization();
+  return id;
+}
+
+absl::Status SpaceManager::AdoptPage(PageId id) {
+  LATCHKEY_RETURN_IF_ERROR(AdmitPage(std::max(core_.map.limit(), Raw(id) + 1)));
+  const absl::Status adopted = core_.map.Adopt(id);
+  NoteUtilization();
+  return adopted;
+}
+
+void SpaceManager::FreePage(PageId id) {
+  core_.map.Free(id);
+  NoteUtilization();
+  if (WantsShrink()) Signal();
+}
+
+bool SpaceManager::WantsShrink() const {
+  return sizing_.TooLarge(core_.segments.total() - core_.segments.bad_segments(),
+                          core_.map.allocated(), core_.map.limit());
+}
+
+absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
+  const Nanos not_before = no_growth_before_.load(std::memory_order_relaxed);
+  if (!full && not_before != 0 && core_.runtime.Now() < not_before) return absl::OkStatus();
+  if (!late && !full) {
+    if (!resize_mutex_.TryLock()) return absl::OkStatus();
+  } else {
+    resize_mutex_.Lock();
+  }
+  absl::Status status;
+  const uint32_t total = core_.segments.total();
+  const uint32_t target = TargetSegments(live, core_.map.limit() + 1);
+  if (target > total) {
+    const auto resize_to = [this](uint32_t segments) {
+      return CatchOutOfMemory([&] { return ResizeTo(segments); });
+    };
+    status = resize_to(target + SpaceSizing::GrowthStep(total));
+    if (absl::IsResourceExhausted(status)) status = resize_to(total + 1);
+    if (!status.ok() && !IsOutOfMemory(status)) {
+      no_growth_before_.store(core_.runtime.Now() + kNanosPerSecond, std::memory_order_relaxed);
+      LogTo(core_.log_sink, LogLevel::kWarning,
+            fmt::format("the data file cannot grow beyond {} segments: {}", total,
+                        std::string(status.message())));
+    }
+  }
+  resize_mutex_.Unlock();
+  if (status.ok()) NotifyFreed();
+  return status;
+}
+
+absl::Status SpaceManager::ResizeTo(uint32_t segments) {
+  const uint64_t needed = sizing_.geometry.FileBytes(segments);
+  if (core_.device.geometry().size_bytes < needed) {
+    // Growing the device costs syncs, so it grows ahead of need, by an eighth of the file (at most
+    // 128 MiB). Segments are added only as the utilisation requires.
+    absl::Status status = core_.device.Resize(needed + WriteAheadBytes(needed));
+    if (absl::IsResourceExhausted(status)) status = core_.device.Resize(needed);
+    LATCHKEY_RETURN_IF_ERROR(status);
+  }
+  if (!core_.segments.Grow(segments)) {
+    return MakeStatus(absl::StatusCode::kResourceExhausted,
+                      "no memory for the table of {} segments", segments);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t SpaceManager::WriteAheadBytes(uint64_t needed) const {
+  if (core_.segments.total() == 0) return 0;  // a new store begins small
+  constexpr uint64_t kMost = uint64_t{128} << 20;
+  const uint64_t segment = sizing_.geometry.segment_size;
+  return std::min(kMost, needed / 8) / segment * segment;
+}
+
+void SpaceManager::TrimDevice() {
+  MutexLock lock(resize_mutex_);
+  const uint64_t needed = sizing_.geometry.FileBytes(core_.segments.total());
+  if (core_.device.geometry().size_bytes <= needed) return;
+  const absl::Status status = core_.device.Resize(needed);
+  if (!status.ok()) {
+    LogTo(core_.log_sink, LogLevel::kWarning,
+          fmt::format("the data file could not be shortened: {}", std::string(status.message())));
+  }
+}
+
+absl::Status SpaceManager::GrowToTarget() {
+  const uint64_t live = core_.map.allocated();
+  if (TargetSegments(live, core_.map.limit()) <= core_.segments.total()) {
+    return absl::OkStatus();
+  }
+  return GrowFor(live, /*late=*/true, /*full=*/false);
+}
+
+std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
+  MutexLock lock(resize_mutex_);
+  const uint32_t total = core_.segments.total();
+  const uint32_t target = TargetSegments(core_.map.allocated(), core_.map.limit());
+  if (total <= target) return std::nullopt;
+  const uint32_t end = core_.segments.RetireTail(target);
+  if (end < total) {
+    // Truncate the table before the device, so that the table never has a segment that is cut off.
+    core_.segments.Truncate(end);
+    const absl::Status status = core_.device.Resize(sizing_.geometry.FileBytes(end));
+    if (!status.ok()) {
+      LogTo(core_.log_sink, LogLevel::kWarning,
+            fmt::format("the data file could not be shortened: {}", std::string(status.message())));
+    }
+    NoteUtilization();
+  }
+  return end > target ? std::optional<SegmentId>(SegmentId{end - 1}) : std::nullopt;
+}
+
+bool SpaceManager::WantsCleaning() const {
+  const uint32_t free = core_.segments.free_count();
+  return free < soft_ || (waiters_.load(std::memory_order_relaxed) > 0 && free <= soft_ + 1);
+}
+
+std::optional<SegmentId> SpaceManager::TakeSegment(Claim claim, SegmentKind kind) {
+  const uint32_t keep = claim == Claim::kSpare ? soft_ : claim == Claim::kUser ? kHardWatermark : 0;
+  const auto take = [&] { return core_.segments.TakeFree(keep, kind); };
+  std::optional<SegmentId> segment = take();
+  if (WantsCleaning() || WantsShrink()) Signal();
+  if (segment || claim != Claim::kUser) return segment;
+  return WaitForSegment(take);
+}
+
+std::optional<SegmentId> SpaceManager::WaitForSegment(
+    absl::FunctionRef<std::optional<SegmentId>()> take) {
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t fruitless_before = passes_without_gain_.load(std::memory_order_acquire);
+  std::optional<SegmentId> segment;
+  for (;;) {
+    const uint32_t seen = freed_.load(std::memory_order_acquire);
+    segment = take();
+    if (segment || core_.poisoned()) break;
+    // Two fruitless reports: the second pass began after this wait did, so cleaning gains nothing.
+    if (passes_without_gain_.load(std::memory_order_acquire) - fruitless_before >= 2) break;
+    Signal();
+    if (reap_) reap_();
+    core_.runtime.WaitOnWord(freed_, seen, kNanosPerMilli);
+  }
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+  return segment;
+}
+
+absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
+  const auto take = [&] { return core_.segments.TakeMeta(kHardWatermark); };
+  std::optional<SegmentId> segment = take();
+  if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);
+  if (!segment && claim != MetaClaim::kSpare) segment = core_.segments.TakeMeta(0);
+  if (!segment && claim != MetaClaim::kSpare && GrowByOne()) segment = core_.segments.TakeMeta(0);
+  if (segment) return *segment;
+  LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+  return MakeStatus(absl::StatusCode::kResourceExhausted,
+                    "no free segment for a checkpoint: the device is full ({} segments)",
+                    core_.segments.total());
+}
+
+// Grows beyond the target: the checkpoint releases superseded slots, and the file shrinks again.
+bool SpaceManager::GrowByOne() {
+  if (core_.poisoned()) return false;
+  MutexLock lock(resize_mutex_);
+  return CatchOutOfMemory([this] { return ResizeTo(core_.segments.total() + 1); }).ok();
+}
+
+void SpaceManager::Signal() {
+  work_.fetch_add(1, std::memory_order_seq_cst);
+  if (worker_sleeps_.load(std::memory_order_seq_cst)) core_.runtime.Wake(work_, 1);
+}
+
+void SpaceManager::WaitForWork(uint32_t seen, Nanos timeout) {
+  worker_sleeps_.store(true, std::memory_order_seq_cst);
+  core_.runtime.WaitOnWord(work_, seen, timeout);
+  worker_sleeps_.store(false, std::memory_order_seq_cst);
+}
+
+void SpaceManager::ReportPass(bool gained) {
+  if (!gained) passes_without_gain_.fetch_add(1, std::memory_order_acq_rel);
+  NotifyFreed();
+}
+
+void SpaceManager::NotifyFreed() {
+  freed_.fetch_add(1, std::memory_order_acq_rel);
+  if (waiters_.load(std::memory_order_seq_cst) > 0) core_.runtime.Wake(freed_, UINT32_MAX);
+}
+
+double SpaceManager::space_utilization() const {
+  const uint64_t capacity = capacity_pages();
+  return capacity == 0 ? 0
+                       : static_cast<double>(core_.map.allocated()) / static_cast<double>(capacity);
+}
+
+void SpaceManager::NoteUtilization() {
+  const double now = space_utilization();
+  if (now < min_utilization_.load(std::memory_order_relaxed)) {
+    min_utilization_.store(now, std::memory_order_relaxed);
+  }
+  if (now > max_utilization_.load(std::memory_order_relaxed)) {
+    max_utilization_.store(now, std::memory_order_relaxed);
+  }
+}
+
+void SpaceManager::ResetExtremes() {
+  const double now = space_utilization();
+  min_utilization_.store(now, std::memory_order_relaxed);
+  max_utilization_.store(now, std::memory_order_relaxed);
+}
+
+}  // namespace latchkey

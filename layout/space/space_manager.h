@@ -1,0 +1,122 @@
+// SpaceManager: sizes the file so that live / capacity is the wanted utilisation, hands out
+// segments, and paces the segment cleaner by two watermarks on the number of free segments:
+//   below the soft watermark the cleaner works in the background;
+//   at the hard watermark only the cleaner may take segments, and writers wait for the cleaner.
+//   When a pass gains no segment, the writers stop waiting and write into holes or in place.
+// So no writer waits here for a segment that never becomes free.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "layout/space/space_sizing.h"
+#include "layout/store_core.h"
+
+namespace latchkey {
+
+enum class Claim {
+  kUser,     ///< waits at the hard watermark
+  kSpare,    ///< takes only segments above the soft watermark; never waits
+  kCleaner,  ///< may take the last segment; never waits
+};
+
+/// Which segments a checkpoint may take.
+enum class MetaClaim {
+  kSpare,  ///< those above the hard watermark
+  kLast,   ///< any, at once; without one the file grows
+  kWaits,  ///< waits for one above the hard watermark first; then as kLast
+};
+
+/// Thread-safe.
+class SpaceManager {
+ public:
+  SpaceManager(StoreCore& core, const SpaceSizing& sizing);
+
+  /// Waiting writers call `reap`: it completes finished writes, because no other thread may be
+  /// waiting for these.
+  void set_reap(std::function<void()> reap) { reap_ = std::move(reap); }
+
+  /// Hands out an id only if there is a slot for this page and for every page in use, written or
+  /// not. So a write of an allocated page always finds room. ResourceExhausted: the device is full.
+  absl::StatusOr<PageId> AllocatePage();
+  /// As AllocatePage, for an id of the caller's choice, if that id is free.
+  absl::Status AdoptPage(PageId id);
+  void FreePage(PageId id);
+
+  /// Takes a free segment. nullopt when there is none for this claim and cleaning gains none.
+  std::optional<SegmentId> TakeSegment(Claim claim, SegmentKind kind);
+  /// Takes a segment for a checkpoint. ResourceExhausted when there is none for this claim and
+  /// cleaning gains none.
+  absl::StatusOr<SegmentId> TakeMetaSegment(MetaClaim claim);
+
+  /// Grows the file to its target size: when a store is created, and in the background.
+  absl::Status GrowToTarget();
+  /// Cuts off the free tail beyond the target size. Returns the segment that prevents further
+  /// shrinking, if any: the cleaner empties it.
+  std::optional<SegmentId> ShrinkTowardsTarget();
+  bool WantsShrink() const;
+  /// Cuts off the space by which the device was grown before the file needed it. REQUIRES: no
+  /// thread grows the file meanwhile.
+  void TrimDevice();
+
+  /// Whether free segments are below the soft watermark, or a writer waits for a segment.
+  bool WantsCleaning() const;
+  uint32_t soft_watermark() const { return soft_; }
+  static constexpr uint32_t kHardWatermark = 2;
+
+  /// The segment cleaner's signal. The cleaner notes the sequence and looks for work. If there is
+  /// none, WaitForWork sleeps until a Signal after `seen`, or for `timeout` ns.
+  void Signal();
+  uint32_t work_sequence() const { return work_.load(std::memory_order_seq_cst); }
+  void WaitForWork(uint32_t seen, Nanos timeout);
+  /// The cleaner reports whether its last pass gained space; waiting writers act on it.
+  void ReportPass(bool gained);
+  void NotifyFreed();
+
+  uint64_t capacity_pages() const {
+    return sizing_.CapacityPages(core_.segments.total() - core_.segments.bad_segments(),
+                                 core_.map.limit());
+  }
+  double space_utilization() const;
+  double min_utilization() const { return min_utilization_.load(std::memory_order_relaxed); }
+  double max_utilization() const { return max_utilization_.load(std::memory_order_relaxed); }
+  void ResetExtremes();
+  const SpaceSizing& sizing() const { return sizing_; }
+
+ private:
+  // Segments with bad slots do not count: the file grows by as many.
+  uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
+    return sizing_.TargetSegments(live, limit) + core_.segments.bad_segments();
+  }
+  absl::Status AdmitPage(uint64_t limit);
+  absl::Status GrowFor(uint64_t live, bool late, bool full);
+  absl::Status ResizeTo(uint32_t segments);
+  bool GrowByOne();
+  uint64_t WriteAheadBytes(uint64_t needed) const;
+  std::optional<SegmentId> WaitForSegment(absl::FunctionRef<std::optional<SegmentId>()> take);
+  void NoteUtilization();
+
+  StoreCore& core_;
+  const SpaceSizing sizing_;
+  const uint32_t soft_;
+  std::function<void()> reap_;
+
+  Mutex resize_mutex_;  // held across Resize of the device; no other thread waits for its holder
+  std::atomic<Nanos> no_growth_before_{0};  // after a full device: time of the next try
+
+  std::atomic<uint32_t> work_{0};
+  std::atomic<bool> worker_sleeps_{false};
+  std::atomic<uint32_t> freed_{0};  // sequence of events that waiters look for
+  std::atomic<uint32_t> waiters_{0};
+  std::atomic<uint32_t> passes_without_gain_{0};
+
+  std::atomic<double> min_utilization_{1.0};
+  std::atomic<double> max_utilization_{0.0};
+};
+
+}  // namespace latchkey

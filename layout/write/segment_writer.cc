@@ -1,0 +1,296 @@
+#include "layout/write/segment_writer.h"
+
+#include "layout/write/write_again.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+
+namespace latchkey {
+
+SegmentWriter::SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers)
+    : core_(core), space_(space), most_buffers_(most_buffers), buffers_mutex_(core.runtime) {
+  LATCHKEY_CHECK(most_buffers >= 1 && most_buffers <= kMostBuffers);
+  for (auto& log : logs_) log = std::make_unique<OpenLog>(core.runtime);
+}
+
+SegmentWriter::~SegmentWriter() {
+  for (size_t b = 0; b < buffer_count_.load(); ++b) {
+    Buffer& buffer = *buffers_[b];
+    MutexLock lock(buffer.io_mutex);
+    while (buffer.queue->in_flight() > 0) WaitAndComplete(buffer, 1);
+  }
+}
+
+bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte* data,
+                           std::atomic<size_t>* unwritten) {
+  const std::optional<Place> place = TakePlace(log, claim, page, unwritten);
+  if (!place) return false;
+  AcceptIntoFrame(core_, place->buffer->group->IndexOf(place->index), page, data);
+  MarkReady(*place->buffer);
+  return true;
+}
+
+std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, LocationWord word) {
+  const std::optional<Place> place = TakePlace(log, Claim::kCleaner, page, nullptr);
+  if (!place) return std::nullopt;
+  CopyFrame& frame = place->buffer->group->frames[place->index];
+  frame.page = page;
+  frame.sequence = word.sequence();
+  frame.moved = true;
+  frame.durable_word.store(word.bits(), std::memory_order_relaxed);
+  return place->buffer->group->IndexOf(place->index);
+}
+
+void SegmentWriter::FinishMove(FrameIndex index, bool valid) {
+  if (!valid) core_.frames.Frame(index).page = kInvalidPageId;
+  Buffer& buffer = BufferOfFrame(index);
+  MarkReady(buffer);
+}
+
+SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
+  const FrameGroup* group = &core_.frames.GroupOf(frame);
+  for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
+    if (buffers_[b]->group == group) return *buffers_[b];
+  }
+  LATCHKEY_CHECK(false);
+  return *buffers_[0];
+}
+
+std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim claim, PageId page,
+                                                             std::atomic<size_t>* unwritten) {
+  OpenLog& log = *logs_[static_cast<size_t>(id)];
+  MutexLock lock(log.mutex);
+  if (log.buffer == nullptr) {
+    const std::optional<SegmentId> segment = space_.TakeSegment(claim, KindOfLog(id));
+    if (!segment) return std::nullopt;
+    const OnException give_back([&] { core_.segments.Close(*segment, 0); });
+    Buffer* buffer = AcquireBuffer();
+    if (buffer == nullptr) {
+      core_.segments.Close(*segment, 0);  // empty, so it is free again
+      return std::nullopt;
+    }
+    buffer->segment = *segment;
+    const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
+    NoteSegment(*segment, KindOfLog(id));
+    buffer->log.store(id, std::memory_order_release);
+    log.buffer = buffer;
+  }
+  const Place place = NextPlace(log, page);
+  if (id < LogId::kCleanedHot) {
+    core_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
+  }
+  return place;
+}
+
+void SegmentWriter::NoteSegment(SegmentId segment, SegmentKind kind) {
+  if (core_.journal == nullptr) return;
+  core_.journal->NoteSegment(segment, kind, core_.accepted_ticket.load(std::memory_order_relaxed));
+}
+
+SegmentWriter::Place SegmentWriter::NextPlace(OpenLog& log, PageId page) {
+  Buffer* buffer = log.buffer;
+  const uint32_t index = buffer->filled.load(std::memory_order_relaxed);
+  const SlotId slot = core_.geometry.SlotAt(buffer->segment, index);
+  buffer->group->frames[index].target = slot;
+  core_.segments.AssignSlot(slot, page);
+  buffer->filled.store(index + 1, std::memory_order_release);
+  if (index + 1 == core_.geometry.slots_per_segment) log.buffer = nullptr;
+  return Place{buffer, index};
+}
+
+SegmentWriter::Buffer* SegmentWriter::FindFreeBuffer() {
+  for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
+    bool in_use = false;
+    if (buffers_[b]->in_use.compare_exchange_strong(in_use, true, std::memory_order_acq_rel)) {
+      return buffers_[b].get();
+    }
+  }
+  return nullptr;
+}
+
+SegmentWriter::Buffer* SegmentWriter::AcquireBuffer() {
+  Backoff backoff(core_.runtime);
+  for (;;) {
+    if (Buffer* buffer = FindFreeBuffer()) return buffer;
+    if (core_.poisoned()) return nullptr;
+    // Completing an earlier write is cheaper than memory for yet another buffer.
+    if (buffer_count_.load(std::memory_order_acquire) >= 2) {
+      Reap();
+      if (Buffer* buffer = FindFreeBuffer()) return buffer;
+    }
+    if (Buffer* buffer = NewBuffer()) return buffer;
+    if (!ReapOne(/*wait=*/true)) backoff.Pause();
+  }
+}
+
+SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
+  MutexLock lock(buffers_mutex_);
+  const size_t count = buffer_count_.load(std::memory_order_relaxed);
+  if (count == most_buffers_) return nullptr;
+  auto queue = core_.device.NewQueue(kMaxRequests);
+  if (!queue.ok()) {
+    if (count == 0) core_.Poison(queue.status());
+    return nullptr;
+  }
+  auto buffer = std::make_unique<Buffer>(core_.runtime);
+  buffer->queue = *std::move(queue);
+  buffer->idle_requests.reserve(kMaxRequests);
+  buffer->done.reserve(kMaxRequests);
+  buffer->group = core_.frames.NewGroup(core_.geometry.slots_per_segment);
+  if (buffer->group == nullptr) return nullptr;
+  for (IoRequest& request : buffer->requests) buffer->idle_requests.push_back(&request);
+  buffer->in_use.store(true, std::memory_order_relaxed);
+  buffers_[count] = std::move(buffer);
+  buffer_count_.store(count + 1, std::memory_order_release);
+  return buffers_[count].get();
+}
+
+void SegmentWriter::MarkReady(Buffer& buffer) {
+  const uint32_t slots = core_.geometry.slots_per_segment;
+  if (buffer.ready.fetch_add(1, std::memory_order_acq_rel) + 1 != slots) return;
+  MutexLock lock(buffer.io_mutex);
+  Issue(buffer, slots);
+}
+
+void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
+  while (buffer.idle_requests.empty()) WaitAndComplete(buffer, 1);
+  if (buffer.issued >= end) return;
+  IoRequest* request = buffer.idle_requests.back();
+  buffer.idle_requests.pop_back();
+  const uint64_t page_size = core_.geometry.page_size;
+  request->op = IoRequest::Op::kWrite;
+  request->io_class = IoClass::kSegmentWrite;
+  request->offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(buffer.segment, buffer.issued));
+  request->length = static_cast<uint32_t>((end - buffer.issued) * page_size);
+  request->buffer = buffer.group->memory.data() + buffer.issued * page_size;
+  request->context = reinterpret_cast<void*>(static_cast<uintptr_t>(buffer.issued));
+  buffer.issued = end;
+  buffer.queue->Submit({&request, 1});
+  WaitAndComplete(buffer, 0);
+}
+
+void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
+  buffer.done.clear();
+  buffer.queue->Wait(minimum, buffer.done);
+  for (IoRequest* request : buffer.done) {
+    CompleteRange(buffer, *request);
+    buffer.idle_requests.push_back(request);
+  }
+  if (!buffer.done.empty()) RecycleIfDone(buffer);
+}
+
+void SegmentWriter::CompleteRange(Buffer& buffer, const IoRequest& request) {
+  const auto first = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.context));
+  const uint32_t count = request.length / core_.geometry.page_size;
+  buffer.completed += count;
+  if (buffer.failed) return;
+  for (uint32_t i = first; i < first + count; ++i) {
+    const FrameIndex frame = buffer.group->IndexOf(i);
+    const bool done = request.status.ok() ? core_.InstallWritten(frame)
+                                          : WriteFrameAgain(core_, frame, request.status).ok();
+    if (!done) buffer.failed = true;
+  }
+}
+
+void SegmentWriter::RecycleIfDone(Buffer& buffer) {
+  if (buffer.completed != core_.geometry.slots_per_segment || buffer.failed) return;
+  for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
+    core_.frames.AwaitUnpinned(core_.runtime, buffer.group->IndexOf(i));
+  }
+  const absl::Status noted = CatchOutOfMemory([&] {
+    NoteSegment(buffer.segment, core_.segments.KindOf(buffer.segment));  // its birth is now
+    return absl::OkStatus();
+  });
+  if (!noted.ok()) return core_.Poison(noted);
+  core_.segments.Close(buffer.segment, core_.accepted_ticket.load(std::memory_order_relaxed));
+  buffer.filled.store(0, std::memory_order_relaxed);
+  buffer.ready.store(0, std::memory_order_relaxed);
+  buffer.issued = 0;
+  buffer.completed = 0;
+  buffer.in_use.store(false, std::memory_order_release);
+}
+
+void SegmentWriter::FlushLog(LogId id) {
+  OpenLog& log = *logs_[static_cast<size_t>(id)];
+  MutexLock lock(log.mutex);
+  FlushLocked(log);
+}
+
+void SegmentWriter::FlushLocked(OpenLog& log) {
+  Buffer* buffer = log.buffer;
+  if (buffer == nullptr) return;
+  const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
+  Backoff backoff(core_.runtime);  // waits only for copies that other threads have begun
+  while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
+  MutexLock io_lock(buffer->io_mutex);
+  Issue(*buffer, filled);
+}
+
+void SegmentWriter::Drain(LogId log) {
+  for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
+    Buffer& buffer = *buffers_[b];
+    if (!buffer.in_use.load(std::memory_order_acquire)) continue;
+    // The thread that copies last issues a full buffer: wait for that too.
+    const uint32_t slots = core_.geometry.slots_per_segment;
+    Backoff backoff(core_.runtime);
+    for (;;) {
+      MutexLock lock(buffer.io_mutex);
+      if (buffer.log.load(std::memory_order_acquire) != log ||
+          !buffer.in_use.load(std::memory_order_acquire))
+        break;
+      while (buffer.queue->in_flight() > 0) WaitAndComplete(buffer, 1);
+      const bool sealed = buffer.filled.load(std::memory_order_acquire) == slots;
+      if (buffer.failed || !sealed || buffer.issued == slots) break;
+      backoff.Pause();
+    }
+  }
+}
+
+void SegmentWriter::FlushUserLogs() {
+  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) FlushLog(log);
+  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) Drain(log);
+}
+
+void SegmentWriter::FlushCleanerLogs() {
+  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) FlushLog(log);
+  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) Drain(log);
+}
+
+void SegmentWriter::TryFlushUserLogs() {
+  for (const LogId id : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) {
+    OpenLog& log = *logs_[static_cast<size_t>(id)];
+    if (!log.mutex.TryLock()) continue;
+    FlushLocked(log);  // throws nothing
+    log.mutex.Unlock();
+  }
+  Reap();
+}
+
+void SegmentWriter::EndLogsFrom(SegmentId first) {
+  for (auto& log : logs_) {
+    if (!log->mutex.TryLock()) continue;
+    while (log->buffer != nullptr && log->buffer->segment >= first) {
+      const Place rest = NextPlace(*log, PageId{0});
+      rest.buffer->group->frames[rest.index].page = kInvalidPageId;
+      MarkReady(*rest.buffer);
+    }
+    log->mutex.Unlock();
+  }
+  Reap();
+}
+
+void SegmentWriter::Reap() { ReapOne(/*wait=*/false); }
+
+bool SegmentWriter::ReapOne(bool wait) {
+  bool any = false;
+  for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
+    Buffer& buffer = *buffers_[b];
+    if (!buffer.in_use.load(std::memory_order_acquire) || !buffer.io_mutex.TryLock()) continue;
+    const size_t in_flight = buffer.queue->in_flight();
+    if (in_flight > 0) WaitAndComplete(buffer, wait && !any ? 1 : 0);
+    any = any || buffer.queue->in_flight() < in_flight;
+    buffer.io_mutex.Unlock();
+  }
+  return any;
+}
+
+}  // namespace latchkey

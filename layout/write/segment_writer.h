@@ -1,0 +1,131 @@
+// The segment writer: appends pages to append logs (in this file: logs). A log fills one segment
+// after the other through a segment buffer in memory. The buffer is written with one request when
+// it is full, or in parts when a caller flushes. Reads of pages in a buffer are served from the
+// buffer.
+//
+//   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
+//
+// An append holds the log's mutex only while it takes a slot; it copies and seals the page without
+// it. The thread that completes the last copy of a full buffer starts the write. Every buffer has
+// its own I/O queue, so no thread waits behind the request of another buffer.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "layout/space/space_manager.h"
+#include "layout/store_core.h"
+
+namespace latchkey {
+
+/// The append logs of a store. Pages that the segment cleaner moves go to logs of their own, apart
+/// from user writes of the same kind (LAYOUT_REFERENCE 6.10).
+enum class LogId : uint8_t { kHot, kHotSecond, kCold, kCleanedHot, kCleanedCold };
+inline constexpr size_t kLogs = 5;
+constexpr SegmentKind KindOfLog(LogId log) {
+  return log == LogId::kCold || log == LogId::kCleanedCold ? SegmentKind::kCold : SegmentKind::kHot;
+}
+
+/// Thread-safe. One actor at a time uses the logs of the cleaner.
+class SegmentWriter {
+ public:
+  /// At most `most_buffers` segments are in memory, 1 to kMostBuffers. REQUIRES: not fewer than the
+  /// logs in use, because an open log keeps its buffer.
+  SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers);
+  ~SegmentWriter();
+  static constexpr uint32_t kMostBuffers = kLogs + 4;
+
+  /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
+  /// get one (see SpaceManager), or the store is poisoned.
+  /// `unwritten` counts the page until it is written.
+  bool Append(LogId log, Claim claim, PageId page, const std::byte* data,
+              std::atomic<size_t>* unwritten);
+
+  /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
+  /// The caller owns the frame's memory until FinishMove. nullopt: no segment.
+  std::optional<FrameIndex> BeginMove(LogId log, PageId page, LocationWord word);
+  /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
+  /// the frame holds nothing, and the page stays where it is.
+  void FinishMove(FrameIndex frame, bool valid);
+  /// Whether `frame` of BeginMove is the last one of its segment.
+  static bool IsLastOfSegment(const StoreGeometry& geometry, FrameIndex frame) {
+    return Raw(frame) % FrameGroup::kMaxFrames + 1 == geometry.slots_per_segment;
+  }
+
+  /// Starts the writes of all pages in the logs, and waits until all started writes are done.
+  /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
+  void FlushUserLogs();
+  void FlushCleanerLogs();
+  /// As FlushUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
+  /// cleaner calls it, because that thread may be waiting for the cleaner.
+  void TryFlushUserLogs();
+  /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
+  /// slots become holes. Skips a log whose mutex another thread holds.
+  void EndLogsFrom(SegmentId first);
+  /// Completes the writes that the device has finished. Does not wait, except to write a page again
+  /// whose write failed.
+  void Reap();
+
+ private:
+  static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
+
+  struct Buffer {
+    explicit Buffer(Runtime& runtime) : io_mutex(runtime) {}
+    FrameGroup* group = nullptr;
+    SegmentId segment{};
+    std::atomic<LogId> log{LogId::kHot};
+    std::atomic<bool> in_use{false};
+    std::atomic<uint32_t> filled{0};  // frames given out; changed under the log's mutex
+    std::atomic<uint32_t> ready{0};   // frames copied into
+    Mutex io_mutex;                   // guards all below
+    std::unique_ptr<IoQueue> queue LATCHKEY_GUARDED_BY(io_mutex);
+    std::array<IoRequest, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<IoRequest*> idle_requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<IoRequest*> done LATCHKEY_GUARDED_BY(io_mutex);  // both with room for all requests
+    uint32_t issued LATCHKEY_GUARDED_BY(io_mutex) = 0;
+    uint32_t completed LATCHKEY_GUARDED_BY(io_mutex) = 0;
+    bool failed LATCHKEY_GUARDED_BY(io_mutex) =
+        false;  // never reused: its pages are served from it
+  };
+  struct OpenLog {
+    explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
+    Mutex mutex;
+    Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
+  };
+  struct Place {
+    Buffer* buffer;
+    uint32_t index;
+  };
+
+  std::optional<Place> TakePlace(LogId log, Claim claim, PageId page,
+                                 std::atomic<size_t>* unwritten);
+  void NoteSegment(SegmentId segment, SegmentKind kind);
+  Buffer* AcquireBuffer();
+  Buffer* FindFreeBuffer();
+  Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
+  void MarkReady(Buffer& buffer);
+  void FlushLog(LogId log);
+  void FlushLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
+  Place NextPlace(OpenLog& log, PageId page) LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
+  void Drain(LogId log);
+  void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void WaitAndComplete(Buffer& buffer, size_t minimum) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void CompleteRange(Buffer& buffer, const IoRequest& request) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void RecycleIfDone(Buffer& buffer) LATCHKEY_REQUIRES(buffer.io_mutex);
+  bool ReapOne(bool wait);
+  Buffer& BufferOfFrame(FrameIndex frame);
+
+  StoreCore& core_;
+  SpaceManager& space_;
+  const uint32_t most_buffers_;
+  std::array<std::unique_ptr<OpenLog>, kLogs> logs_;
+  Mutex buffers_mutex_;  // guards creation
+  std::array<std::unique_ptr<Buffer>, kMostBuffers> buffers_;
+  std::atomic<size_t> buffer_count_{0};
+};
+
+}  // namespace latchkey

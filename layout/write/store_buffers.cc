@@ -1,0 +1,79 @@
+#include "layout/write/store_buffers.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kLeastPages = 4;        // of a batch, with its note, or of a queue
+constexpr uint32_t kLeastWriterDepth = 2;  // while one page is written the next is accepted
+constexpr uint64_t kWriterShare = 8;       // page writers take this part of the cache,
+constexpr uint64_t kSegmentShare = 6;      // segment buffers this one,
+constexpr uint64_t kOneSegmentShare = 64;  // and one segment this one
+constexpr uint64_t kOrdinaryJournal = uint64_t{16} << 20;  // cache with a full journal
+constexpr uint32_t kOrdinaryJournalBuffer = 256 << 10;
+
+bool IsOrdinary(uint64_t cache_bytes) {
+  return cache_bytes == 0 || cache_bytes >= StoreBuffers::kOrdinaryCache;
+}
+
+// The part of `full` that a cache of `cache_bytes` gets if one of `ordinary_bytes` gets all.
+uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint32_t least) {
+  if (IsOrdinary(cache_bytes)) return full;
+  const auto part = static_cast<uint32_t>(full * std::min<uint64_t>(cache_bytes, ordinary_bytes) /
+                                          ordinary_bytes);
+  return std::clamp(part, std::min(least, full), full);
+}
+
+}  // namespace
+
+StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs) {
+  StoreBuffers buffers;
+  if (IsOrdinary(cache_bytes)) return buffers;
+  buffers.cache_bytes = cache_bytes;
+  const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
+  buffers.doublewrite_pages = Part(kFullDoublewrite, cache_bytes, ordinary, kLeastPages);
+  buffers.cleaner_pages = Part(kFullCleanerPages, cache_bytes, ordinary, kLeastPages);
+  const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
+  buffers.segment_buffers =
+      static_cast<uint32_t>(std::clamp<uint64_t>(segments, logs, kFullSegmentBuffers));
+  buffers.writer_bytes = cache_bytes / kWriterShare;
+  const auto journal = [&](uint32_t full) {
+    return Part(full, cache_bytes, kOrdinaryJournal, full / 16);
+  };
+  buffers.journal_entries = journal(buffers.journal_entries);
+  buffers.journal_slots = journal(buffers.journal_slots);
+  if (cache_bytes < kOrdinaryJournal) {
+    buffers.journal_buffer_bytes = std::bit_floor(journal(kOrdinaryJournalBuffer));
+  }
+  return buffers;
+}
+
+uint32_t StoreBuffers::WriterDepth(uint32_t wanted, uint64_t taken_bytes,
+                                   uint32_t page_size) const {
+  if (writer_bytes == kUnbounded) return wanted;
+  const uint32_t part = Part(wanted, cache_bytes, kOrdinaryPages * page_size, kLeastWriterDepth);
+  const uint64_t left = writer_bytes - std::min(writer_bytes, taken_bytes);
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(left / page_size, std::min(kLeastWriterDepth, part), part));
+}
+
+uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twice,
+                                 uint64_t writer_pages) const {
+  const uint64_t page_size = geometry.page_size;
+  const uint64_t writers = std::min(writer_bytes, writer_pages * page_size);
+  const uint64_t batches =
+      writes_twice ? 2 * std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size)) : 0;
+  constexpr uint64_t kCheckpoint = 1;
+  return writers + (batches + cleaner_pages) * page_size +
+         (segment_buffers + kCheckpoint) * uint64_t{geometry.segment_size};
+}
+
+uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {
+  if (IsOrdinary(cache_bytes)) return kMaxSegmentSize;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(cache_bytes / kOneSegmentShare),
+                                                    kMinSegmentSize, kMaxSegmentSize));
+}
+
+}  // namespace latchkey

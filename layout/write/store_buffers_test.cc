@@ -1,0 +1,40 @@
+#include "layout/write/store_buffers.h"
+
+#include <catch2/catch.hpp>
+
+namespace latchkey {
+namespace {
+
+TEST_CASE("The buffers of a small cache are parts of it, and never too few to go on") {
+  constexpr uint32_t kLogs = 4;
+  for (const uint32_t page_size : {4096u, 16384u, 65536u}) {
+    const StoreGeometry geometry = StoreGeometry::Of(page_size, kMinSlots * page_size * 2);
+    uint64_t before = 0;
+    for (uint64_t cache = 1 << 20; cache < StoreBuffers::kOrdinaryCache; cache += 512 << 10) {
+      const StoreBuffers buffers = StoreBuffers::For(cache, geometry, kLogs);
+      CHECK(buffers.segment_buffers >= kLogs);
+      CHECK(buffers.doublewrite_pages >= 4);
+      CHECK(buffers.cleaner_pages >= 4);
+      CHECK(buffers.journal_entries >= 512);
+      CHECK(buffers.journal_slots >= 256);
+      CHECK(buffers.WriterDepth(256, /*taken_bytes=*/cache, page_size) == 2);
+      CHECK(buffers.WriterDepth(1, 0, page_size) == 1);
+      const uint64_t bytes = buffers.MostBytes(geometry, /*writes_twice=*/true, 448);
+      CHECK(bytes >= before);
+      before = bytes;
+    }
+  }
+}
+
+TEST_CASE("Page writers beyond the share of a small cache get short queues") {
+  const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
+  const StoreBuffers buffers = StoreBuffers::For(2 << 20, geometry, 4);
+  uint64_t taken = 0;
+  for (int writer = 0; writer < 100; ++writer) {
+    taken += buffers.WriterDepth(64, taken, 4096) * uint64_t{4096};
+  }
+  CHECK(taken <= buffers.writer_bytes + 100 * 2 * 4096);
+}
+
+}  // namespace
+}  // namespace latchkey

@@ -1,0 +1,140 @@
+// Which pages of a writer count as unwritten, and where a full doublewrite batch is written.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "layout/separate/separator.h"
+#include "layout/testing/failing_writes.h"
+#include "layout/testing/store_on_memory.h"
+#include "layout/write/store_buffers.h"
+
+namespace latchkey {
+namespace {
+
+using Protection = SegmentStoreOptions::TornWriteProtection;
+
+// A store whose pages have been written once, and a writer.
+class WrittenPages {
+ public:
+  WrittenPages(const std::string& layout, Protection protection, size_t count) {
+    SegmentStoreOptions options = TestOptions(layout);
+    options.torn_write_protection = protection;
+    auto opened = OpenTestStore(NewTestDevice(), options, NewTestDevice());
+    REQUIRE(opened.ok());
+    store_ = std::move(opened->store);
+    writer_ = NewWriter();
+    for (size_t i = 0; i < count; ++i) ids_.push_back(*store_->AllocatePage());
+    for (size_t i = 0; i < count; ++i) Write(i, *writer_);
+    REQUIRE(store_->Flush().ok());
+  }
+
+  std::unique_ptr<PageWriter> NewWriter() { return *store_->NewWriter(64); }
+  PageWriter& writer() { return *writer_; }
+  PageStore& store() { return *store_; }
+  void Write(size_t i, PageWriter& writer) {
+    page_.Fill(ids_[i], ++version_);
+    const PageWrite write{.id = ids_[i], .data = page_.data()};
+    size_t accepted = 0;
+    REQUIRE(writer.Submit({&write, 1}, &accepted).ok());
+  }
+  uint64_t DeviceWrites() const {
+    const DeviceStats stats = store_->device().stats();
+    return stats.of(IoClass::kPageWrite).requests + stats.of(IoClass::kSegmentWrite).requests +
+           stats.of(IoClass::kMeta).requests;
+  }
+
+ private:
+  std::unique_ptr<SegmentStore> store_;
+  std::unique_ptr<PageWriter> writer_;
+  std::vector<PageId> ids_;
+  uint64_t version_ = 0;
+  TestPage page_;
+};
+
+TEST_CASE("An accepted page is unwritten until it is on the device, under every layout") {
+  const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  const Protection protection = GENERATE(Protection::kDoublewrite, Protection::kNone);
+  CAPTURE(layout);
+  WrittenPages pages(layout, protection, 18);  // a segment has 16
+  CHECK(pages.writer().unwritten() == 0);
+  const auto other = pages.NewWriter();
+  for (size_t i = 0; i < 12; ++i) {
+    pages.Write(i, i % 3 == 0 ? *other : pages.writer());
+    CHECK(pages.writer().unwritten() + other->unwritten() <= i + 1);
+  }
+  const bool in_place = layout == "overwrite" || layout == "hylog";
+  const bool gathers = !in_place || protection == Protection::kDoublewrite;
+  if (gathers) {  // nothing has started these writes
+    CHECK(pages.writer().unwritten() == 8);
+    CHECK(other->unwritten() == 4);
+  }
+  const uint64_t before = pages.DeviceWrites();
+  REQUIRE(pages.writer().WaitWritten(3).ok());
+  CHECK(pages.writer().unwritten() <= 3);
+  if (gathers) CHECK(pages.DeviceWrites() > before);
+  REQUIRE(pages.writer().WaitWritten(0).ok());
+  REQUIRE(other->WaitWritten(0).ok());
+  CHECK(pages.writer().unwritten() == 0);
+  CHECK(other->unwritten() == 0);
+}
+
+TEST_CASE("A page that is overtaken before it is written does not stay unwritten") {
+  const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  CAPTURE(layout);
+  WrittenPages pages(layout, Protection::kDoublewrite, 4);
+  for (int i = 0; i < 5; ++i) pages.Write(0, pages.writer());
+  REQUIRE(pages.writer().WaitWritten(0).ok());
+  CHECK(pages.writer().unwritten() == 0);
+  REQUIRE(pages.store().Flush().ok());
+  CHECK(pages.writer().unwritten() == 0);
+}
+
+TEST_CASE("Waiting for no more than the unwritten pages cuts no batch short") {
+  WrittenPages pages("lfs", Protection::kNone, 8);
+  for (size_t i = 0; i < 6; ++i) pages.Write(i, pages.writer());
+  const uint64_t before = pages.DeviceWrites();
+  REQUIRE(pages.writer().WaitWritten(6).ok());
+  CHECK(pages.DeviceWrites() == before);
+  CHECK(pages.writer().unwritten() == 6);
+}
+
+TEST_CASE("Waiting for pages that stay unwritten ends with the error of the read-only store") {
+  const std::string layout = GENERATE("overwrite", "lfs");
+  CAPTURE(layout);
+  auto failing = std::make_shared<FailingWrites>(NewTestDevice());
+  SegmentStoreOptions options = TestOptions(layout);
+  auto opened = OpenTestStore(failing, options, NewTestDevice());
+  REQUIRE(opened.ok());
+  SegmentStore& store = *opened->store;
+  const auto writer = *store.NewWriter(8);
+  TestPage page;
+  const PageId id = *store.AllocatePage();
+  page.Fill(id, 1);
+  const PageWrite write{.id = id, .data = page.data()};
+  size_t accepted = 0;
+  REQUIRE(writer->Submit({&write, 1}, &accepted).ok());
+  failing->fail_writes = true;
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(writer->WaitWritten(0).ok());
+  CHECK(writer->unwritten() == 1);
+}
+
+// The caller of Submit holds the latch of the page.
+TEST_CASE("Submit fills a doublewrite batch without writing it, and the next wait writes it") {
+  constexpr size_t kBatch = StoreBuffers::kFullDoublewrite - 1;
+  WrittenPages pages("overwrite", Protection::kDoublewrite, kBatch + 1);
+  const uint64_t before = pages.DeviceWrites();
+  for (size_t i = 0; i < kBatch; ++i) pages.Write(i, pages.writer());
+  CHECK(pages.DeviceWrites() == before);
+  CHECK(pages.writer().unwritten() == kBatch);
+  REQUIRE(pages.writer().Wait(64).ok());
+  CHECK(pages.DeviceWrites() > before);
+  CHECK(pages.writer().unwritten() == 0);
+
+  SECTION("a page behind a full batch makes room for itself") {
+    for (size_t i = 0; i < kBatch + 1; ++i) pages.Write(i, pages.writer());
+    CHECK(pages.writer().unwritten() == 1);
+  }
+}
+
+}  // namespace
+}  // namespace latchkey
