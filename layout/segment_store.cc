@@ -132,11 +132,12 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
       separator_(std::move(separator)),
       core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
             superblock.database_id, options.log_sink),
-      space_(core_,
+      directory_(core_),
+      space_(directory_,
              SpaceSizing::Make(core_.geometry, options.space_utilization, options.reserve_bytes)),
-      writer_(core_, space_, buffers_.segment_buffers),
+      writer_(directory_, space_, buffers_.segment_buffers),
       costs_(runtime, *device_, superblock.page_size, superblock.costs),
-      cleaner_({.core = core_,
+      cleaner_({.directory = directory_,
                 .space = space_,
                 .writer = writer_,
                 .separator = *separator_,
@@ -158,9 +159,8 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
         std::min(DoublewriteCapacity(superblock.page_size), buffers_.doublewrite_pages) - 1;
     const uint32_t wanted = options.doublewrite_pages;
     doublewriter_ =
-        std::make_unique<Doublewriter>(core_, wanted == 0 ? most : std::min(wanted, most));
+        std::make_unique<Doublewriter>(directory_, wanted == 0 ? most : std::min(wanted, most));
   }
-  core_.segments.set_on_freed([this] { space_.NotifyFreed(); });
   space_.set_reap([this] {
     writer_.Reap();
     PollPageWrites();
@@ -174,8 +174,7 @@ SegmentStoreImpl::~SegmentStoreImpl() {
 }
 
 size_t SegmentStoreImpl::memory_bytes() const {
-  return core_.map.memory_bytes() + core_.segments.memory_bytes() + core_.frames.memory_bytes() +
-         separator_->memory_bytes() + journal_bytes_;
+  return directory_.memory_bytes() + separator_->memory_bytes() + journal_bytes_;
 }
 
 PageStoreStats SegmentStoreImpl::stats() const {
@@ -197,7 +196,7 @@ PageStoreStats SegmentStoreImpl::stats() const {
   if (const MapJournal* const journal = usable_journal_.load(std::memory_order_acquire)) {
     s.meta_bytes_written += journal->bytes_written();
   }
-  s.live_pages = core_.map.allocated();
+  s.live_pages = directory_.map().allocated();
   s.capacity_pages = space_.capacity_pages();
   s.file_bytes = device_->geometry().size_bytes;
   s.space_utilization = space_.space_utilization();

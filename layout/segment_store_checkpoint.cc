@@ -34,8 +34,8 @@ absl::Status SegmentStoreImpl::Flush() {
   if (!marked_unclean_.load(std::memory_order_acquire)) return core_.WriteStatus();
   const WriteTicket accepted = accepted_ticket();
   LATCHKEY_RETURN_IF_ERROR(WriteOut());
-  LATCHKEY_RETURN_IF_ERROR(core_.journal != nullptr ? CommitRoundOrMap() : SyncData());
-  core_.AdvanceDurableTicket(accepted);
+  LATCHKEY_RETURN_IF_ERROR(directory_.journal() != nullptr ? CommitRoundOrMap() : SyncData());
+  directory_.AdvanceDurableTicket(accepted);
   return absl::OkStatus();
 }
 
@@ -43,8 +43,8 @@ absl::Status SegmentStoreImpl::Flush() {
 absl::Status SegmentStoreImpl::FlushForCheckpoint() {
   if (!marked_unclean_.load(std::memory_order_acquire)) return core_.WriteStatus();
   LATCHKEY_RETURN_IF_ERROR(WriteOut());
-  const absl::Status round = core_.journal != nullptr ? core_.CommitRound() : SyncData();
-  return core_.journal != nullptr && IsJournalFull(round) ? absl::OkStatus() : round;
+  const absl::Status round = directory_.journal() != nullptr ? directory_.RunRound() : SyncData();
+  return directory_.journal() != nullptr && IsJournalFull(round) ? absl::OkStatus() : round;
 }
 
 absl::Status SegmentStoreImpl::SyncData() {
@@ -55,7 +55,7 @@ absl::Status SegmentStoreImpl::SyncData() {
 }
 
 absl::Status SegmentStoreImpl::CommitRoundOrMap() {
-  const absl::Status status = core_.CommitRound();
+  const absl::Status status = directory_.RunRound();
   if (!IsJournalFull(status)) return status;
   MutexLock lock(checkpoint_mutex_);
   return CommitAgainOrMap();
@@ -64,7 +64,7 @@ absl::Status SegmentStoreImpl::CommitRoundOrMap() {
 // Runs in the cleaner's actor too. The holder of the mutex may be waiting for the cleaner, so this
 // only tries to lock it.
 absl::Status SegmentStoreImpl::TryCommitRoundOrMap() {
-  absl::Status status = core_.CommitRound();
+  absl::Status status = directory_.RunRound();
   if (!IsJournalFull(status) || !checkpoint_mutex_.TryLock()) return status;
   status = CatchOutOfMemory(
       [this]() LATCHKEY_REQUIRES(checkpoint_mutex_) { return CommitAgainOrMap(); });
@@ -73,7 +73,7 @@ absl::Status SegmentStoreImpl::TryCommitRoundOrMap() {
 }
 
 absl::Status SegmentStoreImpl::CommitAgainOrMap() {
-  const absl::Status status = core_.CommitRound();  // a checkpoint may have made room meanwhile
+  const absl::Status status = directory_.RunRound();  // a checkpoint may have made room meanwhile
   return IsJournalFull(status) ? CheckpointMap() : status;
 }
 
@@ -83,12 +83,12 @@ absl::Status SegmentStoreImpl::WriteOut() {
   // copy was accepted before that write was done, so flushing once more writes it.
   uint64_t overtaken = 0;
   do {
-    overtaken = core_.overtaken.load(std::memory_order_seq_cst);
+    overtaken = directory_.overtaken();
     writer_.FlushUserLogs();
     for (PageWriteQueue* queue : AllQueues()) queue->WaitUntil(0);
     if (doublewriter_ != nullptr) doublewriter_->Flush();
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
-  } while (core_.overtaken.load(std::memory_order_seq_cst) != overtaken);
+  } while (directory_.overtaken() != overtaken);
   return absl::OkStatus();
 }
 
@@ -108,7 +108,7 @@ absl::Status SegmentStoreImpl::EnsureMarkedUnclean() {
 absl::Status SegmentStoreImpl::BecomeUnclean() {
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   absl::Status status = CatchOutOfMemory([this]() -> absl::Status {
-    if (journal_device_ == nullptr || core_.journal != nullptr) return absl::OkStatus();
+    if (journal_device_ == nullptr || directory_.journal() != nullptr) return absl::OkStatus();
     return OpenNewJournal();
   });
   if (absl::IsResourceExhausted(status) && !IsOutOfMemory(status))
@@ -134,15 +134,16 @@ absl::Status SegmentStoreImpl::MarkUnclean() {
   Superblock next = superblock_;
   next.generation += 1;
   next.clean = false;
-  next.crash_safe = core_.journal != nullptr;
+  next.crash_safe = directory_.journal() != nullptr;
   next.doublewrite_pages = 0;
   if (doublewriter_ != nullptr) next.doublewrite_pages = doublewriter_->area_pages();
   if (next.crash_safe && !started_) {
-    LATCHKEY_RETURN_IF_ERROR(core_.journal->StartWriting());
-    usable_journal_.store(core_.journal.get(), std::memory_order_release);
+    LATCHKEY_RETURN_IF_ERROR(directory_.journal()->StartWriting());
+    usable_journal_.store(directory_.journal(), std::memory_order_release);
   }
   // After a crash the replay still begins at the old position. After a clean close it begins here.
-  if (superblock_.clean && next.crash_safe) next.journal_start = Raw(core_.journal->Position());
+  if (superblock_.clean && next.crash_safe)
+    next.journal_start = Raw(directory_.journal()->Position());
   if (!superblock_.clean && superblock_.doublewrite_pages >= next.doublewrite_pages) {
     return absl::OkStatus();  // after a crash: the superblock on the device says all of this
   }
@@ -168,17 +169,19 @@ absl::Status SegmentStoreImpl::Checkpoint(std::span<const std::byte> client_root
 }
 
 absl::StatusOr<std::vector<SegmentId>> SegmentStoreImpl::TakeCheckpointSegments(MetaClaim claim) {
-  const auto words = [&] { return core_.map.limit() + core_.segments.total() + kTableSlack; };
+  const auto words = [&] {
+    return directory_.map().limit() + directory_.segments().total() + kTableSlack;
+  };
   const uint64_t per_segment = CheckpointWriter::WordsPerSegment(core_.geometry);
   std::vector<SegmentId> segments;
   const OnException give_back([&] {
-    for (const SegmentId taken : segments) core_.segments.ReleaseMeta(taken);
+    for (const SegmentId taken : segments) directory_.segments().ReleaseMeta(taken);
   });
   segments.reserve(words() / per_segment + 8);
   while (segments.size() * per_segment < words()) {
     const absl::StatusOr<SegmentId> segment = space_.TakeMetaSegment(claim);
     if (!segment.ok()) {
-      for (const SegmentId taken : segments) core_.segments.ReleaseMeta(taken);
+      for (const SegmentId taken : segments) directory_.segments().ReleaseMeta(taken);
       return segment.status();
     }
     segments.push_back(*segment);
@@ -192,15 +195,15 @@ absl::Status SegmentStoreImpl::WriteCheckpoint(std::span<const std::byte> client
   LATCHKEY_RETURN_IF_ERROR(FlushForCheckpoint());
   LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments,
                             TakeCheckpointSegments(MetaClaim::kWaits));
-  if (core_.journal != nullptr && !clean) {
+  if (directory_.journal() != nullptr && !clean) {
     LATCHKEY_RETURN_IF_ERROR(CheckpointInto(std::move(segments), client_root, clean));
-    core_.AdvanceDurableTicket(accepted);
+    directory_.AdvanceDurableTicket(accepted);
     return absl::OkStatus();
   }
   // The segment cleaner is stopped from here on, and nothing below waits for it.
   MutexLock no_pass(cleaner_.pass_mutex());
   LATCHKEY_RETURN_IF_ERROR(CheckpointInto(std::move(segments), client_root, clean));
-  core_.AdvanceDurableTicket(accepted);
+  directory_.AdvanceDurableTicket(accepted);
   if (clean) {
     space_.TrimDevice();
     cleaner_.set_idle(true);
@@ -211,8 +214,9 @@ absl::Status SegmentStoreImpl::WriteCheckpoint(std::span<const std::byte> client
 
 // Runs in the cleaner's actor, so it must not wait for anything that only the cleaner provides.
 void SegmentStoreImpl::CheckpointMapIfWanted() {
-  if (core_.journal == nullptr || core_.poisoned() ||
-      !core_.journal->WantsCheckpoint(core_.map.limit()) || !checkpoint_mutex_.TryLock()) {
+  if (directory_.journal() == nullptr || core_.poisoned() ||
+      !directory_.journal()->WantsCheckpoint(directory_.map().limit()) ||
+      !checkpoint_mutex_.TryLock()) {
     return;
   }
   // Without memory or free segments the journal grows further; a later call tries again.
@@ -227,7 +231,7 @@ absl::Status SegmentStoreImpl::CheckpointMap() {
   const std::vector<std::byte> root = superblock_.client_root;
   // A full journal keeps superseded slots from being released, so the checkpoint may take the last
   // free segments.
-  const MetaClaim claim = core_.journal->full() ? MetaClaim::kLast : MetaClaim::kSpare;
+  const MetaClaim claim = directory_.journal()->full() ? MetaClaim::kLast : MetaClaim::kSpare;
   LATCHKEY_ASSIGN_OR_RETURN(std::vector<SegmentId> segments, TakeCheckpointSegments(claim));
   return CheckpointInto(std::move(segments), root, /*clean=*/false);
 }
@@ -236,7 +240,7 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
                                               std::span<const std::byte> client_root, bool clean) {
   Superblock next;
   // A clean checkpoint needs no journal, so it contains the round. So does one for a full journal.
-  const bool is_round = core_.journal != nullptr && (clean || core_.journal->full());
+  const bool is_round = directory_.journal() != nullptr && (clean || directory_.journal()->full());
   const auto commit = [&]() LATCHKEY_REQUIRES(checkpoint_mutex_) {
     return CaptureAndCommit(segments, next, is_round);
   };
@@ -245,16 +249,17 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
     next.generation += 1;
     next.clean = clean;
     next.client_root.assign(client_root.begin(), client_root.end());
-    return is_round ? core_.CommitRoundBy(commit) : commit();
+    return is_round ? directory_.RunRoundWith(commit) : commit();
   });
   if (!status.ok()) {
     core_.Poison(status);
     return core_.WriteStatus();
   }
-  for (const SegmentId old : checkpoint_segments_) core_.segments.ReleaseMeta(old);
+  for (const SegmentId old : checkpoint_segments_) directory_.segments().ReleaseMeta(old);
   checkpoint_segments_ = std::move(segments);
   superblock_ = std::move(next);
-  if (core_.journal != nullptr) core_.journal->Truncate(Lsn{superblock_.journal_start});
+  if (directory_.journal() != nullptr)
+    directory_.journal()->Truncate(Lsn{superblock_.journal_start});
   return absl::OkStatus();
 }
 
@@ -262,10 +267,10 @@ absl::Status SegmentStoreImpl::CheckpointInto(std::vector<SegmentId> segments,
 // that, so the replay from there brings every page to its newest word.
 absl::Status SegmentStoreImpl::CaptureAndCommit(std::vector<SegmentId>& segments, Superblock& next,
                                                 bool is_round) {
-  if (core_.journal != nullptr) next.journal_start = Raw(core_.journal->Position());
+  if (directory_.journal() != nullptr) next.journal_start = Raw(directory_.journal()->Position());
   LATCHKEY_RETURN_IF_ERROR(WriteMapAndTable(next.generation, segments, next));
-  if (core_.journal != nullptr && LATCHKEY_CANARY("journal-position-after-the-map")) {
-    next.journal_start = Raw(core_.journal->Position());
+  if (directory_.journal() != nullptr && LATCHKEY_CANARY("journal-position-after-the-map")) {
+    next.journal_start = Raw(directory_.journal()->Position());
   }
   if (!LATCHKEY_CANARY("superblock-before-what-it-names")) {
     LATCHKEY_RETURN_IF_ERROR(SyncCaptured(is_round));
@@ -277,8 +282,8 @@ absl::Status SegmentStoreImpl::CaptureAndCommit(std::vector<SegmentId>& segments
 // the journal has no room for that round, the replay ends earlier. That is safe, because the slots
 // that the replay then names stay owned until the round is done.
 absl::Status SegmentStoreImpl::SyncCaptured(bool is_round) {
-  if (core_.journal == nullptr || is_round) return device_->Sync();
-  const absl::Status round = core_.CommitRound();
+  if (directory_.journal() == nullptr || is_round) return device_->Sync();
+  const absl::Status round = directory_.RunRound();
   return IsJournalFull(round) ? device_->Sync() : round;
 }
 
@@ -298,22 +303,10 @@ void SegmentStoreImpl::SetCheckpointGate(std::function<absl::Status()> may_go_on
   checkpoint_gate_ = std::move(may_go_on);
 }
 
-LocationWord SegmentStoreImpl::DurableWord(PageId id) const {
-  for (;;) {
-    const LocationWord word = core_.map.Load(id);
-    if (!word.in_memory()) {
-      return word.on_device() ? word : LocationWord::Free(word.sequence());
-    }
-    const LocationWord durable(core_.frames.Frame(word.frame()).durable_word.load());
-    if (core_.map.Load(id) != word) continue;
-    return durable.on_device() ? durable : LocationWord::Free(durable.sequence());
-  }
-}
-
 SegmentEntry SegmentStoreImpl::EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const {
-  SegmentEntry entry{SegmentState::kFree, core_.segments.KindOf(segment),
-                     core_.segments.BirthOf(segment)};
-  switch (core_.segments.StateOf(segment)) {
+  SegmentEntry entry{SegmentState::kFree, directory_.segments().KindOf(segment),
+                     directory_.segments().BirthOf(segment)};
+  switch (directory_.segments().StateOf(segment)) {
     case SegmentState::kOpen:
     case SegmentState::kClosed:
     case SegmentState::kCleaning:
@@ -333,10 +326,10 @@ SegmentEntry SegmentStoreImpl::EntryOf(SegmentId segment, const std::vector<Segm
 absl::Status SegmentStoreImpl::WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
                                           const std::vector<SegmentId>& segments) {
   for (uint64_t id = 0; id < limit; ++id) {
-    LATCHKEY_RETURN_IF_ERROR(out.Put(DurableWord(PageId{id}).bits()));
+    LATCHKEY_RETURN_IF_ERROR(out.Put(directory_.DurableWord(PageId{id}).bits()));
   }
   // The table is written after the map, so it has the segment of every slot that the map names.
-  *total = core_.segments.total();
+  *total = directory_.segments().total();
   for (uint32_t s = 0; s < *total; ++s) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(EntryOf(SegmentId{s}, segments).Encode()));
   }
@@ -346,7 +339,7 @@ absl::Status SegmentStoreImpl::WriteWords(CheckpointWriter& out, uint64_t limit,
 absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
                                                 std::vector<SegmentId>& segments,
                                                 Superblock& next) {
-  const uint64_t limit = core_.map.limit();
+  const uint64_t limit = directory_.map().limit();
   uint32_t total = 0;
   for (;;) {
     CheckpointWriter out(core_, generation, segments);
@@ -355,7 +348,8 @@ absl::Status SegmentStoreImpl::WriteMapAndTable(uint64_t generation,
                                                 std::memory_order_relaxed);
     if (written.ok()) break;
     // A segment of the chain names the next one, so all of the chain is written again.
-    if (!ReplaceCheckpointSegment(core_, segments[out.segment_index()], written)) return written;
+    if (!ReplaceCheckpointSegment(directory_, segments[out.segment_index()], written))
+      return written;
   }
   next.page_id_limit = limit;
   next.segments = total;

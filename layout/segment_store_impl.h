@@ -45,15 +45,13 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::StatusOr<PageId> AllocatePage() override;
   void FreePage(PageId id) override;
   absl::Status AdoptPage(PageId id) override;
-  bool IsAllocated(PageId id) const override { return core_.map.IsAllocated(id); }
-  uint64_t page_id_limit() const override { return core_.map.limit(); }
+  bool IsAllocated(PageId id) const override { return directory_.map().IsAllocated(id); }
+  uint64_t page_id_limit() const override { return directory_.map().limit(); }
   absl::Status ReadPage(PageId id, std::byte* out) override;
   void ReadPages(std::span<PageRead> reads) override;
   absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) override;
-  WriteTicket accepted_ticket() const override {
-    return core_.accepted_ticket.load(std::memory_order_acquire);
-  }
-  WriteTicket durable_ticket() const override { return core_.durable_ticket(); }
+  WriteTicket accepted_ticket() const override { return directory_.accepted_ticket(); }
+  WriteTicket durable_ticket() const override { return directory_.durable_ticket(); }
   absl::Status Flush() override;
   absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) override;
   absl::Status WriteStatus() const override { return core_.WriteStatus(); }
@@ -110,6 +108,7 @@ class SegmentStoreImpl final : public SegmentStore {
   bool Overtake(PageWriteQueue& queue, const PageWrite& write);
   bool Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write);
   bool WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind);
+  LocationWord AwaitInPlaceWrite(PageId page);
   void PollPageWrites();
   std::vector<PageWriteQueue*> AllQueues() const;
 
@@ -120,7 +119,7 @@ class SegmentStoreImpl final : public SegmentStore {
   std::unique_ptr<IoQueue> TakeReadQueue();
   void ReturnReadQueue(std::unique_ptr<IoQueue> queue);
 
-  bool journal_is_full() const { return core_.journal != nullptr && core_.journal->full(); }
+  bool journal_is_full() const { return directory_.journal_is_full(); }
 
   // Flushing (segment_store_checkpoint.cc).
   absl::Status WriteOut();
@@ -151,7 +150,6 @@ class SegmentStoreImpl final : public SegmentStore {
                                 Superblock& next);
   absl::Status WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
                           const std::vector<SegmentId>& segments);
-  LocationWord DurableWord(PageId id) const;
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
 
   // Restoring (segment_store_restore.cc). These functions take no locks, and clang does not check
@@ -178,6 +176,7 @@ class SegmentStoreImpl final : public SegmentStore {
   const SegmentStoreOptions options_;
   const std::unique_ptr<Separator> separator_;
   StoreCore core_;
+  PageDirectory directory_;
   SpaceManager space_;
   SegmentWriter writer_;
   std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: nothing is protected

@@ -15,9 +15,9 @@ constexpr uint32_t kReadQueueDepth = 128;
 }  // namespace
 
 absl::Status SegmentStoreImpl::CheckReadable(PageId id) const {
-  if (core_.map.IsAllocated(id)) return absl::OkStatus();
+  if (directory_.map().IsAllocated(id)) return absl::OkStatus();
   return InvalidArgument("page {} is not allocated (ids handed out are below {})", Raw(id),
-                         core_.map.limit());
+                         directory_.map().limit());
 }
 
 absl::Status SegmentStoreImpl::NeverWritten(PageId id) const {
@@ -28,15 +28,15 @@ absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
   LATCHKEY_RETURN_IF_ERROR(CheckReadable(id));
   core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
-    const LocationWord word = core_.map.Load(id);
+    const LocationWord word = directory_.map().Load(id);
     if (word.in_memory()) {
-      if (core_.frames.CopyOut(core_.map, id, word, out)) return absl::OkStatus();
+      if (directory_.frames().CopyOut(directory_.map(), id, word, out)) return absl::OkStatus();
       continue;
     }
     if (!word.on_device()) return NeverWritten(id);
     const absl::Status status = ReadFromDevice(id, word, out);
     // An error counts only if the page's word is still the same.
-    if (status.ok() || core_.map.Load(id) == word) return status;
+    if (status.ok() || directory_.map().Load(id) == word) return status;
   }
 }
 
@@ -47,7 +47,7 @@ absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, LocationWord word, std:
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::span<std::byte> page(out, core_.geometry.page_size);
     status = device_->Read(core_.geometry.OffsetOf(word.slot()), page, IoClass::kPageRead);
-    if (status.ok()) status = core_.Prove(id, word, page);
+    if (status.ok()) status = directory_.Prove(id, word, page);
     if (status.ok() || absl::IsAborted(status)) break;
   }
   return status;
@@ -97,7 +97,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
       PageRead& read = reads[next++];
       read.status = CatchOutOfMemory([&] { return CheckReadable(read.id); });
       if (!read.status.ok()) continue;
-      const LocationWord word = core_.map.Load(read.id);
+      const LocationWord word = directory_.map().Load(read.id);
       if (!word.on_device()) {  // from memory, or never written
         read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
         continue;
@@ -124,7 +124,7 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
       read.status = request->status;
       if (read.status.ok()) {
         read.status = CatchOutOfMemory([&] {
-          return core_.Prove(read.id, slot->word, {read.out, core_.geometry.page_size});
+          return directory_.Prove(read.id, slot->word, {read.out, core_.geometry.page_size});
         });
       }
       if (read.status.ok()) {

@@ -41,7 +41,7 @@ absl::Status SegmentStoreImpl::Format() {
   Superblock first = superblock_;
   first.generation = 1;
   first.clean = true;
-  first.segments = core_.segments.total();
+  first.segments = directory_.segments().total();
   first.checkpoint_segment = kNoSegment;
   LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(*device_, first));
   superblock_ = first;
@@ -58,19 +58,18 @@ uint64_t SegmentStoreImpl::SegmentsOnDevice() const {
 absl::Status SegmentStoreImpl::OpenNewJournal() {
   LATCHKEY_RETURN_IF_ERROR(MapJournal::MakeRoom(
       *journal_device_, JournalOptions(options_, buffers_, core_.database_id)));
-  core_.journal = MapJournal::New(core_.runtime, std::move(journal_device_),
-                                  JournalOptions(options_, buffers_, core_.database_id));
-  core_.journal->set_on_due([this] { space_.Signal(); });
+  directory_.SetJournal(MapJournal::New(core_.runtime, std::move(journal_device_),
+                                        JournalOptions(options_, buffers_, core_.database_id)));
   return absl::OkStatus();
 }
 
 absl::Status SegmentStoreImpl::OpenJournal() {
-  LATCHKEY_ASSIGN_OR_RETURN(core_.journal,
+  LATCHKEY_ASSIGN_OR_RETURN(auto journal,
                             MapJournal::Open(core_.runtime, std::move(journal_device_),
                                              JournalOptions(options_, buffers_, core_.database_id),
                                              Lsn{superblock_.journal_start}));
-  core_.journal->set_on_due([this] { space_.Signal(); });
-  usable_journal_.store(core_.journal.get(), std::memory_order_release);
+  directory_.SetJournal(std::move(journal));
+  usable_journal_.store(directory_.journal(), std::memory_order_release);
   return absl::OkStatus();
 }
 
@@ -86,11 +85,11 @@ absl::Status SegmentStoreImpl::Restore() {
         device_->geometry().size_bytes);
   }
   const auto segments = static_cast<uint32_t>(std::min(found, superblock_.segments));
-  if (!core_.segments.Grow(segments)) {
+  if (!directory_.segments().Grow(segments)) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "no memory for the table of {} segments", segments);
   }
-  core_.accepted_ticket.store(superblock_.clock, std::memory_order_relaxed);
+  directory_.RestoreClock(superblock_.clock);
   core_.generation.store(superblock_.generation, std::memory_order_relaxed);
   core_.NoteLogReach(Lsn{superblock_.log_reach});
   cleaner_.set_idle(true);
@@ -105,20 +104,22 @@ absl::Status SegmentStoreImpl::Restore() {
   LATCHKEY_RETURN_IF_ERROR(RestoreCheckpoint(table));
   if (after_crash) LATCHKEY_RETURN_IF_ERROR(ReplayJournal(table));
   const uint32_t area_pages = after_crash ? superblock_.doublewrite_pages : 0;
-  LATCHKEY_ASSIGN_OR_RETURN(DoublewriteRepair repair, DoublewriteRepair::Read(core_, area_pages));
+  LATCHKEY_ASSIGN_OR_RETURN(DoublewriteRepair repair,
+                            DoublewriteRepair::Read(directory_, area_pages));
   LATCHKEY_RETURN_IF_ERROR(repair.SkipLostWrites());
-  core_.map.FinishRestore();
+  directory_.map().FinishRestore();
   LATCHKEY_RETURN_IF_ERROR(RestoreSegments(table));
   LATCHKEY_RETURN_IF_ERROR(RestoreOwners());
-  core_.AdvanceDurableTicket(accepted_ticket());
+  directory_.AdvanceDurableTicket(accepted_ticket());
   if (!after_crash) return absl::OkStatus();
-  core_.recovered = true;
+  directory_.set_recovered();
   return repair.RepairSlots();
 }
 
 absl::Status SegmentStoreImpl::RestoreCheckpoint(std::vector<SegmentEntry>& table) {
   if (superblock_.checkpoint_segment == kNoSegment) return absl::OkStatus();
-  CheckpointReader reader(core_, superblock_.checkpoint_generation, superblock_.checkpoint_segment);
+  CheckpointReader reader(core_, directory_.segments().total(), superblock_.checkpoint_generation,
+                          superblock_.checkpoint_segment);
   LATCHKEY_RETURN_IF_ERROR(RestoreMap(reader));
   LATCHKEY_RETURN_IF_ERROR(RestoreTable(reader, table));
   checkpoint_segments_ = reader.segments();
@@ -129,7 +130,7 @@ absl::Status SegmentStoreImpl::RestoreMap(CheckpointReader& reader) {
   for (uint64_t id = 0; id < superblock_.page_id_limit; ++id) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
     LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(bits), id, "the page map of the checkpoint"));
-    LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(PageId{id}, LocationWord(bits)));
+    LATCHKEY_RETURN_IF_ERROR(directory_.map().Restore(PageId{id}, LocationWord(bits)));
   }
   return absl::OkStatus();
 }
@@ -153,7 +154,7 @@ absl::Status SegmentStoreImpl::RestoreTable(CheckpointReader& reader,
 }
 
 absl::Status SegmentStoreImpl::ReplayJournal(std::vector<SegmentEntry>& table) {
-  return core_.journal->Replay(
+  return directory_.journal()->Replay(
       [&](const JournalEntry& entry) { return ReplayEntry(entry, table); });
 }
 
@@ -163,7 +164,7 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
   switch (entry.type()) {
     case JournalEntry::Type::kPage:
       LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(entry.value), entry.id(), "the map journal"));
-      return core_.map.Restore(PageId{entry.id()}, LocationWord(entry.value));
+      return directory_.map().Restore(PageId{entry.id()}, LocationWord(entry.value));
     case JournalEntry::Type::kSegment: {
       const SegmentEntry segment = SegmentEntry::Decode(entry.value);
       if (entry.id() >= kMostSegments || segment.kind > SegmentKind::kCold) break;
@@ -173,8 +174,7 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
       return absl::OkStatus();
     }
     case JournalEntry::Type::kClock:
-      core_.accepted_ticket.store(std::max(entry.value, accepted_ticket()),
-                                  std::memory_order_relaxed);
+      directory_.RestoreClock(entry.value);
       core_.NoteLogReach(Lsn{entry.id()});
       return absl::OkStatus();
   }
@@ -185,9 +185,9 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
 
 absl::Status SegmentStoreImpl::RestoreSegments(std::vector<SegmentEntry>& table) {
   const uint64_t on_device = SegmentsOnDevice();
-  const uint64_t total =
-      std::min<uint64_t>(on_device, std::max<uint64_t>(core_.segments.total(), table.size()));
-  if (!core_.segments.Grow(static_cast<uint32_t>(total))) {
+  const uint64_t total = std::min<uint64_t>(
+      on_device, std::max<uint64_t>(directory_.segments().total(), table.size()));
+  if (!directory_.segments().Grow(static_cast<uint32_t>(total))) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "no memory for the table of {} segments", total);
   }
@@ -195,16 +195,17 @@ absl::Status SegmentStoreImpl::RestoreSegments(std::vector<SegmentEntry>& table)
   for (uint32_t s = 0; s < total; ++s) {
     const bool meta =
         std::ranges::find(checkpoint_segments_, SegmentId{s}) != checkpoint_segments_.end();
-    core_.segments.RestoreSegment(SegmentId{s}, meta ? SegmentState::kMeta : SegmentState::kClosed,
-                                  table[s].kind, table[s].birth);
+    directory_.segments().RestoreSegment(SegmentId{s},
+                                         meta ? SegmentState::kMeta : SegmentState::kClosed,
+                                         table[s].kind, table[s].birth);
   }
   return absl::OkStatus();
 }
 
 absl::Status SegmentStoreImpl::RestoreOwners() {
-  const uint64_t limit = core_.map.limit();
+  const uint64_t limit = directory_.map().limit();
   for (uint64_t id = 0; id < limit; ++id) {
-    const LocationWord word = core_.map.Load(PageId{id});
+    const LocationWord word = directory_.map().Load(PageId{id});
     if (!word.on_device()) continue;
     const uint64_t segment = Raw(word.slot()) / core_.geometry.slots_per_segment;
     if (segment >= SegmentsOnDevice()) {
@@ -213,20 +214,21 @@ absl::Status SegmentStoreImpl::RestoreOwners() {
                         "backup",
                         id, segment, SegmentsOnDevice());
     }
-    if (segment >= core_.segments.total() ||
-        !core_.segments.RestoreOwner(word.slot(), PageId{id})) {
-      const PageId owner =
-          segment >= core_.segments.total() ? kInvalidPageId : core_.segments.OwnerOf(word.slot());
+    if (segment >= directory_.segments().total() ||
+        !directory_.segments().RestoreOwner(word.slot(), PageId{id})) {
+      const PageId owner = segment >= directory_.segments().total()
+                               ? kInvalidPageId
+                               : directory_.segments().OwnerOf(word.slot());
       return MakeStatus(absl::StatusCode::kDataLoss,
                         "the page map puts page {} into slot {} of segment {}, which {}; restore a "
                         "backup",
                         id, Raw(word.slot()), segment,
-                        segment >= core_.segments.total() ? std::string("no table knows")
-                        : owner == kInvalidPageId         ? std::string("holds the checkpoint")
+                        segment >= directory_.segments().total() ? std::string("no table knows")
+                        : owner == kInvalidPageId ? std::string("holds the checkpoint")
                                                   : fmt::format("page {} has already", Raw(owner)));
     }
   }
-  core_.segments.FinishRestore();
+  directory_.segments().FinishRestore();
   return absl::OkStatus();
 }
 

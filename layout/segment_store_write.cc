@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t
   }
   queues_.reserve(queues_.size() + 1);
   idle_queues_.reserve(queues_.size() + 1);  // for its return
-  LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(core_, depth));
+  LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(directory_, depth));
   queues_.push_back(std::move(queue));
   queue_bytes_ += uint64_t{depth} * page_size;
   return std::make_unique<StorePageWriter>(*this, queues_.back().get());
@@ -125,7 +125,7 @@ absl::StatusOr<PageId> SegmentStoreImpl::AllocatePage() {
 }
 
 absl::Status SegmentStoreImpl::AdoptPage(PageId id) {
-  if (core_.map.IsAllocated(id)) return absl::OkStatus();
+  if (directory_.map().IsAllocated(id)) return absl::OkStatus();
   LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
   return space_.AdoptPage(id);
 }
@@ -139,7 +139,7 @@ void SegmentStoreImpl::FreePage(PageId id) {
 }
 
 void SegmentStoreImpl::TryFreePage(PageId id) {
-  if (!core_.map.IsAllocated(id)) return;
+  if (!directory_.map().IsAllocated(id)) return;
   if (!EnsureMarkedUnclean().ok()) {
     if (core_.poisoned()) return;  // read-only: the file keeps the page, which is harmless
     MutexLock lock(checkpoint_mutex_);
@@ -149,22 +149,26 @@ void SegmentStoreImpl::TryFreePage(PageId id) {
     }
   }
   for (;;) {
-    LocationWord word = AwaitInPlaceWrite(core_, id);
+    LocationWord word = AwaitInPlaceWrite(id);
     if (word.free() || core_.poisoned()) return;
-    LocationWord durable = word;
-    if (word.in_memory()) {
-      durable = LocationWord(core_.frames.Frame(word.frame()).durable_word.load());
-    }
-    const LocationWord unwritten = LocationWord::Unwritten(word.sequence());
-    const bool changed =
-        durable.on_device()
-            ? core_.ChangeWord(id, word, unwritten, LocationWord::Free(unwritten.sequence()),
-                               durable.slot())
-            : core_.map.CompareExchange(id, word, unwritten);
-    if (changed) break;
+    if (directory_.DropCopies(id, word)) break;
   }
   separator_->OnFree(id);
   space_.FreePage(id);
+}
+
+// Waits until no in-place write of `page` is in flight, and returns the page's word. The store
+// accepts a page again only after that.
+LocationWord SegmentStoreImpl::AwaitInPlaceWrite(PageId page) {
+  Backoff backoff(core_.runtime);
+  for (;;) {
+    const LocationWord word = directory_.map().Load(page);
+    if (!word.in_memory()) return word;
+    WriteHelper* helper = directory_.frames().GroupOf(word.frame()).in_place_helper;
+    if (helper == nullptr || core_.poisoned()) return word;
+    helper->Help();
+    if (directory_.map().Load(page) == word) backoff.Pause();
+  }
 }
 
 absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& write) {
@@ -174,7 +178,7 @@ absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& wr
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
     if (placement == Placement::kInPlace && Overtake(queue, write)) break;
-    if (Place(queue, write, placement, AwaitInPlaceWrite(core_, write.id))) break;
+    if (Place(queue, write, placement, AwaitInPlaceWrite(write.id))) break;
     if (tries % kTriesWithoutRound == 0 && journal_is_full()) {
       LATCHKEY_RETURN_IF_ERROR(CommitRoundOrMap());
     }
@@ -208,8 +212,8 @@ bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, 
     return Append(queue, LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
   const SegmentId segment = core_.geometry.SegmentOf(word.slot());
-  const bool stays = core_.segments.KindOf(segment) == SegmentKind::kCold &&
-                     core_.segments.StateOf(segment) != SegmentState::kCleaning;
+  const bool stays = directory_.segments().KindOf(segment) == SegmentKind::kCold &&
+                     directory_.segments().StateOf(segment) != SegmentState::kCleaning;
   if (!stays && WriteToHole(queue, write, SegmentKind::kCold)) return true;
   return WriteInPlace(queue, write, word.slot(), word);
 }
@@ -229,7 +233,8 @@ bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& wri
   PollPageWrites();
   writer_.TryFlushUserLogs();
   // Superseded slots may be the only room left: a round releases them.
-  const bool has_round = core_.journal != nullptr && core_.journal->pending_slots() > 0;
+  const bool has_round =
+      directory_.journal() != nullptr && directory_.journal()->pending_slots() > 0;
   if (has_round && !IsJournalFull(TryCommitRoundOrMap())) return false;
   core_.runtime.SleepFor(50 * kNanosPerMicro);
   return false;
@@ -256,10 +261,10 @@ bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& writ
 
 bool SegmentStoreImpl::WriteToHole(PageWriteQueue& queue, const PageWrite& write,
                                    SegmentKind kind) {
-  const std::optional<SlotId> hole = core_.segments.TakeHole(kind, write.id);
+  const std::optional<SlotId> hole = directory_.segments().TakeHole(kind, write.id);
   if (!hole) return false;
   if (WriteInPlace(queue, write, *hole, std::nullopt)) return true;
-  core_.segments.ReleaseSlot(*hole);
+  directory_.ReleaseUnnamed(*hole);
   return false;
 }
 

@@ -26,16 +26,6 @@ uint32_t SequenceOf(uint64_t generation) { return static_cast<uint32_t>(generati
 
 }  // namespace
 
-uint64_t SegmentEntry::Encode() const {
-  return static_cast<uint64_t>(state) | (static_cast<uint64_t>(kind) << 8) |
-         (std::min(birth, kMaxBirth) << 16);
-}
-
-SegmentEntry SegmentEntry::Decode(uint64_t bits) {
-  return {static_cast<SegmentState>(bits & 0xff), static_cast<SegmentKind>((bits >> 8) & 0xff),
-          bits >> 16};
-}
-
 uint64_t CheckpointWriter::WordsPerSegment(const StoreGeometry& geometry) {
   const uint64_t payload = geometry.page_size - kPayloadOffset;
   return (geometry.slots_per_segment * payload - kLinkBytes) / 8;
@@ -104,8 +94,10 @@ absl::Status CheckpointWriter::Finish() {
   return WriteSegment();
 }
 
-CheckpointReader::CheckpointReader(StoreCore& core, uint64_t generation, uint64_t first_segment)
+CheckpointReader::CheckpointReader(StoreCore& core, uint32_t total, uint64_t generation,
+                                   uint64_t first_segment)
     : core_(core),
+      total_(total),
       generation_(generation),
       buffer_(core.geometry.segment_size),
       next_segment_(first_segment),
@@ -113,9 +105,9 @@ CheckpointReader::CheckpointReader(StoreCore& core, uint64_t generation, uint64_
       offset_(core.geometry.page_size) {}
 
 absl::Status CheckpointReader::ReadSegment() {
-  if (next_segment_ >= core_.segments.total() || segments_.size() > core_.segments.total()) {
+  if (next_segment_ >= total_ || segments_.size() > total_) {
     return MakeStatus(absl::StatusCode::kDataLoss, "the checkpoint chain leads to segment {} of {}",
-                      next_segment_, core_.segments.total());
+                      next_segment_, total_);
   }
   segments_.push_back(SegmentId{static_cast<uint32_t>(next_segment_)});
   return core_.device.Read(core_.geometry.OffsetOf(segments_.back()), buffer_.span(),

@@ -18,17 +18,6 @@
 
 namespace latchkey {
 
-/// Table entry of a segment: state (kFree, kClosed, kMeta) in bits 0-7, kind in 8-15, birth above.
-struct SegmentEntry {
-  SegmentState state = SegmentState::kFree;
-  SegmentKind kind = SegmentKind::kHot;
-  uint64_t birth = 0;
-
-  static constexpr uint64_t kMaxBirth = (uint64_t{1} << 48) - 1;
-  uint64_t Encode() const;
-  static SegmentEntry Decode(uint64_t bits);
-};
-
 /// Writes 8-byte words through a segment buffer into the given segments, in the given order.
 class CheckpointWriter {
  public:
@@ -60,7 +49,8 @@ class CheckpointWriter {
 /// Reads the words of a checkpoint back and checks every page. DataLoss names the damage.
 class CheckpointReader {
  public:
-  CheckpointReader(StoreCore& core, uint64_t generation, uint64_t first_segment);
+  /// `total`: segments of the file. The chain begins at `first_segment`.
+  CheckpointReader(StoreCore& core, uint32_t total, uint64_t generation, uint64_t first_segment);
   absl::StatusOr<uint64_t> Next();
   /// The segments read so far.
   const std::vector<SegmentId>& segments() const { return segments_; }
@@ -70,6 +60,7 @@ class CheckpointReader {
   absl::Status OpenPage();
 
   StoreCore& core_;
+  const uint32_t total_;
   const uint64_t generation_;
   AlignedBuffer buffer_;
   uint64_t next_segment_;

@@ -20,17 +20,18 @@ PageHeader HeaderOf(const std::byte* page) {
 
 }  // namespace
 
-absl::StatusOr<DoublewriteRepair> DoublewriteRepair::Read(StoreCore& core, uint32_t area_pages) {
-  const size_t page_size = core.geometry.page_size;
+absl::StatusOr<DoublewriteRepair> DoublewriteRepair::Read(PageDirectory& directory,
+                                                          uint32_t area_pages) {
+  const size_t page_size = directory.core().geometry.page_size;
   const size_t bytes = size_t{area_pages} * page_size;
-  DoublewriteRepair repair(core, 2 * bytes);
+  DoublewriteRepair repair(directory, 2 * bytes);
   if (area_pages == 0) return repair;
   for (const int area : {0, 1}) {
     std::byte* memory = repair.areas_.data() + static_cast<size_t>(area) * bytes;
     LATCHKEY_RETURN_IF_ERROR(
-        core.device.Read(DoublewriteOffset(area), {memory, bytes}, IoClass::kMeta));
+        directory.core().device.Read(DoublewriteOffset(area), {memory, bytes}, IoClass::kMeta));
     for (const std::byte* page = memory; page < memory + bytes; page += page_size) {
-      if (repair.IsLogReach(page)) core.NoteLogReach(Lsn{HeaderOf(page).lsn});
+      if (repair.IsLogReach(page)) directory.core().NoteLogReach(Lsn{HeaderOf(page).lsn});
       repair.Consider(page);
     }
   }
@@ -56,7 +57,8 @@ void DoublewriteRepair::Consider(const std::byte* page) {
   const PageHeader header = HeaderOf(page);
   const PageId id{header.page_id};
   if (header.page_id >= PageMap::kMaxIds || !ProvesItself(id, page)) return;
-  LocationWord newest = Raw(id) < core_.map.limit() ? core_.map.Load(id) : LocationWord();
+  LocationWord newest =
+      Raw(id) < directory_.map().limit() ? directory_.map().Load(id) : LocationWord();
   const auto found = newest_.find(id);
   if (found != newest_.end()) newest = newest.WithSequence(HeaderOf(found->second).write_sequence);
   if (newest.sequence() == header.write_sequence || newest.OlderThan(header.write_sequence)) {
@@ -66,9 +68,9 @@ void DoublewriteRepair::Consider(const std::byte* page) {
 
 absl::Status DoublewriteRepair::SkipLostWrites() {
   for (const auto& [id, page] : newest_) {
-    if (Raw(id) < core_.map.limit() && core_.map.Load(id).on_device()) continue;
+    if (Raw(id) < directory_.map().limit() && directory_.map().Load(id).on_device()) continue;
     LATCHKEY_RETURN_IF_ERROR(
-        core_.map.Restore(id, LocationWord::Free(HeaderOf(page).write_sequence)));
+        directory_.map().Restore(id, LocationWord::Free(HeaderOf(page).write_sequence)));
   }
   return absl::OkStatus();
 }
@@ -76,7 +78,7 @@ absl::Status DoublewriteRepair::SkipLostWrites() {
 // Writes the page to its slot, unless the slot holds this write or a later one.
 absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
                                            AlignedBuffer& slot_page, bool* wrote) {
-  const LocationWord word = core_.map.Load(id);
+  const LocationWord word = directory_.map().Load(id);
   const uint64_t offset = core_.geometry.OffsetOf(word.slot());
   const uint32_t sequence = HeaderOf(page).write_sequence;
   LATCHKEY_RETURN_IF_ERROR(core_.device.Read(offset, slot_page.span(), IoClass::kMeta));
@@ -98,8 +100,8 @@ absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
   }
   if (newest == word.sequence()) return absl::OkStatus();
   const LocationWord now = word.WithSequence(newest);
-  LATCHKEY_RETURN_IF_ERROR(core_.map.Restore(id, now));
-  core_.journal->NoteWord(id, now);
+  LATCHKEY_RETURN_IF_ERROR(directory_.map().Restore(id, now));
+  directory_.journal()->NoteWord(id, now);
   return absl::OkStatus();
 }
 
@@ -107,7 +109,7 @@ absl::Status DoublewriteRepair::RepairSlots() {
   AlignedBuffer slot_page(core_.geometry.page_size);
   bool wrote = false;
   for (const auto& [id, page] : newest_) {
-    if (!core_.map.Load(id).on_device()) continue;
+    if (!directory_.map().Load(id).on_device()) continue;
     LATCHKEY_RETURN_IF_ERROR(RepairSlot(id, page, slot_page, &wrote));
   }
   if (LATCHKEY_CANARY("recovery-reuses-doublewrite-area") && areas_.size() > 0) {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <map>
 
-#include "layout/store_core.h"
+#include "layout/map/page_directory.h"
 #include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
@@ -22,7 +22,7 @@ class DoublewriteRepair {
  public:
   /// Reads `area_pages` pages of each area; 0: there is no area. Raises the log reach of `core` to
   /// the values noted in the areas. REQUIRES: `core` outlives this, and its map is restored.
-  static absl::StatusOr<DoublewriteRepair> Read(StoreCore& core, uint32_t area_pages);
+  static absl::StatusOr<DoublewriteRepair> Read(PageDirectory& directory, uint32_t area_pages);
 
   /// For each page in the areas that has no slot: sets the sequence of its id, so that the next
   /// write of the id counts as later than the copy in the area. REQUIRES: called before
@@ -33,12 +33,14 @@ class DoublewriteRepair {
   absl::Status RepairSlots();
 
  private:
-  DoublewriteRepair(StoreCore& core, size_t bytes) : core_(core), areas_(bytes) {}
+  DoublewriteRepair(PageDirectory& directory, size_t bytes)
+      : directory_(directory), core_(directory.core()), areas_(bytes) {}
   bool ProvesItself(PageId id, const std::byte* page) const;
   bool IsLogReach(const std::byte* page) const;
   void Consider(const std::byte* page);
   absl::Status RepairSlot(PageId id, const std::byte* page, AlignedBuffer& slot_page, bool* wrote);
 
+  PageDirectory& directory_;
   StoreCore& core_;
   AlignedBuffer areas_;
   std::map<PageId, const std::byte*> newest_;  // the newest copies, none older than the map's write

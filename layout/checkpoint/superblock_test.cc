@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "layout/checkpoint/checkpoint.h"
 #include "layout/geometry.h"
 #include "layout/map/location_word.h"
+#include "layout/map/segment_table.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/faulty/crash_replay.h"

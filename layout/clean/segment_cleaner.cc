@@ -20,7 +20,8 @@ constexpr double kSegmentsPerPass = 4;
 }  // namespace
 
 SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy)
-    : core_(parts.core),
+    : directory_(parts.directory),
+      core_(parts.directory.core()),
       space_(parts.space),
       writer_(parts.writer),
       separator_(parts.separator),
@@ -42,7 +43,7 @@ SegmentCleaner::~SegmentCleaner() { Stop(); }
 
 absl::Status SegmentCleaner::Start() {
   LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(pages_at_once_));
-  plug_frames_ = core_.frames.NewGroup(pages_at_once_);
+  plug_frames_ = directory_.frames().NewGroup(pages_at_once_);
   MaybeTune();
   actor_ = core_.runtime.Spawn("lk-segclean", [this] { Run(); });
   return absl::OkStatus();
@@ -82,8 +83,8 @@ Nanos SegmentCleaner::RetryAfter() {
   // An open append log or a page in flight can keep the file from shrinking, and a full journal can
   // keep a round from running. Such obstacles may go away without a signal: retry with exponential
   // back-off, from 1 ms to 1 s.
-  const bool waits = space_.WantsShrink() ||
-                     (core_.journal != nullptr && core_.journal->full() && !core_.poisoned());
+  const bool waits = space_.WantsShrink() || (directory_.journal() != nullptr &&
+                                              directory_.journal()->full() && !core_.poisoned());
   retry_after_ = waits ? std::min(2 * retry_after_, kNanosPerSecond) : kFirstRetry;
   return waits ? retry_after_ : kForever;
 }
@@ -104,15 +105,15 @@ bool SegmentCleaner::RunPass() {
 // Runs a round when one is due, or when space is short and the slots that wait for a round make up
 // a segment or more (at the hard watermark: any number of slots).
 bool SegmentCleaner::CommitRoundIfUseful() {
-  if (core_.journal == nullptr) return false;
-  const size_t pending = core_.journal->pending_slots();
+  if (directory_.journal() == nullptr) return false;
+  const size_t pending = directory_.journal()->pending_slots();
   const bool short_of_space = (space_.WantsCleaning() || space_.WantsShrink()) &&
                               (pending >= core_.geometry.slots_per_segment ||
-                               core_.segments.free_count() <= SpaceManager::kHardWatermark);
-  if (!core_.journal->due() && !(short_of_space && pending > 0)) return false;
-  const uint32_t free_before = core_.segments.free_count();
+                               directory_.segments().free_count() <= SpaceManager::kHardWatermark);
+  if (!directory_.journal()->due() && !(short_of_space && pending > 0)) return false;
+  const uint32_t free_before = directory_.segments().free_count();
   commit_round_().IgnoreError();  // after an error the store is poisoned, or a later round retries
-  return core_.segments.free_count() > free_before;
+  return directory_.segments().free_count() > free_before;
 }
 
 void SegmentCleaner::SampleCosts() const {
@@ -134,22 +135,23 @@ TuningInputs SegmentCleaner::Inputs() {
   if (method_of_late_ == CleaningMethod::kClean) {
     inputs.cleaning_utilization = victim_utilization_;
   }
-  inputs.page_id_limit = core_.map.limit();
+  inputs.page_id_limit = directory_.map().limit();
   return inputs;
 }
 
 void SegmentCleaner::MaybeTune() {
-  const uint64_t interval = separator_.TuningInterval(core_.map.allocated());
+  const uint64_t interval = separator_.TuningInterval(directory_.map().allocated());
   if (interval == 0) return;
   const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
   if (tuned_once_ && now < next_tuning_.load(std::memory_order_relaxed)) return;
   tuned_once_ = true;
-  separator_.Tune(Inputs(), [this](PageId id) { return !core_.map.Load(id).free(); });
+  separator_.Tune(Inputs(), [this](PageId id) { return !directory_.map().Load(id).free(); });
   next_tuning_.store(now + interval, std::memory_order_relaxed);
 }
 
 CleaningMethod SegmentCleaner::ChooseMethod() {
-  if (core_.segments.free_count() == 0) return CleaningMethod::kPlug;  // nowhere else to write
+  if (directory_.segments().free_count() == 0)
+    return CleaningMethod::kPlug;  // nowhere else to write
   CleaningSituation situation;
   const TuningInputs inputs = Inputs();
   situation.costs = inputs.costs;
@@ -163,10 +165,10 @@ CleaningMethod SegmentCleaner::ChooseMethod() {
 
 std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
   const uint32_t slots = core_.geometry.slots_per_segment;
-  const uint64_t clock = core_.accepted_ticket.load(std::memory_order_relaxed) + 1;
+  const uint64_t clock = directory_.clock() + 1;
   std::vector<std::pair<double, SegmentView>> candidates;
   uint64_t holes = 0;
-  core_.segments.ForEachClosed([&](const SegmentView& view) {
+  directory_.segments().ForEachClosed([&](const SegmentView& view) {
     if (view.live >= slots || IsStuck(view.id)) return;
     const double age = clock > view.birth ? static_cast<double>(clock - view.birth) : 1.0;
     const double u = static_cast<double>(view.live) / slots;
@@ -181,7 +183,7 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
 
   // Room for the moved pages: free segments, or the holes of segments that are not victims.
   const bool cleans = method == CleaningMethod::kClean;
-  uint64_t room = cleans ? uint64_t{core_.segments.free_count()} * slots : holes;
+  uint64_t room = cleans ? uint64_t{directory_.segments().free_count()} * slots : holes;
   uint64_t budget = kMaxPassBytes / core_.geometry.page_size;
   double gain = kSegmentsPerPass;
   std::vector<SegmentView> victims;
@@ -199,7 +201,7 @@ std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
 
 // A segment with damaged pages or bad slots never becomes free by moving pages out of it.
 bool SegmentCleaner::IsStuck(SegmentId segment) const {
-  return damaged_.contains(Raw(segment)) || core_.segments.HasBadSlots(segment);
+  return damaged_.contains(Raw(segment)) || directory_.segments().HasBadSlots(segment);
 }
 
 bool SegmentCleaner::Clean() {
@@ -249,15 +251,16 @@ std::optional<double> SegmentCleaner::cleaning_utilization() const {
 bool SegmentCleaner::Shrink() {
   const std::optional<SegmentId> obstacle = space_.ShrinkTowardsTarget();
   if (!obstacle) return false;
-  const SegmentState state = core_.segments.StateOf(*obstacle);
+  const SegmentState state = directory_.segments().StateOf(*obstacle);
   if (state == SegmentState::kOpen) {
     writer_.EndLogsFrom(*obstacle);
-    return core_.segments.StateOf(*obstacle) != SegmentState::kOpen;
+    return directory_.segments().StateOf(*obstacle) != SegmentState::kOpen;
   }
   if (state != SegmentState::kClosed || IsStuck(*obstacle)) return false;
-  const SegmentView view{*obstacle, core_.segments.KindOf(*obstacle),
-                         core_.segments.LiveOf(*obstacle), core_.segments.BirthOf(*obstacle)};
-  const bool room = core_.segments.free_count() > space_.soft_watermark();
+  const SegmentView view{*obstacle, directory_.segments().KindOf(*obstacle),
+                         directory_.segments().LiveOf(*obstacle),
+                         directory_.segments().BirthOf(*obstacle)};
+  const bool room = directory_.segments().free_count() > space_.soft_watermark();
   return Empty({view}, room ? CleaningMethod::kClean : CleaningMethod::kPlug);
 }
 
@@ -266,10 +269,10 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
   std::vector<Move> moves;
   taken.reserve(victims.size());
   const OnException give_back([&] {
-    for (const SegmentView& victim : taken) core_.segments.EndCleaning(victim.id);
+    for (const SegmentView& victim : taken) directory_.segments().EndCleaning(victim.id);
   });
   for (const SegmentView& victim : victims) {
-    if (!core_.segments.BeginCleaning(victim.id)) continue;
+    if (!directory_.segments().BeginCleaning(victim.id)) continue;
     taken.push_back(victim);
     Collect(victim, moves);
   }
@@ -283,11 +286,11 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
     done += count;
   }
   if (method == CleaningMethod::kClean) writer_.FlushCleanerLogs();
-  if (core_.journal != nullptr) commit_round_().IgnoreError();  // as in CommitRoundIfUseful
+  if (directory_.journal() != nullptr) commit_round_().IgnoreError();  // as in CommitRoundIfUseful
   size_t freed = 0;
   for (const SegmentView& victim : taken) {
-    freed += core_.segments.LiveOf(victim.id) == 0;
-    core_.segments.EndCleaning(victim.id);
+    freed += directory_.segments().LiveOf(victim.id) == 0;
+    directory_.segments().EndCleaning(victim.id);
   }
   return freed > 0 || (done > 0 && done == moves.size());
 }
@@ -295,9 +298,9 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
 void SegmentCleaner::Collect(const SegmentView& victim, std::vector<Move>& moves) {
   for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
     const SlotId slot = core_.geometry.SlotAt(victim.id, i);
-    const PageId page = core_.segments.OwnerOf(slot);
+    const PageId page = directory_.segments().OwnerOf(slot);
     if (page == kInvalidPageId) continue;
-    const LocationWord word = core_.map.Load(page);
+    const LocationWord word = directory_.map().Load(page);
     if (!word.on_device() || word.slot() != slot) continue;
     moves.push_back({.page = page, .word = word});
   }
@@ -321,7 +324,7 @@ std::optional<FrameIndex> SegmentCleaner::BeginMove(const Move& move) {
 std::optional<SlotId> SegmentCleaner::TakeHole(const Move& move) {
   const bool cold = separator_.OnMove(move.page) == Placement::kInPlace;
   try {
-    return core_.segments.TakeHole(cold ? SegmentKind::kCold : SegmentKind::kHot, move.page);
+    return directory_.segments().TakeHole(cold ? SegmentKind::kCold : SegmentKind::kHot, move.page);
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
@@ -370,7 +373,7 @@ bool SegmentCleaner::CopyFromPool(Move& move, std::byte* out) {
   if (!copy_if_clean_ || !copy_if_clean_(move.page, out)) return false;
   // The pool's copy is the write that the word names only if that write is still the newest one. If
   // the word changes after this check, the installation fails.
-  if (core_.map.Load(move.page) != move.word) return false;
+  if (directory_.map().Load(move.page) != move.word) return false;
   SealPage({out, core_.geometry.page_size}, move.page, move.word.sequence(), core_.database_id);
   return true;
 }
@@ -380,8 +383,9 @@ void SegmentCleaner::Fetch(std::vector<Move>& moves, size_t first, size_t count)
   uint64_t copied = 0;
   for (size_t i = 0; i < count; ++i) {
     Move& move = moves[first + i];
-    std::byte* out = core_.frames.Memory(move.frame);
-    if (core_.map.Load(move.page) != move.word) continue;  // rewritten meanwhile: stays invalid
+    std::byte* out = directory_.frames().Memory(move.frame);
+    if (directory_.map().Load(move.page) != move.word)
+      continue;  // rewritten meanwhile: stays invalid
     if (CopyFromPool(move, out)) {
       move.valid = true;
       ++copied;
@@ -414,12 +418,12 @@ void SegmentCleaner::CheckRead(Move& move, const absl::Status& status) {
   absl::Status proof = status;
   if (proof.ok()) {
     proof = CatchOutOfMemory([&] {
-      return core_.Prove(move.page, move.word,
-                         {core_.frames.Memory(move.frame), core_.geometry.page_size});
+      return directory_.Prove(move.page, move.word,
+                              {directory_.frames().Memory(move.frame), core_.geometry.page_size});
     });
   }
   move.valid = proof.ok();
-  if (proof.ok() || core_.map.Load(move.page) != move.word) return;
+  if (proof.ok() || directory_.map().Load(move.page) != move.word) return;
   if (IsOutOfMemory(proof)) return;
   // The page stays where it is; its segment is not chosen again.
   CatchOutOfMemory([&] {
@@ -435,9 +439,9 @@ void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t c
   start_.clear();
   for (size_t i = 0; i < count; ++i) {
     const Move& move = moves[first + i];
-    CopyFrame& frame = core_.frames.Frame(move.frame);
+    CopyFrame& frame = directory_.frames().Frame(move.frame);
     if (!move.valid) {
-      core_.segments.ReleaseSlot(frame.target);
+      directory_.ReleaseUnnamed(frame.target);
       continue;
     }
     IoRequest& request = requests_[i];
@@ -445,7 +449,7 @@ void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t c
     request.io_class = IoClass::kPageWrite;
     request.offset = core_.geometry.OffsetOf(frame.target);
     request.length = core_.geometry.page_size;
-    request.buffer = core_.frames.Memory(move.frame);
+    request.buffer = directory_.frames().Memory(move.frame);
     request.context = reinterpret_cast<void*>(uintptr_t{Raw(move.frame)});
     start_.push_back(&request);
   }
@@ -453,10 +457,10 @@ void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t c
   for (const IoRequest* request : done_) {
     const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
     if (!request->status.ok()) {
-      WriteFrameAgain(core_, index, request->status).IgnoreError();
+      WriteFrameAgain(directory_, index, request->status).IgnoreError();
       continue;
     }
-    if (!core_.InstallWritten(index)) continue;
+    if (!directory_.InstallWritten(index)) continue;
     core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "layout/clean/cleaning_policy.h"
+#include "layout/map/page_directory.h"
 #include "layout/separate/cost_meter.h"
 #include "layout/separate/separator.h"
 #include "layout/space/space_manager.h"
-#include "layout/store_core.h"
 #include "layout/write/segment_writer.h"
 #include "storage/page_store.h"
 
@@ -33,7 +33,7 @@ namespace latchkey {
 class SegmentCleaner {
  public:
   struct Parts {
-    StoreCore& core;
+    PageDirectory& directory;
     SpaceManager& space;
     SegmentWriter& writer;
     Separator& separator;
@@ -109,6 +109,7 @@ class SegmentCleaner {
   std::optional<FrameIndex> BeginMove(const Move& move);
   std::optional<SlotId> TakeHole(const Move& move);
 
+  PageDirectory& directory_;
   StoreCore& core_;
   SpaceManager& space_;
   SegmentWriter& writer_;

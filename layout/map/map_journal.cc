@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "layout/checkpoint/checkpoint.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -120,7 +119,7 @@ bool MapJournal::due() const {
 
 void MapJournal::SignalIfDue() {
   if (!due() || signalled_.exchange(true, std::memory_order_relaxed)) return;
-  Signal();
+  if (listener_ != nullptr) listener_->OnRoundDue();
 }
 
 bool MapJournal::Change(PageMap& map, PageId page, LocationWord& expected, LocationWord desired,

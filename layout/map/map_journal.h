@@ -2,7 +2,7 @@
 // a crash the map is restored from the last checkpoint and this journal (RELIABILITY.md 4.3).
 //
 // Changes gather in memory under a latch that is held across the exchange of the word, so journal
-// order is map order. A *round* (StoreCore::CommitRound) is a group commit of the journal:
+// order is map order. A *round* (PageDirectory::RunRound) is a group commit of the journal:
 //   1. take the gathered changes;
 //   2. sync the data device: every copy that the changes name is durable;
 //   3. write the changes as records of the Log and sync it;
@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -102,8 +101,8 @@ class MapJournal {
   absl::Status Replay(absl::FunctionRef<absl::Status(const JournalEntry&)> visit);
   /// Prepares the log for rounds. REQUIRES: called once, before the first round.
   absl::Status StartWriting();
-  /// `on_due` is called without the latch held, when a round becomes due and by Signal.
-  void set_on_due(std::function<void()> on_due) { on_due_ = std::move(on_due); }
+  /// `listener` is told, without the latch held, when a round becomes due. Set before the first use.
+  void set_listener(SpaceListener* listener) { listener_ = listener; }
 
   /// Exchanges the word of `page` in `map` from `expected` to `desired`. Notes that `durable` is
   /// the durable word from now on, and that it supersedes the copy in `superseded` (kNoSlot: none).
@@ -122,11 +121,6 @@ class MapJournal {
   void set_most_pending_slots(size_t slots) {
     most_pending_slots_.store(std::min<size_t>(slots, options_.most_slots),
                               std::memory_order_relaxed);
-  }
-
-  /// Wakes the actor that runs rounds and checkpoints (the segment cleaner).
-  void Signal() {
-    if (on_due_) on_due_();
   }
 
   /// Moves the gathered changes into `batch`, whose old content is dropped.
@@ -168,7 +162,7 @@ class MapJournal {
   std::unique_ptr<BlockDevice> device_;  // the log takes it over when it is created
   std::unique_ptr<Log> log_;
   std::atomic<uint64_t> start_;
-  std::function<void()> on_due_;
+  SpaceListener* listener_ = nullptr;
 
   SpinLatch latch_;  // held across the exchange of a word
   Batch gathered_ LATCHKEY_GUARDED_BY(latch_);

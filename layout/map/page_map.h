@@ -51,14 +51,6 @@ class PageMap {
   LocationWord Load(PageId id) const {
     return LocationWord(words_[Raw(id)].load(std::memory_order_seq_cst));
   }
-  bool CompareExchange(PageId id, LocationWord& expected, LocationWord desired) {
-    uint64_t bits = expected.bits();
-    const bool changed =
-        words_[Raw(id)].compare_exchange_strong(bits, desired.bits(), std::memory_order_seq_cst);
-    expected = LocationWord(bits);
-    return changed;
-  }
-
   /// Used only while a store is opened, before any other call, and so without the mutex. Restore
   /// sets the word of an id and may be called repeatedly; FinishRestore ends the restore. Errors as
   /// Adopt.
@@ -73,6 +65,16 @@ class PageMap {
   size_t memory_bytes() const { return std::max<size_t>(words_.memory_bytes(), 4096); }
 
  private:
+  friend class MapJournal;     // changes words in the order of its entries
+  friend class PageDirectory;  // all other changes
+  bool CompareExchange(PageId id, LocationWord& expected, LocationWord desired) {
+    uint64_t bits = expected.bits();
+    const bool changed =
+        words_[Raw(id)].compare_exchange_strong(bits, desired.bits(), std::memory_order_seq_cst);
+    expected = LocationWord(bits);
+    return changed;
+  }
+
   absl::Status EnsureEntry(uint64_t id) LATCHKEY_REQUIRES(mutex_);
   void Use(PageId id) LATCHKEY_REQUIRES(mutex_);  // REQUIRES: a free id below limit_
 

@@ -7,6 +7,16 @@
 
 namespace latchkey {
 
+uint64_t SegmentEntry::Encode() const {
+  return static_cast<uint64_t>(state) | (static_cast<uint64_t>(kind) << 8) |
+         (std::min(birth, kMaxBirth) << 16);
+}
+
+SegmentEntry SegmentEntry::Decode(uint64_t bits) {
+  return {static_cast<SegmentState>(bits & 0xff), static_cast<SegmentKind>((bits >> 8) & 0xff),
+          bits >> 16};
+}
+
 bool StoreSegmentTable::Grow(uint32_t total) {
   MutexLock lock(mutex_);
   const uint32_t old_total = total_.load(std::memory_order_relaxed);
@@ -86,7 +96,7 @@ void StoreSegmentTable::ReleaseMeta(SegmentId segment) {
     LATCHKEY_CHECK(At(segment).state.load(std::memory_order_relaxed) == SegmentState::kMeta);
     MakeFree(segment);
   }
-  if (on_freed_) on_freed_();
+  if (listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
 void StoreSegmentTable::Close(SegmentId segment, uint64_t birth) {
@@ -100,7 +110,7 @@ void StoreSegmentTable::Close(SegmentId segment, uint64_t birth) {
     freed = s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
   }
-  if (freed && on_freed_) on_freed_();
+  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
 bool StoreSegmentTable::BeginCleaning(SegmentId segment) {
@@ -121,7 +131,7 @@ void StoreSegmentTable::EndCleaning(SegmentId segment) {
     freed = s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
   }
-  if (freed && on_freed_) on_freed_();
+  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
 void StoreSegmentTable::AddLive(SegmentId segment, int64_t delta) {
@@ -151,7 +161,7 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
             s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
   }
-  if (freed && on_freed_) on_freed_();
+  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
 void StoreSegmentTable::MarkBad(SlotId slot) {

@@ -26,12 +26,12 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "layout/geometry.h"
 #include "layout/map/lazy_array.h"
+#include "layout/map/space_listener.h"
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
@@ -39,6 +39,17 @@ namespace latchkey {
 enum class SegmentState : uint8_t { kAbsent, kFree, kOpen, kClosed, kCleaning, kMeta, kRetired };
 /// Which partition a segment belongs to (thesis 6.1.3): appended pages, or pages written in place.
 enum class SegmentKind : uint8_t { kHot, kCold };
+
+/// Table entry of a segment: state (kFree, kClosed, kMeta) in bits 0-7, kind in 8-15, birth above.
+struct SegmentEntry {
+  SegmentState state = SegmentState::kFree;
+  SegmentKind kind = SegmentKind::kHot;
+  uint64_t birth = 0;
+
+  static constexpr uint64_t kMaxBirth = (uint64_t{1} << 48) - 1;
+  uint64_t Encode() const;
+  static SegmentEntry Decode(uint64_t bits);
+};
 
 /// The properties of a segment that victim selection uses.
 struct SegmentView {
@@ -87,8 +98,8 @@ class StoreSegmentTable {
   StoreSegmentTable(Runtime& runtime, StoreGeometry geometry)
       : geometry_(geometry), mutex_(runtime) {}
 
-  /// Called after a segment became free, without locks held. Set before the first use.
-  void set_on_freed(std::function<void()> on_freed) { on_freed_ = std::move(on_freed); }
+  /// `listener` is told after a segment became free. Set before the first use.
+  void set_listener(SpaceListener* listener) { listener_ = listener; }
 
   /// Adds free segments until there are `total`. False when memory for the table ran out.
   bool Grow(uint32_t total);
@@ -111,8 +122,6 @@ class StoreSegmentTable {
 
   /// Makes `page` the owner of a slot of an open segment.
   void AssignSlot(SlotId slot, PageId page);
-  /// Ends the ownership of the slot. REQUIRES: nothing needs its content.
-  void ReleaseSlot(SlotId slot);
   /// Takes the slot out of use until the store is opened again: it stays owned, and its segment
   /// stays in use. REQUIRES: the slot is owned, and nothing needs its content.
   void MarkBad(SlotId slot);
@@ -166,6 +175,11 @@ class StoreSegmentTable {
   size_t memory_bytes() const { return segments_.memory_bytes() + owners_.memory_bytes(); }
 
  private:
+  friend class PageDirectory;  // alone knows when nothing needs a slot's content any more
+  friend struct SlotReleaseInTests;
+  // Ends the ownership of the slot. REQUIRES: nothing needs its content.
+  void ReleaseSlot(SlotId slot);
+
   struct Segment {
     std::atomic<uint32_t> live;
     std::atomic<SegmentState> state;
@@ -183,7 +197,7 @@ class StoreSegmentTable {
   std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page);
 
   const StoreGeometry geometry_;
-  std::function<void()> on_freed_;
+  SpaceListener* listener_ = nullptr;
   mutable Mutex mutex_;  // guards the transitions and everything below that is not atomic
   LazyArray<Segment, (uint64_t{1} << 32)> segments_;
   LazyArray<std::atomic<uint32_t>, (uint64_t{1} << 36)> owners_;

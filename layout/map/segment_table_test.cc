@@ -5,6 +5,11 @@
 #include "layout/space/space_sizing.h"
 
 namespace latchkey {
+
+struct SlotReleaseInTests {
+  static void Of(StoreSegmentTable& table, SlotId slot) { table.ReleaseSlot(slot); }
+};
+
 namespace {
 
 constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 32768);  // 8 slots
@@ -22,18 +27,22 @@ SegmentId Fill(StoreSegmentTable& table, SegmentKind kind, uint64_t first, uint6
 
 TEST_CASE("A segment is free again when its last page is gone") {
   StoreSegmentTable table(ThreadRuntime(), kGeometry);
-  int freed = 0;
-  table.set_on_freed([&] { ++freed; });
+  struct : SpaceListener {
+    void OnSegmentFreed() override { ++freed; }
+    void OnRoundDue() override {}
+    int freed = 0;
+  } listener;
+  table.set_listener(&listener);
   REQUIRE(table.Grow(4));
   const SegmentId segment = Fill(table, SegmentKind::kHot, 100);
   CHECK(table.free_count() == 3);
   CHECK(table.LiveOf(segment) == kSlots);
   for (uint32_t i = 0; i < kSlots; ++i) {
-    CHECK(freed == 0);
+    CHECK(listener.freed == 0);
     CHECK(table.OwnerOf(kGeometry.SlotAt(segment, i)) == PageId{100 + i});
-    table.ReleaseSlot(kGeometry.SlotAt(segment, i));
+    SlotReleaseInTests::Of(table, kGeometry.SlotAt(segment, i));
   }
-  CHECK(freed == 1);
+  CHECK(listener.freed == 1);
   CHECK(table.free_count() == 4);
   CHECK(table.StateOf(segment) == SegmentState::kFree);
   CHECK(table.live_of_kind(SegmentKind::kHot) == 0);
@@ -44,7 +53,7 @@ TEST_CASE("A segment that is open or being cleaned is not freed under its user")
   REQUIRE(table.Grow(2));
   const SegmentId open = *table.TakeFree(0, SegmentKind::kHot);
   table.AssignSlot(kGeometry.SlotAt(open, 0), PageId{1});
-  table.ReleaseSlot(kGeometry.SlotAt(open, 0));
+  SlotReleaseInTests::Of(table, kGeometry.SlotAt(open, 0));
   CHECK(table.StateOf(open) == SegmentState::kOpen);
   table.Close(open, 1);
   CHECK(table.StateOf(open) == SegmentState::kFree);
@@ -52,7 +61,7 @@ TEST_CASE("A segment that is open or being cleaned is not freed under its user")
   const SegmentId victim = Fill(table, SegmentKind::kHot, 0);
   REQUIRE(table.BeginCleaning(victim));
   CHECK_FALSE(table.BeginCleaning(victim));
-  for (uint32_t i = 0; i < kSlots; ++i) table.ReleaseSlot(kGeometry.SlotAt(victim, i));
+  for (uint32_t i = 0; i < kSlots; ++i) SlotReleaseInTests::Of(table, kGeometry.SlotAt(victim, i));
   CHECK(table.StateOf(victim) == SegmentState::kCleaning);
   table.EndCleaning(victim);
   CHECK(table.StateOf(victim) == SegmentState::kFree);
@@ -65,9 +74,9 @@ TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") 
   const SegmentId fuller = Fill(table, SegmentKind::kCold, 10);
   const SegmentId hot = Fill(table, SegmentKind::kHot, 20);
   CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{99}));
-  for (const uint32_t i : {1u, 3u}) table.ReleaseSlot(kGeometry.SlotAt(emptier, i));
-  table.ReleaseSlot(kGeometry.SlotAt(fuller, 5));
-  table.ReleaseSlot(kGeometry.SlotAt(hot, 0));
+  for (const uint32_t i : {1u, 3u}) SlotReleaseInTests::Of(table, kGeometry.SlotAt(emptier, i));
+  SlotReleaseInTests::Of(table, kGeometry.SlotAt(fuller, 5));
+  SlotReleaseInTests::Of(table, kGeometry.SlotAt(hot, 0));
   CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(fuller, 5));
   CHECK(table.TakeHole(SegmentKind::kCold, PageId{91}) == kGeometry.SlotAt(emptier, 1));
   CHECK(table.TakeHole(SegmentKind::kCold, PageId{92}) == kGeometry.SlotAt(emptier, 3));
@@ -85,7 +94,8 @@ TEST_CASE("A bad slot is no hole, and its segment is not free without it") {
   CHECK(table.bad_slots() == 2);
   CHECK(table.bad_segments() == 1);
   CHECK(table.HasBadSlots(segment));
-  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) table.ReleaseSlot(kGeometry.SlotAt(segment, i));
+  for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u})
+    SlotReleaseInTests::Of(table, kGeometry.SlotAt(segment, i));
   CHECK(table.StateOf(segment) == SegmentState::kClosed);
   CHECK(table.free_count() == 1);
   for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) {

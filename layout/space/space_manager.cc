@@ -13,16 +13,19 @@ constexpr double kToleratedExcess = 0.002;
 
 }  // namespace
 
-SpaceManager::SpaceManager(StoreCore& core, const SpaceSizing& sizing)
-    : core_(core),
+SpaceManager::SpaceManager(PageDirectory& directory, const SpaceSizing& sizing)
+    : directory_(directory),
+      core_(directory.core()),
       sizing_(sizing),
       soft_(sizing.reserve_segments - 5),  // the reserve without the 5 open logs
-      resize_mutex_(core.runtime) {}
+      resize_mutex_(directory.core().runtime) {
+  directory.SetListener(this);
+}
 
 absl::Status SpaceManager::AdmitPage(uint64_t limit) {
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
-  const uint64_t live = core_.map.allocated() + 1;
-  const uint32_t total = core_.segments.total();
+  const uint64_t live = directory_.map().allocated() + 1;
+  const uint32_t total = directory_.segments().total();
   if (TargetSegments(live, limit) <= total) return absl::OkStatus();
   const double capacity = static_cast<double>(capacity_pages());
   const auto pages = static_cast<double>(live);
@@ -33,28 +36,28 @@ absl::Status SpaceManager::AdmitPage(uint64_t limit) {
 }
 
 absl::StatusOr<PageId> SpaceManager::AllocatePage() {
-  LATCHKEY_RETURN_IF_ERROR(AdmitPage(core_.map.limit() + 1));
-  auto id = core_.map.Allocate();
+  LATCHKEY_RETURN_IF_ERROR(AdmitPage(directory_.map().limit() + 1));
+  auto id = directory_.map().Allocate();
   NoteUtilization();
   return id;
 }
 
 absl::Status SpaceManager::AdoptPage(PageId id) {
-  LATCHKEY_RETURN_IF_ERROR(AdmitPage(std::max(core_.map.limit(), Raw(id) + 1)));
-  const absl::Status adopted = core_.map.Adopt(id);
+  LATCHKEY_RETURN_IF_ERROR(AdmitPage(std::max(directory_.map().limit(), Raw(id) + 1)));
+  const absl::Status adopted = directory_.map().Adopt(id);
   NoteUtilization();
   return adopted;
 }
 
 void SpaceManager::FreePage(PageId id) {
-  core_.map.Free(id);
+  directory_.map().Free(id);
   NoteUtilization();
   if (WantsShrink()) Signal();
 }
 
 bool SpaceManager::WantsShrink() const {
-  return sizing_.TooLarge(core_.segments.total() - core_.segments.bad_segments(),
-                          core_.map.allocated(), core_.map.limit());
+  return sizing_.TooLarge(directory_.segments().total() - directory_.segments().bad_segments(),
+                          directory_.map().allocated(), directory_.map().limit());
 }
 
 absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
@@ -66,8 +69,8 @@ absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
     resize_mutex_.Lock();
   }
   absl::Status status;
-  const uint32_t total = core_.segments.total();
-  const uint32_t target = TargetSegments(live, core_.map.limit() + 1);
+  const uint32_t total = directory_.segments().total();
+  const uint32_t target = TargetSegments(live, directory_.map().limit() + 1);
   if (target > total) {
     const auto resize_to = [this](uint32_t segments) {
       return CatchOutOfMemory([&] { return ResizeTo(segments); });
@@ -95,7 +98,7 @@ absl::Status SpaceManager::ResizeTo(uint32_t segments) {
     if (absl::IsResourceExhausted(status)) status = core_.device.Resize(needed);
     LATCHKEY_RETURN_IF_ERROR(status);
   }
-  if (!core_.segments.Grow(segments)) {
+  if (!directory_.segments().Grow(segments)) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "no memory for the table of {} segments", segments);
   }
@@ -103,7 +106,7 @@ absl::Status SpaceManager::ResizeTo(uint32_t segments) {
 }
 
 uint64_t SpaceManager::WriteAheadBytes(uint64_t needed) const {
-  if (core_.segments.total() == 0) return 0;  // a new store begins small
+  if (directory_.segments().total() == 0) return 0;  // a new store begins small
   constexpr uint64_t kMost = uint64_t{128} << 20;
   const uint64_t segment = sizing_.geometry.segment_size;
   return std::min(kMost, needed / 8) / segment * segment;
@@ -111,7 +114,7 @@ uint64_t SpaceManager::WriteAheadBytes(uint64_t needed) const {
 
 void SpaceManager::TrimDevice() {
   MutexLock lock(resize_mutex_);
-  const uint64_t needed = sizing_.geometry.FileBytes(core_.segments.total());
+  const uint64_t needed = sizing_.geometry.FileBytes(directory_.segments().total());
   if (core_.device.geometry().size_bytes <= needed) return;
   const absl::Status status = core_.device.Resize(needed);
   if (!status.ok()) {
@@ -121,8 +124,8 @@ void SpaceManager::TrimDevice() {
 }
 
 absl::Status SpaceManager::GrowToTarget() {
-  const uint64_t live = core_.map.allocated();
-  if (TargetSegments(live, core_.map.limit()) <= core_.segments.total()) {
+  const uint64_t live = directory_.map().allocated();
+  if (TargetSegments(live, directory_.map().limit()) <= directory_.segments().total()) {
     return absl::OkStatus();
   }
   return GrowFor(live, /*late=*/true, /*full=*/false);
@@ -130,13 +133,13 @@ absl::Status SpaceManager::GrowToTarget() {
 
 std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   MutexLock lock(resize_mutex_);
-  const uint32_t total = core_.segments.total();
-  const uint32_t target = TargetSegments(core_.map.allocated(), core_.map.limit());
+  const uint32_t total = directory_.segments().total();
+  const uint32_t target = TargetSegments(directory_.map().allocated(), directory_.map().limit());
   if (total <= target) return std::nullopt;
-  const uint32_t end = core_.segments.RetireTail(target);
+  const uint32_t end = directory_.segments().RetireTail(target);
   if (end < total) {
     // Truncate the table before the device, so that the table never has a segment that is cut off.
-    core_.segments.Truncate(end);
+    directory_.segments().Truncate(end);
     const absl::Status status = core_.device.Resize(sizing_.geometry.FileBytes(end));
     if (!status.ok()) {
       LogTo(core_.log_sink, LogLevel::kWarning,
@@ -148,13 +151,13 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
 }
 
 bool SpaceManager::WantsCleaning() const {
-  const uint32_t free = core_.segments.free_count();
+  const uint32_t free = directory_.segments().free_count();
   return free < soft_ || (waiters_.load(std::memory_order_relaxed) > 0 && free <= soft_ + 1);
 }
 
 std::optional<SegmentId> SpaceManager::TakeSegment(Claim claim, SegmentKind kind) {
   const uint32_t keep = claim == Claim::kSpare ? soft_ : claim == Claim::kUser ? kHardWatermark : 0;
-  const auto take = [&] { return core_.segments.TakeFree(keep, kind); };
+  const auto take = [&] { return directory_.segments().TakeFree(keep, kind); };
   std::optional<SegmentId> segment = take();
   if (WantsCleaning() || WantsShrink()) Signal();
   if (segment || claim != Claim::kUser) return segment;
@@ -181,23 +184,24 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
 }
 
 absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
-  const auto take = [&] { return core_.segments.TakeMeta(kHardWatermark); };
+  const auto take = [&] { return directory_.segments().TakeMeta(kHardWatermark); };
   std::optional<SegmentId> segment = take();
   if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);
-  if (!segment && claim != MetaClaim::kSpare) segment = core_.segments.TakeMeta(0);
-  if (!segment && claim != MetaClaim::kSpare && GrowByOne()) segment = core_.segments.TakeMeta(0);
+  if (!segment && claim != MetaClaim::kSpare) segment = directory_.segments().TakeMeta(0);
+  if (!segment && claim != MetaClaim::kSpare && GrowByOne())
+    segment = directory_.segments().TakeMeta(0);
   if (segment) return *segment;
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   return MakeStatus(absl::StatusCode::kResourceExhausted,
                     "no free segment for a checkpoint: the device is full ({} segments)",
-                    core_.segments.total());
+                    directory_.segments().total());
 }
 
 // Grows beyond the target: the checkpoint releases superseded slots, and the file shrinks again.
 bool SpaceManager::GrowByOne() {
   if (core_.poisoned()) return false;
   MutexLock lock(resize_mutex_);
-  return CatchOutOfMemory([this] { return ResizeTo(core_.segments.total() + 1); }).ok();
+  return CatchOutOfMemory([this] { return ResizeTo(directory_.segments().total() + 1); }).ok();
 }
 
 void SpaceManager::Signal() {
@@ -223,8 +227,9 @@ void SpaceManager::NotifyFreed() {
 
 double SpaceManager::space_utilization() const {
   const uint64_t capacity = capacity_pages();
-  return capacity == 0 ? 0
-                       : static_cast<double>(core_.map.allocated()) / static_cast<double>(capacity);
+  return capacity == 0
+             ? 0
+             : static_cast<double>(directory_.map().allocated()) / static_cast<double>(capacity);
 }
 
 void SpaceManager::NoteUtilization() {

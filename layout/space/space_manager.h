@@ -14,8 +14,8 @@
 #include <functional>
 #include <optional>
 
+#include "layout/map/page_directory.h"
 #include "layout/space/space_sizing.h"
-#include "layout/store_core.h"
 
 namespace latchkey {
 
@@ -33,9 +33,9 @@ enum class MetaClaim {
 };
 
 /// Thread-safe.
-class SpaceManager {
+class SpaceManager final : public SpaceListener {
  public:
-  SpaceManager(StoreCore& core, const SpaceSizing& sizing);
+  SpaceManager(PageDirectory& directory, const SpaceSizing& sizing);
 
   /// Waiting writers call `reap`: it completes finished writes, because no other thread may be
   /// waiting for these.
@@ -77,10 +77,13 @@ class SpaceManager {
   /// The cleaner reports whether its last pass gained space; waiting writers act on it.
   void ReportPass(bool gained);
   void NotifyFreed();
+  void OnSegmentFreed() override { NotifyFreed(); }
+  void OnRoundDue() override { Signal(); }
 
   uint64_t capacity_pages() const {
-    return sizing_.CapacityPages(core_.segments.total() - core_.segments.bad_segments(),
-                                 core_.map.limit());
+    return sizing_.CapacityPages(
+        directory_.segments().total() - directory_.segments().bad_segments(),
+        directory_.map().limit());
   }
   double space_utilization() const;
   double min_utilization() const { return min_utilization_.load(std::memory_order_relaxed); }
@@ -91,7 +94,7 @@ class SpaceManager {
  private:
   // Segments with bad slots do not count: the file grows by as many.
   uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
-    return sizing_.TargetSegments(live, limit) + core_.segments.bad_segments();
+    return sizing_.TargetSegments(live, limit) + directory_.segments().bad_segments();
   }
   absl::Status AdmitPage(uint64_t limit);
   absl::Status GrowFor(uint64_t live, bool late, bool full);
@@ -101,6 +104,7 @@ class SpaceManager {
   std::optional<SegmentId> WaitForSegment(absl::FunctionRef<std::optional<SegmentId>()> take);
   void NoteUtilization();
 
+  PageDirectory& directory_;
   StoreCore& core_;
   const SpaceSizing sizing_;
   const uint32_t soft_;

@@ -12,8 +12,12 @@
 
 namespace latchkey {
 
-Doublewriter::Doublewriter(StoreCore& core, uint32_t batch_pages)
-    : core_(core), batch_pages_(batch_pages), io_mutex_(core.runtime), mutex_(core.runtime) {}
+Doublewriter::Doublewriter(PageDirectory& directory, uint32_t batch_pages)
+    : directory_(directory),
+      core_(directory.core()),
+      batch_pages_(batch_pages),
+      io_mutex_(directory.core().runtime),
+      mutex_(directory.core().runtime) {}
 
 bool Doublewriter::Prepare() {
   if (batches_[0].group != nullptr) return true;
@@ -25,7 +29,8 @@ bool Doublewriter::Prepare() {
   requests_.resize(batch_pages_);
   start_.reserve(batch_pages_);
   done_.reserve(batch_pages_);
-  FrameGroup* groups[] = {core_.frames.NewGroup(area_pages()), core_.frames.NewGroup(area_pages())};
+  FrameGroup* groups[] = {directory_.frames().NewGroup(area_pages()),
+                          directory_.frames().NewGroup(area_pages())};
   if (groups[0] == nullptr || groups[1] == nullptr) {
     core_.Poison(absl::ResourceExhaustedError("no frames for doublewrite batches"));
     return false;
@@ -47,8 +52,8 @@ bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte
                        LocationWord current, std::atomic<size_t>* unwritten) {
   CopyFrame& frame = batch.group->frames[batch.filled];
   frame.target = target;
-  core_.TakeTicket(frame, unwritten);
-  if (!AcceptIntoFrame(core_, batch.group->IndexOf(batch.filled), page, data, current)) {
+  directory_.TakeTicket(frame, unwritten);
+  if (!directory_.Accept(batch.group->IndexOf(batch.filled), page, data, current)) {
     frame.EndTicket();
     return false;
   }
@@ -71,16 +76,17 @@ bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord curren
 }
 
 bool Doublewriter::Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten) {
-  const LocationWord seen = core_.map.Load(page);
-  if (!seen.in_memory() || core_.frames.GroupOf(seen.frame()).in_place_helper != this) return false;
+  const LocationWord seen = directory_.map().Load(page);
+  if (!seen.in_memory() || directory_.frames().GroupOf(seen.frame()).in_place_helper != this)
+    return false;
   MutexLock lock(mutex_);
   Batch* batch = OpenBatch();
-  const LocationWord word = core_.map.Load(page);
+  const LocationWord word = directory_.map().Load(page);
   if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
-      &core_.frames.GroupOf(word.frame()) != batch->group) {
+      &directory_.frames().GroupOf(word.frame()) != batch->group) {
     return false;
   }
-  const SlotId target = core_.frames.Frame(word.frame()).target;
+  const SlotId target = directory_.frames().Frame(word.frame()).target;
   return Put(*batch, target, page, data, word, unwritten);
 }
 
@@ -166,7 +172,7 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
   for (uint32_t i = 0; i < batch.filled; ++i) {
     CopyFrame& frame = batch.group->frames[i];
     const FrameIndex index = batch.group->IndexOf(i);
-    if (core_.map.Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
+    if (directory_.map().Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
       frame.EndTicket();  // overtaken by a later frame of the batch
       continue;
     }
@@ -175,7 +181,7 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
     request.io_class = IoClass::kPageWrite;
     request.offset = core_.geometry.OffsetOf(frame.target);
     request.length = core_.geometry.page_size;
-    request.buffer = core_.frames.Memory(index);
+    request.buffer = directory_.frames().Memory(index);
     request.context = reinterpret_cast<void*>(uintptr_t{Raw(index)});
     start_.push_back(&request);
   }
@@ -186,9 +192,9 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
     const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
     // The area keeps the batch until all of it is in its places.
     const absl::Status written = !request->status.ok()
-                                     ? WriteFrameAgain(core_, index, request->status)
-                                 : core_.InstallWritten(index) ? absl::OkStatus()
-                                                               : OutOfMemory();
+                                     ? WriteFrameAgain(directory_, index, request->status)
+                                 : directory_.InstallWritten(index) ? absl::OkStatus()
+                                                                    : OutOfMemory();
     if (status.ok()) status = written;
   }
   return status;
@@ -196,7 +202,7 @@ absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
 
 void Doublewriter::Reopen(Batch& batch) {
   for (uint32_t i = 0; i < batch.filled; ++i) {
-    core_.frames.AwaitUnpinned(core_.runtime, batch.group->IndexOf(i));
+    directory_.frames().AwaitUnpinned(core_.runtime, batch.group->IndexOf(i));
   }
   MutexLock lock(mutex_);
   batch.filled = 0;

@@ -25,7 +25,7 @@
 #include <memory>
 #include <vector>
 
-#include "layout/store_core.h"
+#include "layout/map/page_directory.h"
 
 namespace latchkey {
 
@@ -33,7 +33,7 @@ namespace latchkey {
 class Doublewriter final : public WriteHelper {
  public:
   /// `batch_pages` below DoublewriteCapacity(page size).
-  Doublewriter(StoreCore& core, uint32_t batch_pages);
+  Doublewriter(PageDirectory& directory, uint32_t batch_pages);
 
   /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
   /// `current` any more or the store is poisoned.
@@ -77,6 +77,7 @@ class Doublewriter final : public WriteHelper {
   absl::Status WriteToPlaces(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
   void Reopen(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
 
+  PageDirectory& directory_;
   StoreCore& core_;
   const uint32_t batch_pages_;
 

@@ -9,22 +9,24 @@
 
 namespace latchkey {
 
-absl::StatusOr<std::unique_ptr<PageWriteQueue>> PageWriteQueue::Create(StoreCore& core,
+absl::StatusOr<std::unique_ptr<PageWriteQueue>> PageWriteQueue::Create(PageDirectory& directory,
                                                                        uint32_t depth) {
-  LATCHKEY_ASSIGN_OR_RETURN(auto queue, core.device.NewQueue(depth));
-  FrameGroup* group = core.frames.NewGroup(depth);
+  LATCHKEY_ASSIGN_OR_RETURN(auto queue, directory.core().device.NewQueue(depth));
+  FrameGroup* group = directory.frames().NewGroup(depth);
   if (group == nullptr) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "more than {} page writers and segment buffers", FrameTable::kMaxGroups);
   }
-  return std::unique_ptr<PageWriteQueue>(new PageWriteQueue(core, group, std::move(queue)));
+  return std::unique_ptr<PageWriteQueue>(new PageWriteQueue(directory, group, std::move(queue)));
 }
 
-PageWriteQueue::PageWriteQueue(StoreCore& core, FrameGroup* group, std::unique_ptr<IoQueue> queue)
-    : core_(core),
+PageWriteQueue::PageWriteQueue(PageDirectory& directory, FrameGroup* group,
+                               std::unique_ptr<IoQueue> queue)
+    : directory_(directory),
+      core_(directory.core()),
       group_(group),
       depth_(static_cast<uint32_t>(group->frames.size())),
-      mutex_(core.runtime),
+      mutex_(directory.core().runtime),
       queue_(std::move(queue)),
       requests_(depth_) {
   // All memory is taken here, so that an accepted write never waits for memory.
@@ -62,8 +64,8 @@ bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
   const uint32_t index = *free_frame;
   const FrameIndex frame = group_->IndexOf(index);
   group_->frames[index].target = target;
-  core_.TakeTicket(group_->frames[index], &group_->unwritten);
-  if (!AcceptIntoFrame(core_, frame, page, data, only_from)) {
+  directory_.TakeTicket(group_->frames[index], &group_->unwritten);
+  if (!directory_.Accept(frame, page, data, only_from)) {
     group_->frames[index].EndTicket();
     MutexLock lock(mutex_);
     free_frames_.push_back(index);
@@ -74,7 +76,7 @@ bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
   request.io_class = IoClass::kPageWrite;
   request.offset = core_.geometry.OffsetOf(target);
   request.length = core_.geometry.page_size;
-  request.buffer = core_.frames.Memory(frame);
+  request.buffer = directory_.frames().Memory(frame);
   request.context = reinterpret_cast<void*>(static_cast<uintptr_t>(index));
   MutexLock lock(mutex_);
   queued_.push_back(&request);
@@ -106,12 +108,12 @@ void PageWriteQueue::Complete(IoRequest& request) {
   const FrameIndex frame = group_->IndexOf(index);
   absl::Status status = request.status;
   if (!status.ok()) {
-    status = WriteFrameAgain(core_, frame, std::move(status));
-  } else if (!core_.InstallWritten(frame)) {
+    status = WriteFrameAgain(directory_, frame, std::move(status));
+  } else if (!directory_.InstallWritten(frame)) {
     status = OutOfMemory();
   }
   if (status.ok()) {
-    core_.frames.AwaitUnpinned(core_.runtime, frame);
+    directory_.frames().AwaitUnpinned(core_.runtime, frame);
     free_frames_.push_back(index);
   } else if (error_.ok()) {
     // The frame stays in use: its page is served from it until the store is closed.

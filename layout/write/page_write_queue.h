@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "layout/store_core.h"
+#include "layout/map/page_directory.h"
 
 namespace latchkey {
 
@@ -19,7 +19,8 @@ namespace latchkey {
 /// frames at any time.
 class PageWriteQueue final : public WriteHelper {
  public:
-  static absl::StatusOr<std::unique_ptr<PageWriteQueue>> Create(StoreCore& core, uint32_t depth);
+  static absl::StatusOr<std::unique_ptr<PageWriteQueue>> Create(PageDirectory& directory,
+                                                                uint32_t depth);
 
   /// Accepts `page` and queues its write to `target`. Waits for a frame when all are in use. False,
   /// with nothing done, when the page's word is not `only_from` any more (if given) or the store is
@@ -45,13 +46,14 @@ class PageWriteQueue final : public WriteHelper {
   absl::Status TakeError();
 
  private:
-  PageWriteQueue(StoreCore& core, FrameGroup* group, std::unique_ptr<IoQueue> queue);
+  PageWriteQueue(PageDirectory& directory, FrameGroup* group, std::unique_ptr<IoQueue> queue);
 
   std::optional<uint32_t> TakeFrame();
   void StartLocked() LATCHKEY_REQUIRES(mutex_);
   void ReapLocked(size_t minimum) LATCHKEY_REQUIRES(mutex_);
   void Complete(IoRequest& request) LATCHKEY_REQUIRES(mutex_);
 
+  PageDirectory& directory_;
   StoreCore& core_;
   FrameGroup* const group_;
   const uint32_t depth_;

@@ -6,10 +6,14 @@
 
 namespace latchkey {
 
-SegmentWriter::SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers)
-    : core_(core), space_(space), most_buffers_(most_buffers), buffers_mutex_(core.runtime) {
+SegmentWriter::SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers)
+    : directory_(directory),
+      core_(directory.core()),
+      space_(space),
+      most_buffers_(most_buffers),
+      buffers_mutex_(directory.core().runtime) {
   LATCHKEY_CHECK(most_buffers >= 1 && most_buffers <= kMostBuffers);
-  for (auto& log : logs_) log = std::make_unique<OpenLog>(core.runtime);
+  for (auto& log : logs_) log = std::make_unique<OpenLog>(directory.core().runtime);
 }
 
 SegmentWriter::~SegmentWriter() {
@@ -24,7 +28,7 @@ bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte*
                            std::atomic<size_t>* unwritten) {
   const std::optional<Place> place = TakePlace(log, claim, page, unwritten);
   if (!place) return false;
-  AcceptIntoFrame(core_, place->buffer->group->IndexOf(place->index), page, data);
+  directory_.Accept(place->buffer->group->IndexOf(place->index), page, data);
   MarkReady(*place->buffer);
   return true;
 }
@@ -41,13 +45,13 @@ std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, Locat
 }
 
 void SegmentWriter::FinishMove(FrameIndex index, bool valid) {
-  if (!valid) core_.frames.Frame(index).page = kInvalidPageId;
+  if (!valid) directory_.frames().Frame(index).page = kInvalidPageId;
   Buffer& buffer = BufferOfFrame(index);
   MarkReady(buffer);
 }
 
 SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
-  const FrameGroup* group = &core_.frames.GroupOf(frame);
+  const FrameGroup* group = &directory_.frames().GroupOf(frame);
   for (size_t b = 0; b < buffer_count_.load(std::memory_order_acquire); ++b) {
     if (buffers_[b]->group == group) return *buffers_[b];
   }
@@ -62,28 +66,23 @@ std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim cla
   if (log.buffer == nullptr) {
     const std::optional<SegmentId> segment = space_.TakeSegment(claim, KindOfLog(id));
     if (!segment) return std::nullopt;
-    const OnException give_back([&] { core_.segments.Close(*segment, 0); });
+    const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
     Buffer* buffer = AcquireBuffer();
     if (buffer == nullptr) {
-      core_.segments.Close(*segment, 0);  // empty, so it is free again
+      directory_.segments().Close(*segment, 0);  // empty, so it is free again
       return std::nullopt;
     }
     buffer->segment = *segment;
     const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
-    NoteSegment(*segment, KindOfLog(id));
+    directory_.NoteSegment(*segment, KindOfLog(id));
     buffer->log.store(id, std::memory_order_release);
     log.buffer = buffer;
   }
   const Place place = NextPlace(log, page);
   if (id < LogId::kCleanedHot) {
-    core_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
+    directory_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
   }
   return place;
-}
-
-void SegmentWriter::NoteSegment(SegmentId segment, SegmentKind kind) {
-  if (core_.journal == nullptr) return;
-  core_.journal->NoteSegment(segment, kind, core_.accepted_ticket.load(std::memory_order_relaxed));
 }
 
 SegmentWriter::Place SegmentWriter::NextPlace(OpenLog& log, PageId page) {
@@ -91,7 +90,7 @@ SegmentWriter::Place SegmentWriter::NextPlace(OpenLog& log, PageId page) {
   const uint32_t index = buffer->filled.load(std::memory_order_relaxed);
   const SlotId slot = core_.geometry.SlotAt(buffer->segment, index);
   buffer->group->frames[index].target = slot;
-  core_.segments.AssignSlot(slot, page);
+  directory_.segments().AssignSlot(slot, page);
   buffer->filled.store(index + 1, std::memory_order_release);
   if (index + 1 == core_.geometry.slots_per_segment) log.buffer = nullptr;
   return Place{buffer, index};
@@ -135,7 +134,7 @@ SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
   buffer->queue = *std::move(queue);
   buffer->idle_requests.reserve(kMaxRequests);
   buffer->done.reserve(kMaxRequests);
-  buffer->group = core_.frames.NewGroup(core_.geometry.slots_per_segment);
+  buffer->group = directory_.frames().NewGroup(core_.geometry.slots_per_segment);
   if (buffer->group == nullptr) return nullptr;
   for (IoRequest& request : buffer->requests) buffer->idle_requests.push_back(&request);
   buffer->in_use.store(true, std::memory_order_relaxed);
@@ -185,8 +184,8 @@ void SegmentWriter::CompleteRange(Buffer& buffer, const IoRequest& request) {
   if (buffer.failed) return;
   for (uint32_t i = first; i < first + count; ++i) {
     const FrameIndex frame = buffer.group->IndexOf(i);
-    const bool done = request.status.ok() ? core_.InstallWritten(frame)
-                                          : WriteFrameAgain(core_, frame, request.status).ok();
+    const bool done = request.status.ok() ? directory_.InstallWritten(frame)
+                                          : WriteFrameAgain(directory_, frame, request.status).ok();
     if (!done) buffer.failed = true;
   }
 }
@@ -194,14 +193,15 @@ void SegmentWriter::CompleteRange(Buffer& buffer, const IoRequest& request) {
 void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   if (buffer.completed != core_.geometry.slots_per_segment || buffer.failed) return;
   for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
-    core_.frames.AwaitUnpinned(core_.runtime, buffer.group->IndexOf(i));
+    directory_.frames().AwaitUnpinned(core_.runtime, buffer.group->IndexOf(i));
   }
   const absl::Status noted = CatchOutOfMemory([&] {
-    NoteSegment(buffer.segment, core_.segments.KindOf(buffer.segment));  // its birth is now
+    directory_.NoteSegment(buffer.segment,
+                           directory_.segments().KindOf(buffer.segment));  // its birth is now
     return absl::OkStatus();
   });
   if (!noted.ok()) return core_.Poison(noted);
-  core_.segments.Close(buffer.segment, core_.accepted_ticket.load(std::memory_order_relaxed));
+  directory_.segments().Close(buffer.segment, directory_.clock());
   buffer.filled.store(0, std::memory_order_relaxed);
   buffer.ready.store(0, std::memory_order_relaxed);
   buffer.issued = 0;

@@ -17,8 +17,8 @@
 #include <optional>
 #include <vector>
 
+#include "layout/map/page_directory.h"
 #include "layout/space/space_manager.h"
-#include "layout/store_core.h"
 
 namespace latchkey {
 
@@ -35,7 +35,7 @@ class SegmentWriter {
  public:
   /// At most `most_buffers` segments are in memory, 1 to kMostBuffers. REQUIRES: not fewer than the
   /// logs in use, because an open log keeps its buffer.
-  SegmentWriter(StoreCore& core, SpaceManager& space, uint32_t most_buffers);
+  SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers);
   ~SegmentWriter();
   static constexpr uint32_t kMostBuffers = kLogs + 4;
 
@@ -103,7 +103,6 @@ class SegmentWriter {
 
   std::optional<Place> TakePlace(LogId log, Claim claim, PageId page,
                                  std::atomic<size_t>* unwritten);
-  void NoteSegment(SegmentId segment, SegmentKind kind);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
@@ -119,6 +118,7 @@ class SegmentWriter {
   bool ReapOne(bool wait);
   Buffer& BufferOfFrame(FrameIndex frame);
 
+  PageDirectory& directory_;
   StoreCore& core_;
   SpaceManager& space_;
   const uint32_t most_buffers_;

@@ -13,7 +13,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
-#include "layout/store_core.h"
+#include "layout/map/page_directory.h"
 
 namespace latchkey {
 
@@ -30,12 +30,13 @@ absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write);
 
 /// Called when `segment`, which was taken for a checkpoint, took no write. Puts another free
 /// segment in its place. False: there is none, or too many slots of the device are bad.
-bool ReplaceCheckpointSegment(StoreCore& core, SegmentId& segment, const absl::Status& error);
+bool ReplaceCheckpointSegment(PageDirectory& directory, SegmentId& segment,
+                              const absl::Status& error);
 
 /// Called when the write of `frame` to its target failed with `error`. Writes the copy again and
-/// installs it (StoreCore::InstallWritten), or drops it if it was overtaken. A page that the
+/// installs it (PageDirectory::InstallWritten), or drops it if it was overtaken. A page that the
 /// segment cleaner was moving stays where it was. On an error the store is read-only, and the frame
 /// serves its page. Waits for I/O. REQUIRES: as InstallWritten; once per write.
-absl::Status WriteFrameAgain(StoreCore& core, FrameIndex frame, absl::Status error);
+absl::Status WriteFrameAgain(PageDirectory& directory, FrameIndex frame, absl::Status error);
 
 }  // namespace latchkey

@@ -1,0 +1,211 @@
+#include "layout/map/page_directory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+
+void PageDirectory::SetListener(SpaceListener* listener) {
+  listener_ = listener;
+  segments_.set_listener(listener);
+  if (journal_ != nullptr) journal_->set_listener(listener);
+}
+
+void PageDirectory::SetJournal(std::unique_ptr<MapJournal> journal) {
+  journal_ = std::move(journal);
+  journal_->set_listener(listener_);
+}
+
+LocationWord PageDirectory::DurableWord(PageId id) const {
+  for (;;) {
+    const LocationWord word = map_.Load(id);
+    if (!word.in_memory()) {
+      return word.on_device() ? word : LocationWord::Free(word.sequence());
+    }
+    const LocationWord durable(frames_.Frame(word.frame()).durable_word.load());
+    if (map_.Load(id) != word) continue;
+    return durable.on_device() ? durable : LocationWord::Free(durable.sequence());
+  }
+}
+
+void PageDirectory::TakeTicket(CopyFrame& frame, std::atomic<size_t>* unwritten) {
+  frame.unwritten = unwritten;
+  if (unwritten != nullptr) unwritten->fetch_add(1);
+  // The frame gets the ticket before the counter does: a thread that sees the ticket taken also
+  // sees that its write is not done.
+  frame.ticket.store(accepted_.load(std::memory_order_seq_cst) + 1, std::memory_order_seq_cst);
+  accepted_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void PageDirectory::AdvanceDurableTicket(WriteTicket ticket) {
+  WriteTicket now = durable_.load(std::memory_order_relaxed);
+  while (now < ticket && !durable_.compare_exchange_weak(now, ticket)) {
+  }
+}
+
+bool PageDirectory::DropCopies(PageId page, LocationWord& word) {
+  LocationWord durable = word;
+  if (word.in_memory()) {
+    durable = LocationWord(frames_.Frame(word.frame()).durable_word.load());
+  }
+  const LocationWord unwritten = LocationWord::Unwritten(word.sequence());
+  if (!durable.on_device()) return map_.CompareExchange(page, word, unwritten);
+  return ChangeWord(page, word, unwritten, LocationWord::Free(unwritten.sequence()),
+                    durable.slot());
+}
+
+void PageDirectory::RestoreClock(uint64_t clock) {
+  accepted_.store(std::max(clock, accepted_ticket()), std::memory_order_relaxed);
+}
+
+bool PageDirectory::InstallWritten(FrameIndex index) {
+  try {
+    Install(index);
+    return true;
+  } catch (const std::bad_alloc&) {
+    core_.Poison(OutOfMemory());
+    return false;
+  }
+}
+
+void PageDirectory::Install(FrameIndex index) {
+  CopyFrame& frame = frames_.Frame(index);
+  const LocationWord before(frame.durable_word.load(std::memory_order_relaxed));
+  LocationWord expected = frame.moved ? before : LocationWord::InMemory(index, frame.sequence);
+  const LocationWord installed = LocationWord::OnDevice(frame.target, frame.sequence);
+  const bool supersedes = before.on_device() && before.slot() != frame.target;
+  const bool at_once = supersedes && LATCHKEY_CANARY("slot-reused-before-journal");
+  const bool done =
+      frame.page != kInvalidPageId && ChangeWord(frame.page, expected, installed, installed,
+                                                 supersedes && !at_once ? before.slot() : kNoSlot);
+  // Overtaken: no durable word ever named the target slot, so it may be reused at once.
+  if (!done) {
+    segments_.ReleaseSlot(frame.target);
+    return Forget(frame);
+  }
+  if (at_once) segments_.ReleaseSlot(before.slot());
+  frame.EndTicket();
+}
+
+void PageDirectory::Forget(CopyFrame& frame) {
+  if (!frame.moved) overtaken_.fetch_add(1, std::memory_order_seq_cst);
+  frame.EndTicket();
+}
+
+bool PageDirectory::ChangeWord(PageId page, LocationWord& expected, LocationWord desired,
+                               LocationWord durable_word, SlotId superseded) {
+  if (journal_ != nullptr) {
+    return journal_->Change(map_, page, expected, desired, durable_word, superseded);
+  }
+  if (!map_.CompareExchange(page, expected, desired)) return false;
+  if (superseded != kNoSlot) segments_.ReleaseSlot(superseded);
+  return true;
+}
+
+void PageDirectory::PaceRounds() {
+  const uint64_t slots = uint64_t{segments_.total()} * core_.geometry.slots_per_segment;
+  journal_->set_most_pending_slots(
+      std::clamp<uint64_t>(slots / 32, core_.geometry.slots_per_segment / 2, 4096));
+}
+
+// The newest ticket such that it and all before it are in the map. A batch taken after this call
+// contains their changes.
+WriteTicket PageDirectory::NewestInMap(WriteTicket accepted) const {
+  return std::min(accepted, frames_.OldestTicket() - 1);
+}
+
+absl::Status PageDirectory::RunRound() {
+  MutexLock lock(round_mutex_);
+  LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+  PaceRounds();
+  const WriteTicket accepted = accepted_.load(std::memory_order_seq_cst);
+  const WriteTicket done = NewestInMap(accepted);
+  const absl::Status taken =
+      journal_->TakeWithRoom(round_batch_);  // or throws with nothing changed
+  if (absl::IsResourceExhausted(taken)) return taken;
+  if (!taken.ok()) return EndRound(done, taken);
+  const Lsn log_reach = core_.LogReach();
+  return EndRound(done, CatchOutOfMemory([&]() LATCHKEY_REQUIRES(round_mutex_) -> absl::Status {
+                    absl::Status synced;
+                    const bool unsynced = core_.counters.writes_again.load() > 0 &&
+                                          LATCHKEY_CANARY("no-sync-after-a-retry");
+                    if (!LATCHKEY_CANARY("journal-before-data") && !unsynced) {
+                      synced = core_.device.Sync();
+                    }
+                    if (!synced.ok() && !LATCHKEY_CANARY("sync-error-swallowed")) return synced;
+                    return journal_->Write(round_batch_, accepted, log_reach);
+                  }));
+}
+
+absl::Status PageDirectory::RunRoundWith(absl::FunctionRef<absl::Status()> capture) {
+  MutexLock lock(round_mutex_);
+  LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+  const WriteTicket done = NewestInMap(accepted_.load(std::memory_order_seq_cst));
+  journal_->Take(round_batch_);  // or throws with nothing changed
+  return EndRound(done, CatchOutOfMemory(capture));
+}
+
+absl::Status PageDirectory::EndRound(WriteTicket done, const absl::Status& status) {
+  if (!status.ok()) {
+    core_.Poison(status);
+    return core_.WriteStatus();
+  }
+  for (const SlotId slot : round_batch_.superseded) segments_.ReleaseSlot(slot);
+  AdvanceDurableTicket(done);
+  if (listener_ != nullptr && journal_->WantsCheckpoint(map_.limit())) listener_->OnRoundDue();
+  return absl::OkStatus();
+}
+
+bool IsJournalFull(const absl::Status& round) {
+  return absl::IsResourceExhausted(round) && !IsOutOfMemory(round);
+}
+
+absl::Status PageDirectory::Prove(PageId page, LocationWord word, std::span<const std::byte> read) {
+  const absl::Status proof = VerifyPage(read, page, word.sequence(), core_.database_id);
+  if (proof.ok() || !recovered_) return proof;
+  PageHeader header;
+  std::memcpy(&header, read.data(), sizeof(header));
+  if (!word.OlderThan(header.write_sequence) ||
+      !VerifyPage(read, page, header.write_sequence, core_.database_id).ok()) {
+    return proof;
+  }
+  LocationWord expected = word;
+  const LocationWord newer = word.WithSequence(header.write_sequence);
+  ChangeWord(page, expected, newer, newer, kNoSlot);
+  return absl::AbortedError("the page is newer than the map");
+}
+
+bool PageDirectory::Accept(FrameIndex index, PageId page, const std::byte* data,
+                           std::optional<LocationWord> only_from) {
+  CopyFrame& frame = frames_.Frame(index);
+  std::byte* memory = frames_.Memory(index);
+  std::memcpy(memory, data, core_.geometry.page_size);
+  frame.page = page;
+  frame.moved = false;
+  frame.sequence = 0;
+  LocationWord word = map_.Load(page);
+  for (;;) {
+    LATCHKEY_CHECK(!word.free());
+    if (only_from && word != *only_from) return false;
+    if (frame.sequence != word.next_sequence()) {
+      frame.sequence = word.next_sequence();
+      SealPage({memory, core_.geometry.page_size}, page, frame.sequence, core_.database_id);
+    }
+    // If the frame behind the word is recycled meanwhile, the exchange below fails.
+    const uint64_t durable =
+        word.in_memory() ? frames_.Frame(word.frame()).durable_word.load(std::memory_order_relaxed)
+                         : word.bits();
+    frame.durable_word.store(durable, std::memory_order_relaxed);
+    if (map_.CompareExchange(page, word, LocationWord::InMemory(index, frame.sequence))) {
+      return true;
+    }
+  }
+}
+
+}  // namespace latchkey
