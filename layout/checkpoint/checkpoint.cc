@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "layout/checkpoint/superblock.h"
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"

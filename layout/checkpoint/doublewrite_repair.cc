@@ -3,8 +3,7 @@
 #include <cstring>
 
 #include "layout/checkpoint/superblock.h"
-#include "layout/write/doublewriter.h"
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"

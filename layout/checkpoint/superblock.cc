@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "layout/geometry.h"
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"

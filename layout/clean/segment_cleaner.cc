@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
@@ -23,15 +23,12 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
     : directory_(parts.directory),
       core_(parts.directory.core()),
       space_(parts.space),
-      writer_(parts.writer),
+      sink_(parts.sink),
+      durable_map_(parts.durable_map),
       separator_(parts.separator),
       costs_(parts.costs),
-      poll_page_writes_(std::move(parts.poll_page_writes)),
-      commit_round_(std::move(parts.commit_round)),
-      after_pass_(std::move(parts.after_pass)),
       policy_(std::move(policy)),
       pages_at_once_(parts.pages_at_once),
-      has_few_buffers_(parts.has_few_buffers),
       pass_mutex_(core_.runtime),
       copy_source_mutex_(core_.runtime),
       requests_(pages_at_once_) {
@@ -69,12 +66,12 @@ void SegmentCleaner::Run() {
     Nanos retry_after = kForever;
     try {
       MutexLock lock(pass_mutex_);
-      more = !idle_.load(std::memory_order_acquire) && !core_.poisoned() && RunPass();
+      more = durable_map_.is_unclean() && !core_.poisoned() && RunPass();
     } catch (const std::bad_alloc&) {
       retry_after = kNanosPerMilli;
       space_.ReportPass(/*gained=*/false);  // waiting writers then stop waiting
     }
-    after_pass_();
+    durable_map_.CheckpointIfWanted();
     if (!more) space_.WaitForWork(seen, std::min(retry_after, RetryAfter()));
   }
 }
@@ -95,7 +92,7 @@ bool SegmentCleaner::RunPass() {
   if (grown.ok()) space_.NotifyFreed();
   const bool shrunk = space_.WantsShrink() && Shrink();
   if (shrunk) retry_after_ = kFirstRetry;
-  const bool released = CommitRoundIfUseful();
+  const bool released = ReleaseSlotsIfUseful();
   if (!space_.WantsCleaning()) return shrunk;
   const bool gained = Clean() || released;
   space_.ReportPass(gained);
@@ -104,7 +101,7 @@ bool SegmentCleaner::RunPass() {
 
 // Runs a round when one is due, or when space is short and the slots that wait for a round make up
 // a segment or more (at the hard watermark: any number of slots).
-bool SegmentCleaner::CommitRoundIfUseful() {
+bool SegmentCleaner::ReleaseSlotsIfUseful() {
   if (directory_.journal() == nullptr) return false;
   const size_t pending = directory_.journal()->pending_slots();
   const bool short_of_space = (space_.WantsCleaning() || space_.WantsShrink()) &&
@@ -112,7 +109,8 @@ bool SegmentCleaner::CommitRoundIfUseful() {
                                directory_.segments().free_count() <= SpaceManager::kHardWatermark);
   if (!directory_.journal()->due() && !(short_of_space && pending > 0)) return false;
   const uint32_t free_before = directory_.segments().free_count();
-  commit_round_().IgnoreError();  // after an error the store is poisoned, or a later round retries
+  durable_map_.TryMakeDurable()
+      .IgnoreError();  // after an error the store is poisoned, or a later round retries
   return directory_.segments().free_count() > free_before;
 }
 
@@ -143,10 +141,11 @@ void SegmentCleaner::MaybeTune() {
   const uint64_t interval = separator_.TuningInterval(directory_.map().allocated());
   if (interval == 0) return;
   const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
-  if (tuned_once_ && now < next_tuning_.load(std::memory_order_relaxed)) return;
+  if (tuned_once_ && now < next_tuning_) return;
   tuned_once_ = true;
   separator_.Tune(Inputs(), [this](PageId id) { return !directory_.map().Load(id).free(); });
-  next_tuning_.store(now + interval, std::memory_order_relaxed);
+  next_tuning_ = now + interval;
+  space_.SignalAtPageWrites(next_tuning_);
 }
 
 CleaningMethod SegmentCleaner::ChooseMethod() {
@@ -215,8 +214,7 @@ bool SegmentCleaner::Clean() {
   if (!moved) {
     // The remaining slots are superseded by copies in memory. Writing those out releases the slots
     // and needs no new segment.
-    poll_page_writes_();
-    writer_.TryFlushUserLogs();
+    sink_.StartUserWrites();
     return false;
   }
   RememberUtilization(victims, method);
@@ -253,7 +251,7 @@ bool SegmentCleaner::Shrink() {
   if (!obstacle) return false;
   const SegmentState state = directory_.segments().StateOf(*obstacle);
   if (state == SegmentState::kOpen) {
-    writer_.EndLogsFrom(*obstacle);
+    sink_.EndLogsFrom(*obstacle);
     return directory_.segments().StateOf(*obstacle) != SegmentState::kOpen;
   }
   if (state != SegmentState::kClosed || IsStuck(*obstacle)) return false;
@@ -285,8 +283,9 @@ bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMeth
     if (count == 0) break;
     done += count;
   }
-  if (method == CleaningMethod::kClean) writer_.FlushCleanerLogs();
-  if (directory_.journal() != nullptr) commit_round_().IgnoreError();  // as in CommitRoundIfUseful
+  if (method == CleaningMethod::kClean) sink_.WriteOutMoves();
+  if (directory_.journal() != nullptr)
+    durable_map_.TryMakeDurable().IgnoreError();  // as in ReleaseSlotsIfUseful
   size_t freed = 0;
   for (const SegmentView& victim : taken) {
     freed += directory_.segments().LiveOf(victim.id) == 0;
@@ -315,7 +314,7 @@ size_t SegmentCleaner::MoveBatch(std::vector<Move>& moves, size_t first, Cleanin
 std::optional<FrameIndex> SegmentCleaner::BeginMove(const Move& move) {
   const bool cold = separator_.OnMove(move.page) == Placement::kInPlace;
   try {
-    return writer_.BeginMove(cold ? LogId::kCleanedCold : LogId::kCleanedHot, move.page, move.word);
+    return sink_.BeginMove(cold ? SegmentKind::kCold : SegmentKind::kHot, move.page, move.word);
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
@@ -338,11 +337,11 @@ size_t SegmentCleaner::AppendBatch(std::vector<Move>& moves, size_t first) {
     if (!frame) break;
     move.frame = *frame;
     ++count;
-    if (has_few_buffers_ && SegmentWriter::IsLastOfSegment(core_.geometry, *frame)) break;
+    if (sink_.EndsBatch(*frame)) break;
   }
   Fetch(moves, first, count);
   for (size_t i = first; i < first + count; ++i) {
-    writer_.FinishMove(moves[i].frame, moves[i].valid);
+    sink_.FinishMove(moves[i].frame, moves[i].valid);
     if (moves[i].valid) core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }
   return count;

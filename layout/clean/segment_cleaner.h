@@ -14,59 +14,45 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_set>
 #include <vector>
 
+#include "layout/checkpoint/background_cleaner.h"
 #include "layout/clean/cleaning_policy.h"
+#include "layout/clean/durable_map.h"
+#include "layout/clean/move_sink.h"
 #include "layout/map/page_directory.h"
 #include "layout/separate/cost_meter.h"
 #include "layout/separate/separator.h"
 #include "layout/space/space_manager.h"
-#include "layout/write/segment_writer.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
 
-class SegmentCleaner {
+class SegmentCleaner final : public BackgroundCleaner {
  public:
   struct Parts {
     PageDirectory& directory;
     SpaceManager& space;
-    SegmentWriter& writer;
+    MoveSink& sink;
+    DurableMap& durable_map;
     Separator& separator;
     CostMeter& costs;
     uint32_t pages_at_once = 64;  ///< that are read, and moved, at once
-    /// The writer has a segment buffer for each log and no more. So a batch of moves ends with a
-    /// segment: a move that has begun keeps the buffer of its segment from being written.
-    bool has_few_buffers = false;
-    /// Completes finished page writes of the PageWriters.
-    std::function<void()> poll_page_writes;
-    /// Runs a round of the journal; waits for I/O only. Called only if there is a journal.
-    std::function<absl::Status()> commit_round;
-    /// Called between passes, with no lock held.
-    std::function<void()> after_pass;
   };
 
   SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
-  ~SegmentCleaner();
+  ~SegmentCleaner() override;
 
   /// Prepares I/O and the separator's first decision, then starts the actor.
-  absl::Status Start();
+  absl::Status Start() override;
   void Stop();
 
-  /// While it is held, no pass runs. Locking it may wait for the end of a pass.
-  Mutex& pass_mutex() LATCHKEY_RETURN_CAPABILITY(pass_mutex_) { return pass_mutex_; }
-  /// While true, the cleaner starts no pass: a cleanly closed file must stay as it is.
-  void set_idle(bool idle) { idle_.store(idle, std::memory_order_release); }
+  Mutex& pass_mutex() override LATCHKEY_RETURN_CAPABILITY(pass_mutex_) { return pass_mutex_; }
 
   void SetCopySource(CopyIfCleanFunction copy_if_clean);
-  /// Called for every page accepted. Wakes the actor when the separator's tuning is due.
-  void OnPageAccepted(uint64_t user_page_writes) {
-    if (user_page_writes >= next_tuning_.load(std::memory_order_relaxed)) space_.Signal();
-  }
 
   /// Mean utilisation of all segments emptied, [0, 1]; nullopt before the first.
   std::optional<double> cleaning_utilization() const;
@@ -87,7 +73,7 @@ class SegmentCleaner {
   void Run();
   Nanos RetryAfter();
   bool RunPass();  // true when there may be more to do
-  bool CommitRoundIfUseful();
+  bool ReleaseSlotsIfUseful();
   bool Clean();
   bool Shrink();
   void MaybeTune();
@@ -112,15 +98,12 @@ class SegmentCleaner {
   PageDirectory& directory_;
   StoreCore& core_;
   SpaceManager& space_;
-  SegmentWriter& writer_;
+  MoveSink& sink_;
+  DurableMap& durable_map_;
   Separator& separator_;
   CostMeter& costs_;
-  const std::function<void()> poll_page_writes_;
-  const std::function<absl::Status()> commit_round_;
-  const std::function<void()> after_pass_;
   const std::unique_ptr<CleaningPolicy> policy_;
   const uint32_t pages_at_once_;
-  const bool has_few_buffers_;
 
   Mutex pass_mutex_;
   Mutex copy_source_mutex_;
@@ -135,10 +118,9 @@ class SegmentCleaner {
   CleaningMethod method_of_late_ = CleaningMethod::kClean;
   static constexpr Nanos kFirstRetry = kNanosPerMilli;
   Nanos retry_after_ = kFirstRetry;
+  uint64_t next_tuning_ = 0;  // at that many pages accepted
   bool tuned_once_ = false;
 
-  std::atomic<uint64_t> next_tuning_{UINT64_MAX};
-  std::atomic<bool> idle_{false};
   std::atomic<bool> stop_{false};
   std::unique_ptr<Actor> actor_;
 };

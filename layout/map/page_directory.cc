@@ -22,6 +22,11 @@ void PageDirectory::SetJournal(std::unique_ptr<MapJournal> journal) {
   journal_->set_listener(listener_);
 }
 
+absl::Status PageDirectory::NotAllocated(PageId id) const {
+  return InvalidArgument("page {} is not allocated (ids handed out are below {})", Raw(id),
+                         map_.limit());
+}
+
 LocationWord PageDirectory::DurableWord(PageId id) const {
   for (;;) {
     const LocationWord word = map_.Load(id);

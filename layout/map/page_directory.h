@@ -54,6 +54,10 @@ class PageDirectory {
   void SetListener(SpaceListener* listener);
   bool journal_is_full() const { return journal_ != nullptr && journal_->full(); }
 
+  /// InvalidArgument if `id` is not allocated.
+  absl::Status CheckAllocated(PageId id) const {
+    return map_.IsAllocated(id) ? absl::OkStatus() : NotAllocated(id);
+  }
   /// The word of the page's newest copy on the device, as a checkpoint records it.
   LocationWord DurableWord(PageId id) const;
   /// Checks that `read` is `page` with the write sequence of `word`. After a crash the page may be
@@ -118,6 +122,7 @@ class PageDirectory {
   }
 
  private:
+  absl::Status NotAllocated(PageId id) const;
   bool ChangeWord(PageId page, LocationWord& expected, LocationWord desired, LocationWord durable,
                   SlotId superseded);
   void Install(FrameIndex index);

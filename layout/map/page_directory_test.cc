@@ -76,7 +76,8 @@ TEST_CASE("A round makes no ticket durable before the page of an earlier one is 
   CHECK(directory->durable_ticket() == 2);
 }
 
-TEST_CASE("A freed page gives up the slot of its durable copy, also while a newer one is in memory") {
+TEST_CASE(
+    "A freed page gives up the slot of its durable copy, also while a newer one is in memory") {
   const bool newer_in_memory = GENERATE(false, true);
   CAPTURE(newer_in_memory);
   DirectoryOnMemory directory(/*with_journal=*/true);

@@ -176,7 +176,7 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
     // Two fruitless reports: the second pass began after this wait did, so cleaning gains nothing.
     if (passes_without_gain_.load(std::memory_order_acquire) - fruitless_before >= 2) break;
     Signal();
-    if (reap_) reap_();
+    if (writes_ != nullptr) writes_->CompleteFinished();
     core_.runtime.WaitOnWord(freed_, seen, kNanosPerMilli);
   }
   waiters_.fetch_sub(1, std::memory_order_seq_cst);

@@ -11,10 +11,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "layout/map/page_directory.h"
+#include "layout/space/finished_writes.h"
 #include "layout/space/space_sizing.h"
 
 namespace latchkey {
@@ -37,9 +37,9 @@ class SpaceManager final : public SpaceListener {
  public:
   SpaceManager(PageDirectory& directory, const SpaceSizing& sizing);
 
-  /// Waiting writers call `reap`: it completes finished writes, because no other thread may be
-  /// waiting for these.
-  void set_reap(std::function<void()> reap) { reap_ = std::move(reap); }
+  /// Threads that wait for a segment complete finished writes of `writes`, because no other thread
+  /// may be waiting for these. REQUIRES: called before the first change.
+  void AttachWrites(FinishedWrites* writes) { writes_ = writes; }
 
   /// Hands out an id only if there is a slot for this page and for every page in use, written or
   /// not. So a write of an allocated page always finds room. ResourceExhausted: the device is full.
@@ -74,6 +74,12 @@ class SpaceManager final : public SpaceListener {
   void Signal();
   uint32_t work_sequence() const { return work_.load(std::memory_order_seq_cst); }
   void WaitForWork(uint32_t seen, Nanos timeout);
+  /// Asks for a signal once that many pages have been accepted from above.
+  void SignalAtPageWrites(uint64_t count) { signal_at_.store(count, std::memory_order_relaxed); }
+  /// Called for every page accepted; `count` pages were accepted so far.
+  void OnPageAccepted(uint64_t count) {
+    if (count >= signal_at_.load(std::memory_order_relaxed)) Signal();
+  }
   /// The cleaner reports whether its last pass gained space; waiting writers act on it.
   void ReportPass(bool gained);
   void NotifyFreed();
@@ -108,11 +114,12 @@ class SpaceManager final : public SpaceListener {
   StoreCore& core_;
   const SpaceSizing sizing_;
   const uint32_t soft_;
-  std::function<void()> reap_;
+  FinishedWrites* writes_ = nullptr;
 
   Mutex resize_mutex_;  // held across Resize of the device; no other thread waits for its holder
   std::atomic<Nanos> no_growth_before_{0};  // after a full device: time of the next try
 
+  std::atomic<uint64_t> signal_at_{UINT64_MAX};
   std::atomic<uint32_t> work_{0};
   std::atomic<bool> worker_sleeps_{false};
   std::atomic<uint32_t> freed_{0};  // sequence of events that waiters look for

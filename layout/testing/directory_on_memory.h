@@ -36,6 +36,7 @@ class DirectoryOnMemory {
   PageDirectory& operator*() { return directory_; }
   PageDirectory* operator->() { return &directory_; }
   StoreCore& core() { return core_; }
+  BlockDevice& device() { return *device_; }
 
   /// Opens a segment whose slots Accept may take.
   SegmentId OpenSegment(SegmentKind kind = SegmentKind::kHot) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -71,7 +71,7 @@ bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord curren
         return Put(*batch, current.slot(), page, data, current, unwritten);
       }
     }
-    Flush();  // waits for the batch that is being written, and makes room
+    WriteOut();  // waits for the batch that is being written, and makes room
   }
 }
 
@@ -90,12 +90,12 @@ bool Doublewriter::Overtake(PageId page, const std::byte* data, std::atomic<size
   return Put(*batch, target, page, data, word, unwritten);
 }
 
-void Doublewriter::FlushIfStillFull() {
+void Doublewriter::WriteIfStillFull() {
   MutexLock io(io_mutex_);
   if (has_full_batch_.load(std::memory_order_acquire)) WriteOpenBatch();
 }
 
-void Doublewriter::Flush() {
+void Doublewriter::WriteOut() {
   MutexLock io(io_mutex_);
   WriteOpenBatch();
 }

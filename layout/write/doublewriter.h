@@ -38,18 +38,18 @@ class Doublewriter final : public WriteHelper {
   /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
   /// `current` any more or the store is poisoned.
   /// `unwritten` counts the page until it is written.
-  /// Does not write the batch if the page fills it: see FlushFull.
+  /// Does not write the batch if the page fills it: see WriteFull.
   bool Write(PageId page, const std::byte* data, LocationWord current,
              std::atomic<size_t>* unwritten);
   /// Accepts `page` if the batch being filled holds a copy of it, and replaces that copy.
   bool Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten);
   /// Writes the batch being filled if it is full. The thread that filled it calls this once it
   /// holds no page latch. If it does not, the next Write that finds no room does.
-  void FlushFull() {
-    if (has_full_batch_.load(std::memory_order_acquire)) FlushIfStillFull();
+  void WriteFull() {
+    if (has_full_batch_.load(std::memory_order_acquire)) WriteIfStillFull();
   }
   /// Returns once every write accepted before the call is on the device.
-  void Flush();
+  void WriteOut();
   /// Waits for the batch that is being written. Without one, writes the batch being filled.
   void Help() override;
   uint32_t batch_pages() const { return batch_pages_; }
@@ -64,7 +64,7 @@ class Doublewriter final : public WriteHelper {
   };
 
   Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
-  void FlushIfStillFull();
+  void WriteIfStillFull();
   // Makes the batches and the I/O queue. Clang does not check it: before there is a batch nothing
   // is written, so mutex_ guards members that io_mutex_ guards afterwards.
   bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 

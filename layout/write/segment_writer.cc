@@ -1,6 +1,6 @@
 #include "layout/write/segment_writer.h"
 
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 
@@ -209,13 +209,13 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   buffer.in_use.store(false, std::memory_order_release);
 }
 
-void SegmentWriter::FlushLog(LogId id) {
+void SegmentWriter::StartLog(LogId id) {
   OpenLog& log = *logs_[static_cast<size_t>(id)];
   MutexLock lock(log.mutex);
-  FlushLocked(log);
+  StartLocked(log);
 }
 
-void SegmentWriter::FlushLocked(OpenLog& log) {
+void SegmentWriter::StartLocked(OpenLog& log) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
@@ -245,21 +245,21 @@ void SegmentWriter::Drain(LogId log) {
   }
 }
 
-void SegmentWriter::FlushUserLogs() {
-  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) FlushLog(log);
+void SegmentWriter::WriteOutUserLogs() {
+  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) StartLog(log);
   for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) Drain(log);
 }
 
-void SegmentWriter::FlushCleanerLogs() {
-  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) FlushLog(log);
+void SegmentWriter::WriteOutMoves() {
+  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) StartLog(log);
   for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) Drain(log);
 }
 
-void SegmentWriter::TryFlushUserLogs() {
+void SegmentWriter::StartUserLogs() {
   for (const LogId id : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     if (!log.mutex.TryLock()) continue;
-    FlushLocked(log);  // throws nothing
+    StartLocked(log);  // throws nothing
     log.mutex.Unlock();
   }
   Reap();

@@ -58,11 +58,11 @@ class SegmentWriter {
 
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
-  void FlushUserLogs();
-  void FlushCleanerLogs();
-  /// As FlushUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
+  void WriteOutUserLogs();
+  void WriteOutMoves();
+  /// As WriteOutUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
   /// cleaner calls it, because that thread may be waiting for the cleaner.
-  void TryFlushUserLogs();
+  void StartUserLogs();
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.
   void EndLogsFrom(SegmentId first);
@@ -107,8 +107,8 @@ class SegmentWriter {
   Buffer* FindFreeBuffer();
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
   void MarkReady(Buffer& buffer);
-  void FlushLog(LogId log);
-  void FlushLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
+  void StartLog(LogId log);
+  void StartLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
   Place NextPlace(OpenLog& log, PageId page) LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
   void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);

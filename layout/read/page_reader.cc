@@ -1,31 +1,24 @@
-// Reading pages: lock-free, except for the list of idle I/O queues that batched reads use.
+#include "layout/read/page_reader.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "layout/segment_store_impl.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
-#include "storage/page_format.h"
 
 namespace latchkey {
 namespace {
 
 constexpr uint32_t kReadQueueDepth = 128;
 
-}  // namespace
-
-absl::Status SegmentStoreImpl::CheckReadable(PageId id) const {
-  if (directory_.map().IsAllocated(id)) return absl::OkStatus();
-  return InvalidArgument("page {} is not allocated (ids handed out are below {})", Raw(id),
-                         directory_.map().limit());
-}
-
-absl::Status SegmentStoreImpl::NeverWritten(PageId id) const {
+absl::Status NeverWritten(PageId id) {
   return MakeStatus(absl::StatusCode::kNotFound, "page {} was never written", Raw(id));
 }
 
-absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
-  LATCHKEY_RETURN_IF_ERROR(CheckReadable(id));
+}  // namespace
+
+absl::Status PageReader::Read(PageId id, std::byte* out) {
+  LATCHKEY_RETURN_IF_ERROR(directory_.CheckAllocated(id));
   core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
     const LocationWord word = directory_.map().Load(id);
@@ -42,39 +35,39 @@ absl::Status SegmentStoreImpl::ReadPage(PageId id, std::byte* out) {
 
 // Reads up to twice, for two reasons: a device error is retried once; and a page that moved away
 // and back to the same slot during the read has the same word, but reads as damaged the first time.
-absl::Status SegmentStoreImpl::ReadFromDevice(PageId id, LocationWord word, std::byte* out) {
+absl::Status PageReader::ReadFromDevice(PageId id, LocationWord word, std::byte* out) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::span<std::byte> page(out, core_.geometry.page_size);
-    status = device_->Read(core_.geometry.OffsetOf(word.slot()), page, IoClass::kPageRead);
+    status = core_.device.Read(core_.geometry.OffsetOf(word.slot()), page, IoClass::kPageRead);
     if (status.ok()) status = directory_.Prove(id, word, page);
     if (status.ok() || absl::IsAborted(status)) break;
   }
   return status;
 }
 
-std::unique_ptr<IoQueue> SegmentStoreImpl::TakeReadQueue() {
+std::unique_ptr<IoQueue> PageReader::TakeQueue() {
   {
-    MutexLock lock(read_queues_mutex_);
-    if (!read_queues_.empty()) {
-      auto queue = std::move(read_queues_.back());
-      read_queues_.pop_back();
+    MutexLock lock(mutex_);
+    if (!queues_.empty()) {
+      auto queue = std::move(queues_.back());
+      queues_.pop_back();
       return queue;
     }
   }
-  auto queue = device_->NewQueue(kReadQueueDepth);
+  auto queue = core_.device.NewQueue(kReadQueueDepth);
   return queue.ok() ? *std::move(queue) : nullptr;
 }
 
-void SegmentStoreImpl::ReturnReadQueue(std::unique_ptr<IoQueue> queue) {
-  MutexLock lock(read_queues_mutex_);
-  read_queues_.push_back(std::move(queue));
+void PageReader::ReturnQueue(std::unique_ptr<IoQueue> queue) {
+  MutexLock lock(mutex_);
+  queues_.push_back(std::move(queue));
 }
 
-void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
-  std::unique_ptr<IoQueue> queue = reads.size() > 1 ? TakeReadQueue() : nullptr;
+void PageReader::ReadAll(std::span<PageRead> reads) {
+  std::unique_ptr<IoQueue> queue = reads.size() > 1 ? TakeQueue() : nullptr;
   if (queue == nullptr) {
-    for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
+    for (PageRead& read : reads) read.status = Read(read.id, read.out);
     return;
   }
   struct Pending {
@@ -95,11 +88,11 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
     batch.clear();
     while (next < reads.size() && !idle.empty()) {
       PageRead& read = reads[next++];
-      read.status = CatchOutOfMemory([&] { return CheckReadable(read.id); });
+      read.status = CatchOutOfMemory([&] { return directory_.CheckAllocated(read.id); });
       if (!read.status.ok()) continue;
       const LocationWord word = directory_.map().Load(read.id);
       if (!word.on_device()) {  // from memory, or never written
-        read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
+        read.status = CatchOutOfMemory([&] { return Read(read.id, read.out); });
         continue;
       }
       Pending* slot = idle.back();
@@ -131,13 +124,13 @@ void SegmentStoreImpl::ReadPages(std::span<PageRead> reads) {
         core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
       } else {
         // The page has moved meanwhile, or it is damaged: the single read decides.
-        read.status = CatchOutOfMemory([&] { return ReadPage(read.id, read.out); });
+        read.status = CatchOutOfMemory([&] { return Read(read.id, read.out); });
       }
       idle.push_back(slot);
     }
   }
   try {
-    ReturnReadQueue(std::move(queue));
+    ReturnQueue(std::move(queue));
   } catch (const std::bad_alloc&) {  // the next batch makes another one
   }
 }

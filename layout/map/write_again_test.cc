@@ -1,5 +1,5 @@
 // One failed write made a whole database read-only. Now it is retried: elsewhere, or in its place.
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-#include "layout/write/write_again.h"
+#include "layout/map/write_again.h"
 
 #include <optional>
 #include <string>

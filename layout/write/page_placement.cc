@@ -1,7 +1,7 @@
-// Accepting pages: where each one goes, and the PageWriter that callers hold.
+#include "layout/write/page_placement.h"
+
 #include <utility>
 
-#include "layout/segment_store_impl.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -11,19 +11,20 @@ namespace {
 // Number of tries before a round is forced; each sleeps at least 50 us.
 constexpr uint32_t kTriesWithoutRound = 1000;
 
-class StorePageWriter final : public PageWriter {
+class PlacedPageWriter final : public PageWriter {
  public:
-  StorePageWriter(SegmentStoreImpl& store, PageWriteQueue* queue) : store_(store), queue_(queue) {}
-  ~StorePageWriter() override {
+  PlacedPageWriter(PagePlacement& placement, PageWriteQueue* queue)
+      : placement_(placement), queue_(queue) {}
+  ~PlacedPageWriter() override {
     queue_->WaitUntil(0);
-    store_.ReturnQueue(queue_);
+    placement_.ReturnQueue(queue_);
   }
 
   absl::Status Submit(std::span<const PageWrite> writes, size_t* accepted) override {
     size_t count = 0;
     absl::Status status;
     for (const PageWrite& write : writes) {
-      status = CatchOutOfMemory([&] { return store_.Accept(*queue_, write); });
+      status = CatchOutOfMemory([&] { return placement_.Accept(*queue_, write); });
       if (!status.ok()) break;
       ++count;
     }
@@ -33,7 +34,7 @@ class StorePageWriter final : public PageWriter {
   }
 
   absl::Status Wait(size_t max_outstanding) override {
-    store_.WriteFullBatch();
+    placement_.WriteFullBatch();
     queue_->WaitUntil(max_outstanding);
     return queue_->TakeError();
   }
@@ -42,21 +43,91 @@ class StorePageWriter final : public PageWriter {
 
   size_t unwritten() const override { return queue_->unwritten(); }
   absl::Status WaitWritten(size_t max_unwritten) override {
-    store_.WriteFullBatch();
-    store_.AwaitWritten(*queue_, max_unwritten);
+    placement_.WriteFullBatch();
+    placement_.AwaitWritten(*queue_, max_unwritten);
     const absl::Status error = queue_->TakeError();
     if (!error.ok() || unwritten() <= max_unwritten) return error;
-    return store_.WriteStatus();  // these pages stay unwritten
+    return placement_.write_status();  // these pages stay unwritten
   }
 
  private:
-  SegmentStoreImpl& store_;
+  PagePlacement& placement_;
   PageWriteQueue* const queue_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t depth) {
+PagePlacement::PagePlacement(const Parts& parts)
+    : directory_(parts.directory),
+      core_(parts.directory.core()),
+      space_(parts.space),
+      checkpointer_(parts.checkpointer),
+      separator_(parts.separator),
+      buffers_(parts.buffers),
+      writer_(parts.directory, parts.space, parts.buffers.segment_buffers),
+      may_rely_on_images_(parts.may_rely_on_images),
+      queues_mutex_(core_.runtime),
+      waiting_frees_mutex_(core_.runtime) {
+  if (parts.doublewrite_pages > 0) {
+    doublewriter_ = std::make_unique<Doublewriter>(directory_, parts.doublewrite_pages);
+  }
+  space_.AttachWrites(this);
+}
+
+PagePlacement::~PagePlacement() {
+  for (PageWriteQueue* queue : AllQueues()) queue->WaitUntil(0);
+  if (doublewriter_ != nullptr) doublewriter_->WriteOut();
+}
+
+void PagePlacement::CompleteFinished() {
+  writer_.Reap();
+  PollQueues();
+}
+
+std::optional<FrameIndex> PagePlacement::BeginMove(SegmentKind kind, PageId page,
+                                                   LocationWord word) {
+  const LogId log = kind == SegmentKind::kCold ? LogId::kCleanedCold : LogId::kCleanedHot;
+  return writer_.BeginMove(log, page, word);
+}
+
+// With few buffers each log has one and no more, and a move that has begun keeps the buffer of its
+// segment from being written.
+bool PagePlacement::EndsBatch(FrameIndex frame) const {
+  return buffers_.segment_buffers < SegmentWriter::kMostBuffers &&
+         SegmentWriter::IsLastOfSegment(core_.geometry, frame);
+}
+
+void PagePlacement::StartUserWrites() {
+  PollQueues();
+  writer_.StartUserLogs();
+}
+
+absl::Status PagePlacement::WriteOut() {
+  // If a write is overtaken while it is written out, the map does not name the copy it wrote. The
+  // newer copy was accepted before that write was done, so writing out once more writes it.
+  uint64_t overtaken = 0;
+  do {
+    overtaken = directory_.overtaken();
+    writer_.WriteOutUserLogs();
+    for (PageWriteQueue* queue : AllQueues()) queue->WaitUntil(0);
+    if (doublewriter_ != nullptr) doublewriter_->WriteOut();
+    LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
+  } while (directory_.overtaken() != overtaken);
+  return absl::OkStatus();
+}
+
+absl::Status PagePlacement::BeginFirstChange() {
+  LATCHKEY_RETURN_IF_ERROR(checkpointer_.EnsureUnclean());
+  std::vector<PageId> frees;
+  {
+    MutexLock lock(waiting_frees_mutex_);
+    frees.swap(waiting_frees_);
+  }
+  for (const PageId page : frees) FreePage(page);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<PageWriter>> PagePlacement::NewWriter(uint32_t depth) {
   if (depth < 1 || depth > 1024) {
     return InvalidArgument("writer depth {} is outside 1-1024", depth);
   }
@@ -68,69 +139,58 @@ absl::StatusOr<std::unique_ptr<PageWriter>> SegmentStoreImpl::NewWriter(uint32_t
     if ((*it)->depth() < depth || (*it)->depth() > most) continue;
     PageWriteQueue* queue = *it;
     idle_queues_.erase(it);
-    return std::make_unique<StorePageWriter>(*this, queue);
+    return std::make_unique<PlacedPageWriter>(*this, queue);
   }
   queues_.reserve(queues_.size() + 1);
   idle_queues_.reserve(queues_.size() + 1);  // for its return
   LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(directory_, depth));
   queues_.push_back(std::move(queue));
   queue_bytes_ += uint64_t{depth} * page_size;
-  return std::make_unique<StorePageWriter>(*this, queues_.back().get());
+  return std::make_unique<PlacedPageWriter>(*this, queues_.back().get());
 }
 
-void SegmentStoreImpl::ReturnQueue(PageWriteQueue* queue) {
+void PagePlacement::ReturnQueue(PageWriteQueue* queue) {
   queue->TakeError().IgnoreError();  // the store is read-only since this error
   MutexLock lock(queues_mutex_);
   // After a failed write its frames serve their pages until the store is closed: no reuse.
   if (!core_.poisoned()) idle_queues_.push_back(queue);
 }
 
-std::vector<PageWriteQueue*> SegmentStoreImpl::AllQueues() const {
+std::vector<PageWriteQueue*> PagePlacement::AllQueues() const {
   MutexLock lock(queues_mutex_);
   std::vector<PageWriteQueue*> queues;
   for (const auto& queue : queues_) queues.push_back(queue.get());
   return queues;
 }
 
-void SegmentStoreImpl::PollPageWrites() {
+void PagePlacement::PollQueues() {
   for (PageWriteQueue* queue : AllQueues()) queue->Poll();
 }
 
-void SegmentStoreImpl::WriteFullBatch() {
-  if (doublewriter_ != nullptr) doublewriter_->FlushFull();
+void PagePlacement::WriteFullBatch() {
+  if (doublewriter_ != nullptr) doublewriter_->WriteFull();
 }
 
 // Pages that only gather, in a doublewrite batch or an append log, must not take the place of writes
 // in flight. So their writes are started once they are half of the unwritten pages.
-void SegmentStoreImpl::AwaitWritten(PageWriteQueue& queue, size_t most) {
+void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
   const auto is_done = [&] { return queue.unwritten() <= most || core_.poisoned(); };
   while (!is_done()) {
     const size_t unwritten = queue.unwritten(), outstanding = queue.outstanding();
-    if (unwritten >= 2 * outstanding) writer_.TryFlushUserLogs();
+    if (unwritten >= 2 * outstanding) writer_.StartUserLogs();
     if (!is_done() && outstanding > 0) {
       queue.Help();
       continue;
     }
     if (!is_done() && doublewriter_ != nullptr) doublewriter_->Help();
     if (is_done()) return;
-    writer_.FlushUserLogs();
+    writer_.WriteOutUserLogs();
     backoff.Pause();
   }
 }
 
-absl::StatusOr<PageId> SegmentStoreImpl::AllocatePage() {
-  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
-  return space_.AllocatePage();
-}
-
-absl::Status SegmentStoreImpl::AdoptPage(PageId id) {
-  if (directory_.map().IsAllocated(id)) return absl::OkStatus();
-  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
-  return space_.AdoptPage(id);
-}
-
-void SegmentStoreImpl::FreePage(PageId id) {
+void PagePlacement::FreePage(PageId id) {
   try {
     TryFreePage(id);
   } catch (const std::bad_alloc&) {
@@ -138,13 +198,13 @@ void SegmentStoreImpl::FreePage(PageId id) {
   }
 }
 
-void SegmentStoreImpl::TryFreePage(PageId id) {
+void PagePlacement::TryFreePage(PageId id) {
   if (!directory_.map().IsAllocated(id)) return;
-  if (!EnsureMarkedUnclean().ok()) {
+  if (!BeginChange().ok()) {
     if (core_.poisoned()) return;  // read-only: the file keeps the page, which is harmless
-    MutexLock lock(checkpoint_mutex_);
-    if (!marked_unclean_.load(std::memory_order_relaxed)) {
-      unmarked_frees_.push_back(id);
+    MutexLock lock(waiting_frees_mutex_);
+    if (!checkpointer_.is_unclean()) {
+      waiting_frees_.push_back(id);
       return;
     }
   }
@@ -153,13 +213,13 @@ void SegmentStoreImpl::TryFreePage(PageId id) {
     if (word.free() || core_.poisoned()) return;
     if (directory_.DropCopies(id, word)) break;
   }
-  separator_->OnFree(id);
+  separator_.OnFree(id);
   space_.FreePage(id);
 }
 
 // Waits until no in-place write of `page` is in flight, and returns the page's word. The store
 // accepts a page again only after that.
-LocationWord SegmentStoreImpl::AwaitInPlaceWrite(PageId page) {
+LocationWord PagePlacement::AwaitInPlaceWrite(PageId page) {
   Backoff backoff(core_.runtime);
   for (;;) {
     const LocationWord word = directory_.map().Load(page);
@@ -171,25 +231,25 @@ LocationWord SegmentStoreImpl::AwaitInPlaceWrite(PageId page) {
   }
 }
 
-absl::Status SegmentStoreImpl::Accept(PageWriteQueue& queue, const PageWrite& write) {
-  LATCHKEY_RETURN_IF_ERROR(CheckReadable(write.id));
-  LATCHKEY_RETURN_IF_ERROR(EnsureMarkedUnclean());
-  const Placement placement = separator_->OnWrite(write.id);
+absl::Status PagePlacement::Accept(PageWriteQueue& queue, const PageWrite& write) {
+  LATCHKEY_RETURN_IF_ERROR(directory_.CheckAllocated(write.id));
+  LATCHKEY_RETURN_IF_ERROR(BeginChange());
+  const Placement placement = separator_.OnWrite(write.id);
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
     if (placement == Placement::kInPlace && Overtake(queue, write)) break;
     if (Place(queue, write, placement, AwaitInPlaceWrite(write.id))) break;
-    if (tries % kTriesWithoutRound == 0 && journal_is_full()) {
-      LATCHKEY_RETURN_IF_ERROR(CommitRoundOrMap());
+    if (tries % kTriesWithoutRound == 0 && directory_.journal_is_full()) {
+      LATCHKEY_RETURN_IF_ERROR(checkpointer_.MakeDurable());
     }
   }
   const uint64_t writes = core_.counters.user_page_writes.fetch_add(1, std::memory_order_relaxed);
-  cleaner_.OnPageAccepted(writes + 1);
+  space_.OnPageAccepted(writes + 1);
   return absl::OkStatus();
 }
 
-bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Placement placement,
-                             LocationWord word) {
+bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placement placement,
+                          LocationWord word) {
   switch (placement) {
     case Placement::kInPlace:
       return PlaceCold(queue, write, word);
@@ -207,7 +267,7 @@ bool SegmentStoreImpl::Place(PageWriteQueue& queue, const PageWrite& write, Plac
 //   Its slot is in the hot partition: it moves into a hole of the cold partition (thesis 6.2.2).
 //   It has no slot: it goes into a fresh cold segment, filled in sequence, while there are free
 //   segments to spare, then into a hole.
-bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
+bool PagePlacement::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
   if (!word.on_device()) {
     return Append(queue, LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
@@ -222,33 +282,33 @@ bool SegmentStoreImpl::PlaceCold(PageWriteQueue& queue, const PageWrite& write, 
 // once the segments with the holes have been written or cleaned, and once there is room for a round
 // or a checkpoint in its place. If that room does not come, Accept returns an error after
 // kTriesWithoutRound tries.
-bool SegmentStoreImpl::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
-                                     LocationWord word) {
+bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
+                                  LocationWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(queue, LogId::kCold, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round.
-  if (!journal_is_full() && Append(queue, LogId::kCold, Claim::kCleaner, write)) return true;
+  if (!directory_.journal_is_full() && Append(queue, LogId::kCold, Claim::kCleaner, write))
+    return true;
   queue.Start();
-  PollPageWrites();
-  writer_.TryFlushUserLogs();
+  StartUserWrites();
   // Superseded slots may be the only room left: a round releases them.
   const bool has_round =
       directory_.journal() != nullptr && directory_.journal()->pending_slots() > 0;
-  if (has_round && !IsJournalFull(TryCommitRoundOrMap())) return false;
+  if (has_round && !IsJournalFull(checkpointer_.TryMakeDurable())) return false;
   core_.runtime.SleepFor(50 * kNanosPerMicro);
   return false;
 }
 
-bool SegmentStoreImpl::Overtake(PageWriteQueue& queue, const PageWrite& write) {
+bool PagePlacement::Overtake(PageWriteQueue& queue, const PageWrite& write) {
   if (doublewriter_ == nullptr) return false;
   if (!doublewriter_->Overtake(write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
-                                    std::optional<LocationWord> only_from) {
+bool PagePlacement::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
+                                 std::optional<LocationWord> only_from) {
   const bool over_itself = only_from.has_value();
   const bool accepted =
       over_itself && writes_twice()
@@ -259,8 +319,7 @@ bool SegmentStoreImpl::WriteInPlace(PageWriteQueue& queue, const PageWrite& writ
   return true;
 }
 
-bool SegmentStoreImpl::WriteToHole(PageWriteQueue& queue, const PageWrite& write,
-                                   SegmentKind kind) {
+bool PagePlacement::WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind) {
   const std::optional<SlotId> hole = directory_.segments().TakeHole(kind, write.id);
   if (!hole) return false;
   if (WriteInPlace(queue, write, *hole, std::nullopt)) return true;
@@ -268,8 +327,7 @@ bool SegmentStoreImpl::WriteToHole(PageWriteQueue& queue, const PageWrite& write
   return false;
 }
 
-bool SegmentStoreImpl::Append(PageWriteQueue& queue, LogId log, Claim claim,
-                              const PageWrite& write) {
+bool PagePlacement::Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write) {
   if (!writer_.Append(log, claim, write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;

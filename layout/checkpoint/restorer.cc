@@ -1,15 +1,11 @@
-// Creating a store, and restoring page map and segment table when a store is opened: after a clean
-// close from the checkpoint alone; after a crash from checkpoint, map journal and doublewrite
-// areas.
-//
-// After a crash the map decides the state of a segment: a segment without pages is free, any other
-// one is closed and may have holes. The table adds kinds and ages only. Restore reads everything
-// before it writes anything.
+#include "layout/checkpoint/restorer.h"
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "layout/checkpoint/checkpoint.h"
 #include "layout/checkpoint/doublewrite_repair.h"
-#include "layout/segment_store_impl.h"
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 
@@ -22,59 +18,33 @@ absl::Status CheckWord(LocationWord word, uint64_t id, std::string_view where) {
                     where, word.bits(), id);
 }
 
-}  // namespace
+class Restorer {
+ public:
+  Restorer(const Superblock& superblock, PageDirectory& directory)
+      : superblock_(superblock), directory_(directory), core_(directory.core()) {}
 
-MapJournalOptions JournalOptions(const SegmentStoreOptions& options, const StoreBuffers& buffers,
-                                 uint64_t database_id) {
-  return {.database_id = database_id,
-          .checkpoint_bytes = options.journal_checkpoint_bytes,
-          .segment_bytes = options.journal_segment_bytes,
-          .most_buffer_bytes = buffers.journal_buffer_bytes,
-          .most_entries = buffers.journal_entries,
-          .most_slots = buffers.journal_slots,
-          .log_sink = options.log_sink};
-}
+  absl::Status Begin();
+  absl::Status OpenJournal(std::unique_ptr<BlockDevice> device, const MapJournalOptions& options);
+  absl::Status Fill();
+  std::vector<SegmentId> TakeCheckpointSegments() { return std::move(checkpoint_segments_); }
 
-absl::Status SegmentStoreImpl::Format() {
-  LATCHKEY_RETURN_IF_ERROR(space_.GrowToTarget());
-  MutexLock lock(checkpoint_mutex_);
-  Superblock first = superblock_;
-  first.generation = 1;
-  first.clean = true;
-  first.segments = directory_.segments().total();
-  first.checkpoint_segment = kNoSegment;
-  LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(*device_, first));
-  superblock_ = first;
-  core_.generation.store(first.generation, std::memory_order_relaxed);
-  cleaner_.set_idle(true);
-  return absl::OkStatus();
-}
+ private:
+  absl::Status RestoreCheckpoint();
+  absl::Status RestoreMap(CheckpointReader& reader);
+  absl::Status RestoreTable(CheckpointReader& reader);
+  absl::Status ReplayEntry(const JournalEntry& entry);
+  absl::Status RestoreSegments();
+  absl::Status RestoreOwners();
 
-uint64_t SegmentStoreImpl::SegmentsOnDevice() const {
-  const uint64_t bytes = device_->geometry().size_bytes;
-  return bytes < kHeaderAreaBytes ? 0 : (bytes - kHeaderAreaBytes) / core_.geometry.segment_size;
-}
+  const Superblock& superblock_;
+  PageDirectory& directory_;
+  StoreCore& core_;
+  std::vector<SegmentEntry> table_;
+  std::vector<SegmentId> checkpoint_segments_;
+};
 
-absl::Status SegmentStoreImpl::OpenNewJournal() {
-  LATCHKEY_RETURN_IF_ERROR(MapJournal::MakeRoom(
-      *journal_device_, JournalOptions(options_, buffers_, core_.database_id)));
-  directory_.SetJournal(MapJournal::New(core_.runtime, std::move(journal_device_),
-                                        JournalOptions(options_, buffers_, core_.database_id)));
-  return absl::OkStatus();
-}
-
-absl::Status SegmentStoreImpl::OpenJournal() {
-  LATCHKEY_ASSIGN_OR_RETURN(auto journal,
-                            MapJournal::Open(core_.runtime, std::move(journal_device_),
-                                             JournalOptions(options_, buffers_, core_.database_id),
-                                             Lsn{superblock_.journal_start}));
-  directory_.SetJournal(std::move(journal));
-  usable_journal_.store(directory_.journal(), std::memory_order_release);
-  return absl::OkStatus();
-}
-
-absl::Status SegmentStoreImpl::Restore() {
-  const uint64_t found = SegmentsOnDevice();
+absl::Status Restorer::Begin() {
+  const uint64_t found = SegmentsOnDevice(core_);
   // After a crash the file may be shorter than the superblock says. It must only hold all pages,
   // which RestoreOwners checks.
   if (found < superblock_.segments && superblock_.clean) {
@@ -82,7 +52,7 @@ absl::Status SegmentStoreImpl::Restore() {
         absl::StatusCode::kDataLoss,
         "the data file is truncated: it should have {} bytes and has {}; restore a backup",
         core_.geometry.FileBytes(static_cast<uint32_t>(superblock_.segments)),
-        device_->geometry().size_bytes);
+        core_.device.geometry().size_bytes);
   }
   const auto segments = static_cast<uint32_t>(std::min(found, superblock_.segments));
   if (!directory_.segments().Grow(segments)) {
@@ -92,41 +62,54 @@ absl::Status SegmentStoreImpl::Restore() {
   directory_.RestoreClock(superblock_.clock);
   core_.generation.store(superblock_.generation, std::memory_order_relaxed);
   core_.NoteLogReach(Lsn{superblock_.log_reach});
-  cleaner_.set_idle(true);
-  const bool after_crash = !superblock_.clean;
+  return absl::OkStatus();
+}
+
+absl::Status Restorer::OpenJournal(std::unique_ptr<BlockDevice> device,
+                                   const MapJournalOptions& options) {
   // Writes of a killed process can be read although they are not durable yet: make them durable.
-  if (after_crash && !LATCHKEY_CANARY("open-trusts-what-it-reads")) {
-    LATCHKEY_RETURN_IF_ERROR(device_->Sync());
-    LATCHKEY_RETURN_IF_ERROR(journal_device_->Sync());
+  if (!LATCHKEY_CANARY("open-trusts-what-it-reads")) {
+    LATCHKEY_RETURN_IF_ERROR(core_.device.Sync());
+    LATCHKEY_RETURN_IF_ERROR(device->Sync());
   }
-  std::vector<SegmentEntry> table;
-  if (after_crash) LATCHKEY_RETURN_IF_ERROR(OpenJournal());
-  LATCHKEY_RETURN_IF_ERROR(RestoreCheckpoint(table));
-  if (after_crash) LATCHKEY_RETURN_IF_ERROR(ReplayJournal(table));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      auto journal,
+      MapJournal::Open(core_.runtime, std::move(device), options, Lsn{superblock_.journal_start}));
+  directory_.SetJournal(std::move(journal));
+  return absl::OkStatus();
+}
+
+absl::Status Restorer::Fill() {
+  const bool after_crash = !superblock_.clean;
+  LATCHKEY_RETURN_IF_ERROR(RestoreCheckpoint());
+  if (after_crash) {
+    LATCHKEY_RETURN_IF_ERROR(directory_.journal()->Replay(
+        [&](const JournalEntry& entry) { return ReplayEntry(entry); }));
+  }
   const uint32_t area_pages = after_crash ? superblock_.doublewrite_pages : 0;
   LATCHKEY_ASSIGN_OR_RETURN(DoublewriteRepair repair,
                             DoublewriteRepair::Read(directory_, area_pages));
   LATCHKEY_RETURN_IF_ERROR(repair.SkipLostWrites());
   directory_.map().FinishRestore();
-  LATCHKEY_RETURN_IF_ERROR(RestoreSegments(table));
+  LATCHKEY_RETURN_IF_ERROR(RestoreSegments());
   LATCHKEY_RETURN_IF_ERROR(RestoreOwners());
-  directory_.AdvanceDurableTicket(accepted_ticket());
+  directory_.AdvanceDurableTicket(directory_.accepted_ticket());
   if (!after_crash) return absl::OkStatus();
   directory_.set_recovered();
   return repair.RepairSlots();
 }
 
-absl::Status SegmentStoreImpl::RestoreCheckpoint(std::vector<SegmentEntry>& table) {
+absl::Status Restorer::RestoreCheckpoint() {
   if (superblock_.checkpoint_segment == kNoSegment) return absl::OkStatus();
   CheckpointReader reader(core_, directory_.segments().total(), superblock_.checkpoint_generation,
                           superblock_.checkpoint_segment);
   LATCHKEY_RETURN_IF_ERROR(RestoreMap(reader));
-  LATCHKEY_RETURN_IF_ERROR(RestoreTable(reader, table));
+  LATCHKEY_RETURN_IF_ERROR(RestoreTable(reader));
   checkpoint_segments_ = reader.segments();
   return absl::OkStatus();
 }
 
-absl::Status SegmentStoreImpl::RestoreMap(CheckpointReader& reader) {
+absl::Status Restorer::RestoreMap(CheckpointReader& reader) {
   for (uint64_t id = 0; id < superblock_.page_id_limit; ++id) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
     LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(bits), id, "the page map of the checkpoint"));
@@ -135,8 +118,7 @@ absl::Status SegmentStoreImpl::RestoreMap(CheckpointReader& reader) {
   return absl::OkStatus();
 }
 
-absl::Status SegmentStoreImpl::RestoreTable(CheckpointReader& reader,
-                                            std::vector<SegmentEntry>& table) {
+absl::Status Restorer::RestoreTable(CheckpointReader& reader) {
   for (uint64_t s = 0; s < superblock_.segments; ++s) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
     const SegmentEntry entry = SegmentEntry::Decode(bits);
@@ -148,18 +130,12 @@ absl::Status SegmentStoreImpl::RestoreTable(CheckpointReader& reader,
                         "segment {}",
                         bits, s);
     }
-    table.push_back(entry);
+    table_.push_back(entry);
   }
   return absl::OkStatus();
 }
 
-absl::Status SegmentStoreImpl::ReplayJournal(std::vector<SegmentEntry>& table) {
-  return directory_.journal()->Replay(
-      [&](const JournalEntry& entry) { return ReplayEntry(entry, table); });
-}
-
-absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
-                                           std::vector<SegmentEntry>& table) {
+absl::Status Restorer::ReplayEntry(const JournalEntry& entry) {
   constexpr uint64_t kMostSegments = LocationWord::kMaxSlots / 8;
   switch (entry.type()) {
     case JournalEntry::Type::kPage:
@@ -168,9 +144,9 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
     case JournalEntry::Type::kSegment: {
       const SegmentEntry segment = SegmentEntry::Decode(entry.value);
       if (entry.id() >= kMostSegments || segment.kind > SegmentKind::kCold) break;
-      if (entry.id() >= SegmentsOnDevice()) return absl::OkStatus();  // the file was cut since
-      if (entry.id() >= table.size()) table.resize(entry.id() + 1);
-      table[entry.id()] = segment;
+      if (entry.id() >= SegmentsOnDevice(core_)) return absl::OkStatus();  // the file was cut since
+      if (entry.id() >= table_.size()) table_.resize(entry.id() + 1);
+      table_[entry.id()] = segment;
       return absl::OkStatus();
     }
     case JournalEntry::Type::kClock:
@@ -183,36 +159,36 @@ absl::Status SegmentStoreImpl::ReplayEntry(const JournalEntry& entry,
                     entry.key, entry.value);
 }
 
-absl::Status SegmentStoreImpl::RestoreSegments(std::vector<SegmentEntry>& table) {
-  const uint64_t on_device = SegmentsOnDevice();
+absl::Status Restorer::RestoreSegments() {
+  const uint64_t on_device = SegmentsOnDevice(core_);
   const uint64_t total = std::min<uint64_t>(
-      on_device, std::max<uint64_t>(directory_.segments().total(), table.size()));
+      on_device, std::max<uint64_t>(directory_.segments().total(), table_.size()));
   if (!directory_.segments().Grow(static_cast<uint32_t>(total))) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "no memory for the table of {} segments", total);
   }
-  table.resize(total);
+  table_.resize(total);
   for (uint32_t s = 0; s < total; ++s) {
     const bool meta =
         std::ranges::find(checkpoint_segments_, SegmentId{s}) != checkpoint_segments_.end();
     directory_.segments().RestoreSegment(SegmentId{s},
                                          meta ? SegmentState::kMeta : SegmentState::kClosed,
-                                         table[s].kind, table[s].birth);
+                                         table_[s].kind, table_[s].birth);
   }
   return absl::OkStatus();
 }
 
-absl::Status SegmentStoreImpl::RestoreOwners() {
+absl::Status Restorer::RestoreOwners() {
   const uint64_t limit = directory_.map().limit();
   for (uint64_t id = 0; id < limit; ++id) {
     const LocationWord word = directory_.map().Load(PageId{id});
     if (!word.on_device()) continue;
     const uint64_t segment = Raw(word.slot()) / core_.geometry.slots_per_segment;
-    if (segment >= SegmentsOnDevice()) {
+    if (segment >= SegmentsOnDevice(core_)) {
       return MakeStatus(absl::StatusCode::kDataLoss,
                         "the data file is truncated: page {} lies in segment {} of {}; restore a "
                         "backup",
-                        id, segment, SegmentsOnDevice());
+                        id, segment, SegmentsOnDevice(core_));
     }
     if (segment >= directory_.segments().total() ||
         !directory_.segments().RestoreOwner(word.slot(), PageId{id})) {
@@ -230,6 +206,26 @@ absl::Status SegmentStoreImpl::RestoreOwners() {
   }
   directory_.segments().FinishRestore();
   return absl::OkStatus();
+}
+
+}  // namespace
+
+uint64_t SegmentsOnDevice(const StoreCore& core) {
+  const uint64_t bytes = core.device.geometry().size_bytes;
+  return bytes < kHeaderAreaBytes ? 0 : (bytes - kHeaderAreaBytes) / core.geometry.segment_size;
+}
+
+absl::StatusOr<std::vector<SegmentId>> RestoreDirectory(const Superblock& superblock,
+                                                        std::unique_ptr<BlockDevice> journal,
+                                                        const MapJournalOptions& journal_options,
+                                                        PageDirectory& directory) {
+  Restorer restorer(superblock, directory);
+  LATCHKEY_RETURN_IF_ERROR(restorer.Begin());
+  if (!superblock.clean) {
+    LATCHKEY_RETURN_IF_ERROR(restorer.OpenJournal(std::move(journal), journal_options));
+  }
+  LATCHKEY_RETURN_IF_ERROR(restorer.Fill());
+  return restorer.TakeCheckpointSegments();
 }
 
 }  // namespace latchkey

@@ -1,0 +1,116 @@
+#include "layout/segment_store_impl.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "layout/store_stats.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+using Protection = SegmentStoreOptions::TornWriteProtection;
+
+MapJournalOptions JournalOptions(const SegmentStoreOptions& options, const StoreBuffers& buffers,
+                                 uint64_t database_id) {
+  return {.database_id = database_id,
+          .checkpoint_bytes = options.journal_checkpoint_bytes,
+          .segment_bytes = options.journal_segment_bytes,
+          .most_buffer_bytes = buffers.journal_buffer_bytes,
+          .most_entries = buffers.journal_entries,
+          .most_slots = buffers.journal_slots,
+          .log_sink = options.log_sink};
+}
+
+// Pages of a doublewrite batch; 0: in-place writes are not protected.
+uint32_t DoublewritePages(const SegmentStoreOptions& options, const StoreBuffers& buffers,
+                          uint32_t page_size, bool has_journal) {
+  if (!has_journal || options.torn_write_protection == Protection::kNone) return 0;
+  const uint32_t most = std::min(DoublewriteCapacity(page_size), buffers.doublewrite_pages) - 1;
+  return options.doublewrite_pages == 0 ? most : std::min(options.doublewrite_pages, most);
+}
+
+}  // namespace
+
+SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice> device,
+                                   std::unique_ptr<BlockDevice> journal,
+                                   const SegmentStoreOptions& options, const Superblock& superblock,
+                                   std::unique_ptr<Separator> separator,
+                                   std::unique_ptr<CleaningPolicy> policy)
+    : device_(std::move(device)),
+      buffers_(StoreBuffers::For(options.cache_bytes,
+                                 StoreGeometry::Of(superblock.page_size, superblock.segment_size),
+                                 separator->most_logs())),
+      doublewrite_pages_(
+          DoublewritePages(options, buffers_, superblock.page_size, journal != nullptr)),
+      separator_(std::move(separator)),
+      core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
+            superblock.database_id, options.log_sink),
+      directory_(core_),
+      reader_(directory_),
+      space_(directory_,
+             SpaceSizing::Make(core_.geometry, options.space_utilization, options.reserve_bytes)),
+      checkpointer_(directory_, space_, superblock, std::move(journal),
+                    {.journal = JournalOptions(options, buffers_, superblock.database_id),
+                     .space_utilization = options.space_utilization,
+                     .layout = std::string(options.layout.name()),
+                     .doublewrite_pages = doublewrite_pages_ == 0 ? 0 : doublewrite_pages_ + 1}),
+      placement_({.directory = directory_,
+                  .space = space_,
+                  .checkpointer = checkpointer_,
+                  .separator = *separator_,
+                  .buffers = buffers_,
+                  .doublewrite_pages = doublewrite_pages_,
+                  .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
+                                        options.torn_write_protection == Protection::kImages}),
+      costs_(runtime, *device_, superblock.page_size, superblock.costs),
+      cleaner_({.directory = directory_,
+                .space = space_,
+                .sink = placement_,
+                .durable_map = checkpointer_,
+                .separator = *separator_,
+                .costs = costs_,
+                .pages_at_once = buffers_.cleaner_pages},
+               std::move(policy)) {
+  device_->SetPositioningBytes(PositioningBytes(superblock.costs, superblock.page_size));
+  checkpointer_.AttachCleaner(&cleaner_);
+}
+
+absl::StatusOr<PageId> SegmentStoreImpl::AllocatePage() {
+  LATCHKEY_RETURN_IF_ERROR(placement_.BeginChange());
+  return space_.AllocatePage();
+}
+
+absl::Status SegmentStoreImpl::AdoptPage(PageId id) {
+  if (directory_.map().IsAllocated(id)) return absl::OkStatus();
+  LATCHKEY_RETURN_IF_ERROR(placement_.BeginChange());
+  return space_.AdoptPage(id);
+}
+
+absl::Status SegmentStoreImpl::Flush() {
+  // Nothing has changed since the store was opened, or closed cleanly.
+  if (!checkpointer_.is_unclean()) return core_.WriteStatus();
+  const WriteTicket accepted = accepted_ticket();
+  LATCHKEY_RETURN_IF_ERROR(placement_.WriteOut());
+  LATCHKEY_RETURN_IF_ERROR(checkpointer_.MakeDurable());
+  directory_.AdvanceDurableTicket(accepted);
+  return absl::OkStatus();
+}
+
+absl::Status SegmentStoreImpl::Checkpoint(std::span<const std::byte> client_root, bool clean) {
+  if (client_root.size() > kMaxClientRoot) {
+    return InvalidArgument("client root of {} bytes exceeds {}", client_root.size(),
+                           kMaxClientRoot);
+  }
+  if (checkpointer_.HasClean(client_root)) return core_.WriteStatus();
+  LATCHKEY_RETURN_IF_ERROR(placement_.BeginChange());
+  return checkpointer_.Checkpoint(client_root, clean, [this] { return placement_.WriteOut(); });
+}
+
+PageStoreStats SegmentStoreImpl::stats() const {
+  cleaner_.SampleCosts();
+  return CollectStats(directory_, space_, checkpointer_, *separator_, cleaner_, costs_.costs());
+}
+
+}  // namespace latchkey
