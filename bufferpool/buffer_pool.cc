@@ -25,6 +25,12 @@ absl::StatusOr<std::unique_ptr<BufferPool>> BufferPool::Create(Runtime& runtime,
                       "the system refused to reserve {} bytes of address space for the cache",
                       size_t{max_frames} * store.page_size());
   }
+  if (pool->copies_ != nullptr && !pool->copies_->reserved()) {
+    return MakeStatus(absl::StatusCode::kResourceExhausted,
+                      "the system refused to reserve address space for the private copies of up to "
+                      "{} frames of {} bytes",
+                      max_frames, store.page_size());
+  }
   return pool;
 }
 
@@ -41,7 +47,12 @@ BufferPool::BufferPool(Runtime& runtime, PageStore& store, std::unique_ptr<FixPo
       gate_(runtime),
       loader_(store, *policy_, table_, frames_, log_, evictor_, gate_),
       ids_(store),
-      resizer_(runtime, store, *policy_, frames_, log_, write_back_, evictor_, gate_) {}
+      resizer_(runtime, store, *policy_, frames_, log_, write_back_, evictor_, gate_) {
+  const PrivateCopiesPlan plan = policy_->private_copies();
+  if (plan.actors == 0) return;
+  copies_ = std::make_unique<PrivateCopies>(plan, *policy_->private_replacement(),
+                                            store.page_size(), frames, max_frames);
+}
 
 BufferPool::~BufferPool() {
   if (!frames_.reserved()) return;
@@ -52,9 +63,9 @@ BufferPool::~BufferPool() {
   }
 }
 
-void BufferPool::Record(FixRecorder& recorder, PoolActor& actor, FrameId frame, PageId page,
-                        FixKind kind, bool missed) {
-  const auto type = RacyLoad<uint8_t>(frames_.DataOf(frame) + offsetof(PageHeader, page_type));
+void BufferPool::Record(FixRecorder& recorder, PoolActor& actor, const std::byte* bytes,
+                        PageId page, FixKind kind, bool missed) {
+  const auto type = RacyLoad<uint8_t>(bytes + offsetof(PageHeader, page_type));
   recorder.Record(actor.index, {page, actor.tree, type, kind, missed});
 }
 
@@ -86,6 +97,16 @@ absl::Status BufferPool::FixWith(PoolActor& actor, PageId page, PageWord& word, 
 
 absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
                                            OptimisticGuard* guard) {
+  if (copies_ != nullptr) {
+    ActorCopies* mine = nullptr;
+    LATCHKEY_RETURN_IF_ERROR(CatchOutOfMemory([&] {
+      mine = copies_->Of(actor.index);
+      return absl::OkStatus();
+    }));
+    if (mine != nullptr && !mine->TakeKeptOut(page)) {
+      return FixCopy(actor, *mine, page, word, guard);
+    }
+  }
   for (;;) {
     guard->word_ = nullptr;
     LATCHKEY_RETURN_IF_ERROR(FixWith(actor, page, word, FixKind::kShared, LoadCause::kDemand,
@@ -100,6 +121,52 @@ absl::Status BufferPool::FixOptimisticSlow(PoolActor& actor, PageId page, PageWo
     runtime_.SchedulePoint();
     if (TryPeek(page, guard)) return absl::OkStatus();
   }
+}
+
+absl::Status BufferPool::FixCopy(PoolActor& actor, ActorCopies& copies, PageId page, PageWord& word,
+                                 OptimisticGuard* guard) {
+  Backoff backoff(runtime_);
+  for (bool is_hit = true;;) {
+    runtime_.SchedulePoint();
+    const PageState state = word.Read();
+    if (state.exclusive()) {
+      backoff.Pause();
+    } else if (state.resident()) {
+      *guard = OptimisticGuard(&word, state, frames_.DataOf(state.frame()), page);
+      CountFix(actor, state.frame(), page, FixKind::kShared);
+      return absl::OkStatus();
+    } else if (const std::byte* copy = copies.Find(page, state.version(), is_hit)) {
+      *guard = OptimisticGuard(&word, state, copy, page);
+      CountFixOfType(actor, copy);
+      Trace(actor, copy, page, FixKind::kShared, !is_hit);
+      return absl::OkStatus();
+    } else {
+      LATCHKEY_ASSIGN_OR_RETURN(const bool read, CatchOutOfMemory([&] {
+                                  return loader_.ReadCopy(actor, page, word, state, copies,
+                                                          copies_->frames_of_actor());
+                                }));
+      if (read) is_hit = false;
+    }
+  }
+}
+
+FrameId BufferPool::TryPromote(const OptimisticGuard& guard, uint64_t latch) {
+  PageWord& word = *guard.word_;
+  const PageState now = word.Read();
+  if (now != guard.state()) return kNoFrame;  // a page that came into a frame is found there now
+  PoolActor& actor = Here();
+  ActorCopies* mine = copies_->Of(actor.index);
+  if (mine == nullptr) return kNoFrame;  // another actor's guard
+  const std::byte* copy = mine->Find(guard.page(), now.version(), /*is_hit=*/false);
+  if (copy == nullptr) {  // another page has its private frame by now
+    mine->KeepOut(guard.page());
+    return kNoFrame;
+  }
+  const absl::StatusOr<FrameId> frame =
+      loader_.LoadCopied(actor, guard.page(), word, now, copy, latch);
+  if (frame.ok()) return *frame;
+  mine->KeepOut(guard.page());
+  return kNoFrame;
 }
 
 absl::Status BufferPool::FixShared(PoolActor& actor, PageId page, SharedGuard* guard) {
@@ -132,6 +199,12 @@ absl::Status BufferPool::FixExclusive(PoolActor& actor, PageId page, LoadCause c
 bool BufferPool::TryLatch(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
   runtime_.SchedulePoint();
   const PageState seen = guard.state();
+  if (__builtin_expect(!seen.resident(), 0)) {
+    const FrameId frame = TryPromote(guard, PageState::kExclusive);
+    if (frame == kNoFrame) return false;
+    *exclusive = ExclusiveGuard(this, guard.page(), frame);
+    return true;
+  }
   frames_.PrefetchForChange(seen.frame());  // for the release
   PageState now = seen;
   Backoff backoff(runtime_);
@@ -146,6 +219,12 @@ bool BufferPool::TryLatch(const OptimisticGuard& guard, ExclusiveGuard* exclusiv
 
 bool BufferPool::TryUpgrade(const OptimisticGuard& guard, SharedGuard* shared) {
   runtime_.SchedulePoint();
+  if (!guard.state().resident()) {
+    const FrameId frame = TryPromote(guard, 1);
+    if (frame == kNoFrame) return false;
+    *shared = SharedGuard(this, guard.page(), frames_.DataOf(frame));
+    return true;
+  }
   if (!guard.word_->TryUpgradeShared(guard.state())) return false;
   *shared = SharedGuard(this, guard.page(), guard.data());
   return true;
@@ -252,7 +331,9 @@ absl::Status BufferPool::Resize(uint32_t frames) {
   if (frames < kMinFrames || frames > max_frames()) {
     return InvalidArgument("{} frames are outside {}..{}", frames, kMinFrames, max_frames());
   }
-  return resizer_.Resize(frames);
+  LATCHKEY_RETURN_IF_ERROR(resizer_.Resize(frames));
+  if (copies_ != nullptr) copies_->Resize(frames);
+  return absl::OkStatus();
 }
 
 bool BufferPool::CopyIfClean(PageId page, std::byte* out) {
@@ -309,8 +390,8 @@ BufferPoolStats BufferPool::stats() const {
 
 uint64_t BufferPool::memory_bytes() const {
   const uint64_t bytes_per_frame = page_size() + kFrameOverhead + policy_->bytes_per_frame();
-  return frames_.count() * bytes_per_frame +
-         table_.memory_bytes(store_.page_id_limit());
+  return frames_.count() * bytes_per_frame + table_.memory_bytes(store_.page_id_limit()) +
+         (copies_ == nullptr ? 0 : copies_->memory_bytes());
 }
 
 }  // namespace latchkey

@@ -14,7 +14,8 @@
 // do not count.
 //
 // Invariants:
-//  1. A page is in at most one frame; its word names the frame (page_word.h).
+//  1. A page is in at most one frame; its word names the frame (page_word.h). Private copies are not
+//     in frames of the pool (private_copies.h).
 //  2. BufferFrames::PageOf(f) is the page in frame f, and changes only under that page's exclusive
 //     latch.
 //  3. A dirty frame gets another page only after the PageStore has accepted its content.
@@ -53,6 +54,7 @@
 #include "bufferpool/page_table.h"
 #include "bufferpool/pool_actor.h"
 #include "bufferpool/pool_resizer.h"
+#include "bufferpool/private_copies.h"
 #include "bufferpool/write_back.h"
 #include "storage/base/ids.h"
 #include "storage/page_store.h"
@@ -147,7 +149,8 @@ class BufferPool {
     return FixExclusive(actor, page, LoadCause::kDemand, guard);
   }
   /// Latches the page of an optimistic guard if the page has not changed since the guard was made.
-  /// The fix is not counted again. False: the page has changed, and the caller restarts.
+  /// A page of which the guard saw a private copy comes into a shared frame. The fix is not counted
+  /// again. False: the page has changed, and the caller restarts.
   bool TryUpgrade(const OptimisticGuard& guard, ExclusiveGuard* exclusive) {
     if (!TryLatch(guard, exclusive)) return false;
     TraceHere(exclusive->frame(), guard.page(), FixKind::kUpgrade);
@@ -164,12 +167,13 @@ class BufferPool {
   /// The same, latched shared.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard, SharedGuard* shared) {
     if (!guard || !TryUpgrade(guard, shared)) return false;
-    CountFix(actor, guard.state().frame(), guard.page());
+    CountFix(actor, Observe(*shared).state().frame(), guard.page(), FixKind::kShared);
     return true;
   }
-  /// The same, optimistically. True: `guard` may be used for another read.
+  /// The same, optimistically. True: `guard` may be used for another read. Always false for a guard
+  /// of a private copy, whose frame may hold another page by now.
   bool TryRefix(PoolActor& actor, const OptimisticGuard& guard) {
-    if (!guard || !guard.Validate()) return false;
+    if (!guard || !guard.Validate() || !guard.state().resident()) return false;
     CountFix(actor, guard.state().frame(), guard.page(), FixKind::kShared);
     return true;
   }
@@ -277,7 +281,10 @@ class BufferPool {
   /// Counts a fix of the page in `frame`, of the type that the page now says it has. To an optimistic
   /// reader it may be another page's by then.
   void CountFixOfType(PoolActor& actor, FrameId frame) {
-    const size_t type = RacyLoad<uint8_t>(frames_.DataOf(frame) + offsetof(PageHeader, page_type));
+    CountFixOfType(actor, frames_.DataOf(frame));
+  }
+  static void CountFixOfType(PoolActor& actor, const std::byte* bytes) {
+    const size_t type = RacyLoad<uint8_t>(bytes + offsetof(PageHeader, page_type));
     PoolActor::Add(actor.fixes_of_type[type < PoolActor::kCountedTypes ? type : 0], 1);
   }
   /// Counts and reports a fix of a page that was resident.
@@ -285,32 +292,42 @@ class BufferPool {
     CountFixOfType(actor, frame);
     if (policy_->OnFix(frame, page, actor.index) == FixPolicy::Fix::kFirstUse) {
       PoolActor::Add(actor.first_uses, 1);
-      return Trace(actor, frame, page, kind, true);
+      return Trace(actor, frames_.DataOf(frame), page, kind, true);
     }
-    Trace(actor, frame, page, kind, false);
+    Trace(actor, frames_.DataOf(frame), page, kind, false);
   }
   /// Counts and reports a fix for which the page came into `frame`.
   void CountLoad(PoolActor& actor, FrameId frame, PageId page, FixKind kind) {
     CountFixOfType(actor, frame);
-    Trace(actor, frame, page, kind, kind != FixKind::kNew);
+    Trace(actor, frames_.DataOf(frame), page, kind, kind != FixKind::kNew);
   }
-  void Trace(PoolActor& actor, FrameId frame, PageId page, FixKind kind, bool missed) {
+  /// Reports a fix of `page`, whose bytes are at `bytes`, if there is a recorder.
+  void Trace(PoolActor& actor, const std::byte* bytes, PageId page, FixKind kind, bool missed) {
     FixRecorder* const recorder = actor.recorder.load(std::memory_order_acquire);
     if (__builtin_expect(recorder != nullptr, 0)) {
-      Record(*recorder, actor, frame, page, kind, missed);
+      Record(*recorder, actor, bytes, page, kind, missed);
     }
   }
-  [[gnu::cold, gnu::noinline]] void Record(FixRecorder& recorder, PoolActor& actor, FrameId frame,
-                                           PageId page, FixKind kind, bool missed);
+  [[gnu::cold, gnu::noinline]] void Record(FixRecorder& recorder, PoolActor& actor,
+                                           const std::byte* bytes, PageId page, FixKind kind,
+                                           bool missed);
   /// As Trace, for callers without their actor at hand.
   void TraceHere(FrameId frame, PageId page, FixKind kind) {
-    if (__builtin_expect(actors_.recorder() != nullptr, 0)) Trace(Here(), frame, page, kind, false);
+    if (__builtin_expect(actors_.recorder() != nullptr, 0)) {
+      Trace(Here(), frames_.DataOf(frame), page, kind, false);
+    }
   }
   /// TryUpgrade to an exclusive latch, which is not reported.
   bool TryLatch(const OptimisticGuard& guard, ExclusiveGuard* exclusive);
 
   absl::Status FixOptimisticSlow(PoolActor& actor, PageId page, PageWord& word,
                                  OptimisticGuard* guard);
+  /// FixOptimistic by an actor with private copies: a page in no shared frame is read there.
+  absl::Status FixCopy(PoolActor& actor, ActorCopies& copies, PageId page, PageWord& word,
+                       OptimisticGuard* guard);
+  /// TryUpgrade of a guard of a private copy: brings the page into a shared frame, and leaves `latch`
+  /// on it. kNoFrame: the page has changed, or there is no frame for it.
+  FrameId TryPromote(const OptimisticGuard& guard, uint64_t latch);
   /// Waits until `word` is resident and `acquire(state)` has latched it. If the page is not
   /// resident, loads it and leaves `loaded_latch` on it instead.
   template <typename Acquire>
@@ -343,6 +360,7 @@ class BufferPool {
   PageLoader loader_;
   PageIds ids_;
   PoolResizer resizer_;
+  std::unique_ptr<PrivateCopies> copies_;  // nullptr: the scheme has none
   FixMode fix_mode_ = FixMode::kOptimistic;
 };
 

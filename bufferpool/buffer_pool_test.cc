@@ -168,7 +168,7 @@ TEST_CASE("CopyIfClean gives clean resident pages only") {
 TEST_CASE("Concurrent writers lose no update, under every policy, with page cleaners at work",
           "[concurrency]") {
   const std::string replacement = GENERATE("clock", "lru", "2q", "random", "gclock");
-  const std::string synchronization = GENERATE("global", "regions:4");
+  const std::string synchronization = GENERATE("global", "regions:4", "separate:actors=2");
   CAPTURE(replacement, synchronization);
   PoolFixture f(64, replacement, synchronization);
   f.pool->SetPageIn(GENERATE(PageIn::kBlocking, PageIn::kOptimistic));

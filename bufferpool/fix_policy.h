@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "bufferpool/private_copies.h"
 #include "bufferpool/replacement_algorithm.h"
 #include "storage/base/ids.h"
 
@@ -113,6 +114,9 @@ class FixPolicy {
   virtual void Resize(size_t frames) = 0;
 
   virtual FixPolicyStats stats() const = 0;
+  /// The private frames that the scheme wants beside the pool's, and the algorithm of each actor's.
+  virtual PrivateCopiesPlan private_copies() const { return {}; }
+  virtual const ReplacementChoice* private_replacement() const { return nullptr; }
   /// Bytes of memory that the policy takes for each frame: the scheme's and the algorithm's.
   virtual size_t bytes_per_frame() const = 0;
 

@@ -68,6 +68,37 @@ absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, Pa
   return frame;
 }
 
+absl::StatusOr<FrameId> PageLoader::LoadCopied(PoolActor& actor, PageId page, PageWord& word,
+                                               PageState seen, const std::byte* bytes,
+                                               uint64_t latch) {
+  const MissGate::Pass pass(gate_, actor.index);
+  if (!word.TryBeginLoad(seen)) return kNoFrame;
+  absl::StatusOr<FrameId> frame =
+      CatchOutOfMemory([&] { return evictor_.ObtainFrame(actor, page, /*patient=*/true); });
+  if (!frame.ok()) {
+    word.AbandonLoad();
+    return frame.status();
+  }
+  RacyCopyIn(frames_.DataOf(*frame), bytes, frames_.page_size());
+  Publish(actor, page, word, *frame, LoadCause::kCopied, latch);
+  return frame;
+}
+
+absl::StatusOr<bool> PageLoader::ReadCopy(PoolActor& actor, PageId page, PageWord& word,
+                                          PageState seen, ActorCopies& copies, uint32_t limit) {
+  PageRead read{.id = page, .out = copies.TakeFrame(page, limit), .status = {}};
+  ReadChecked(std::span(&read, 1));
+  const PageState now = word.Read();
+  if (now.version() != seen.version() || (!read.status.ok() && now != seen)) {
+    PoolActor::Add(actor.failed_page_ins, 1);
+    return false;
+  }
+  LATCHKEY_RETURN_IF_ERROR(read.status);
+  copies.Keep(page, seen.version());
+  PoolActor::Add(actor.loads[static_cast<size_t>(LoadCause::kDemand)], 1);
+  return true;
+}
+
 // Pages to read ahead, each with a frame: with PageIn::kBlocking their loads have begun. Reads them
 // all at once.
 class PageLoader::Batch {

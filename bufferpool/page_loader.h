@@ -26,6 +26,7 @@
 #include "bufferpool/miss_gate.h"
 #include "bufferpool/page_table.h"
 #include "bufferpool/pool_actor.h"
+#include "bufferpool/private_copies.h"
 #include "storage/base/ids.h"
 #include "storage/page_store.h"
 
@@ -57,6 +58,13 @@ class PageLoader {
   /// REQUIRES: `word` is the word of `page`; `seen` is free and not resident.
   absl::StatusOr<FrameId> Load(PoolActor& actor, PageId page, PageWord& word, PageState seen,
                                LoadCause cause, uint64_t latch);
+  /// As Load, but takes the page from `bytes`, a private copy of the version of `seen`. Latches the
+  /// page before it takes a frame.
+  absl::StatusOr<FrameId> LoadCopied(PoolActor& actor, PageId page, PageWord& word, PageState seen,
+                                     const std::byte* bytes, uint64_t latch);
+  /// Reads `page` into a private frame. False: the page has changed since `seen`, as for Load.
+  absl::StatusOr<bool> ReadCopy(PoolActor& actor, PageId page, PageWord& word, PageState seen,
+                                ActorCopies& copies, uint32_t limit);
   /// Gives `page` a zeroed frame instead of reading it, and leaves it exclusively latched. Returns
   /// the frame. On an error it abandons the load. REQUIRES: `word` is the word of `page`, and the
   /// caller has begun the load.

@@ -33,6 +33,7 @@ constexpr PolicyPreset kPresets[] = {
     {"nb-gclock-atomic", "gclock:limit=127", "nb-gclock:hand=atomic", kYui},
     {"nb-gclock-stripe", "gclock:limit=127", "nb-gclock:hand=striped", kYui},
     {"nb-gclock3", "gclock:limit=3", "nb-gclock:hand=striped", kYui},
+    {"sep", "gclock", "separate", kOzawa},
     {"shr-1", "gclock", "global:hits=locked", kOzawa},
     {"shr-16", "gclock", "regions:n=16:hits=locked", kOzawa},
     {"shr-512", "gclock", "regions:n=512:hits=locked", kOzawa},

@@ -32,8 +32,9 @@ enum class LoadCause : uint8_t {
   kAhead,    ///< read before a fix asked for it
   kNewPage,  ///< a fix got it zeroed, without a read
   kRedo,     ///< redo had to read it
+  kCopied,   ///< copied from a private copy, without a read or a fix
 };
-inline constexpr size_t kLoadCauses = 4;
+inline constexpr size_t kLoadCauses = 5;
 
 /// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
 struct alignas(64) PoolActor {

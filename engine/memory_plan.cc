@@ -51,7 +51,8 @@ uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t p
 
 uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices) {
   return page_size + BufferPool::kFrameOverhead +
-         PolicyBytesPerFrame(choices.replacement, choices.synchronization);
+         PolicyBytesPerFrame(choices.replacement, choices.synchronization) +
+         PrivateBytesPerFrame(choices.replacement, choices.synchronization, page_size);
 }
 
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,

@@ -28,7 +28,8 @@ struct MemoryPlan {
 /// the log's device, bytes. Half of the result holds the images of the three pages of a split.
 uint64_t LogBufferBytes(uint64_t cache_bytes, uint32_t logical_block, uint32_t page_size);
 
-/// Bytes of memory that a frame takes, with the page in it, in a pool with these techniques.
+/// Bytes of memory that a frame takes, with the page in it and its part of the private frames, in a
+/// pool with these techniques.
 uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices);
 
 /// Divides `cache_bytes` for a database of `pages` page ids whose layout and log take

@@ -234,6 +234,7 @@ TEST_CASE("The whole engine with the same seed has the same history, whatever it
   if (scenario.layout == "wolf") scenario.replacement = "random";
   if (scenario.layout == "wolf") scenario.fix = "latched";
   if (scenario.layout == "hylog") scenario.synchronization = "regions:4";
+  if (scenario.layout == "lfs") scenario.synchronization = "separate:actors=3";
   INFO(scenario.layout);
   const History first = Simulate(scenario);
   const History second = Simulate(scenario);
@@ -254,6 +255,7 @@ TEST_CASE("Seeds take the engine through different schedules, and none of them b
     Scenario scenario = Preempting(seed);
     if (seed % 2 == 0) scenario.layout = "hylog";
     if (seed % 3 == 2) scenario.fix = "latched";
+    if (seed % 3 == 1) scenario.synchronization = "separate:actors=4:private=0.5";
     scenario.simulation.preempt_probability = 0.05 * static_cast<double>(seed);
     scenario.simulation.processors = seed % 3 == 0 ? 1 : 0;
     if (seed % 3 == 1) scenario.simulation.quantum = 0;

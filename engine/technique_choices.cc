@@ -27,6 +27,7 @@ absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
   LATCHKEY_ASSIGN_OR_RETURN(SynchronizationChoice synchronization,
                             SynchronizationSchemes().Parse(techniques.synchronization));
   LATCHKEY_ASSIGN_OR_RETURN(FixModeChoice fix, FixModes().Parse(techniques.fix));
+  LATCHKEY_RETURN_IF_ERROR(CheckFixMode(synchronization, fix.entry().mode));
   LATCHKEY_ASSIGN_OR_RETURN(PageInChoice page_in, PageIns().Parse(techniques.page_in));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningControllerChoice cleaner,
                             CleaningControllers().Parse(techniques.cleaner));

@@ -30,7 +30,8 @@ struct TechniqueChoices {
   void SpellOut(Techniques* techniques) const;
 };
 
-/// InvalidArgument for the first unknown name; the message lists the known ones.
+/// InvalidArgument for the first unknown name, with the known ones, and for a fix mode that the
+/// synchronization scheme does not have.
 absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques);
 
 }  // namespace latchkey

@@ -38,6 +38,7 @@ struct RegionSettings {
   bool prefetch = false;    ///< before it tries
   size_t free_lists = 1;    ///< per region, 1 or more
   size_t most_victims = 0;  ///< of one eviction, 1 to kMostVictims; 0: as usual
+  PrivateCopiesPlan private_copies = {};  ///< each actor's with an instance of its own
 };
 
 class RegionPolicy final : public FixPolicy {
@@ -65,6 +66,8 @@ class RegionPolicy final : public FixPolicy {
     return settings_.most_victims != 0 ? settings_.most_victims : UsualVictims(frames_);
   }
   FixPolicyStats stats() const override;
+  PrivateCopiesPlan private_copies() const override { return settings_.private_copies; }
+  const ReplacementChoice* private_replacement() const override { return &replacement_; }
   size_t bytes_per_frame() const override {
     return kBytesPerFrame + replacement_.entry().bytes_per_frame(replacement_.values());
   }

@@ -1,5 +1,7 @@
 #include "bufferpool/synchronization/synchronization_list.h"
 
+#include <cmath>
+
 #include "bufferpool/synchronization/nb_gclock_policy.h"
 #include "bufferpool/synchronization/region_policy.h"
 #include "bufferpool/synchronization/scheme_lock.h"
@@ -111,6 +113,37 @@ FixPolicyOr MakeNbGclock(const SynchronizationConfig& config, std::span<const do
                                           config.max_frames);
 }
 
+// ---- separate
+
+constexpr ChoiceParameter kSeparateParameters[] = {
+    {"actors", 8, 1, Runtime::kMaxActors, ParameterKind::kWhole,
+     "actors that have private frames: the first ones that read"},
+    {"private", 1, 0.01, 4, ParameterKind::kNumber,
+     "private frames of all these actors / shared frames"},
+    kHits,
+    kLock};
+
+PrivateCopiesPlan PlanCopies(std::span<const double> parameters) {
+  return {.actors = static_cast<uint32_t>(parameters[0]), .frames_per_frame = parameters[1]};
+}
+
+FixPolicyOr MakeSeparate(const SynchronizationConfig& config, std::span<const double> parameters) {
+  const PrivateCopiesPlan plan = PlanCopies(parameters);
+  const uint64_t fewest = PrivateCopiesPlan::FewestFrames(config.replacement);
+  if (plan.FramesOfActor(config.frames) < fewest) {
+    const double minimum = std::ceil(static_cast<double>(fewest) * plan.actors / parameters[1]);
+    return InvalidArgument(
+        "separate with {} actors and {} private frames for each shared one: a cache of {} shared "
+        "frames gives each actor {}, and {} are the fewest; ask for fewer actors, or for a cache "
+        "of at least {:.0f} shared frames",
+        plan.actors, parameters[1], config.frames, plan.FramesOfActor(config.frames), fewest,
+        minimum);
+  }
+  return MakeRegions(config, {.lock = static_cast<LockKind>(parameters[3]),
+                              .locks_every_hit = parameters[2] != 0,
+                              .private_copies = plan});
+}
+
 constexpr SynchronizationInfo kSchemes[] = {
     {{"global", "one lock around one instance", kGlobalParameters},
      MakeGlobal,
@@ -129,6 +162,13 @@ constexpr SynchronizationInfo kSchemes[] = {
      NbGclockPolicy::kBytesPerFrame,
      "nb-gclock",
      kNbGclockReplacements},
+    {{"separate", "private read copies per actor, and global for shared frames",
+      kSeparateParameters},
+     MakeSeparate,
+     RegionPolicy::kBytesPerFrame,
+     "separate:actors=2:private=1.25",
+     {},
+     PlanCopies},
 };
 
 absl::Status CheckRuns(const SynchronizationChoice& synchronization,
@@ -179,6 +219,30 @@ size_t PolicyBytesPerFrame(const ReplacementChoice& replacement,
                            const SynchronizationChoice& synchronization) {
   return synchronization.entry().bytes_per_frame +
          replacement.entry().bytes_per_frame(replacement.values());
+}
+
+size_t PrivateBytesPerFrame(const ReplacementChoice& replacement,
+                            const SynchronizationChoice& synchronization, uint32_t page_size) {
+  if (synchronization.entry().private_copies == nullptr) return 0;
+  const PrivateCopiesPlan plan = synchronization.entry().private_copies(synchronization.values());
+  const auto bytes = static_cast<double>(PrivateCopies::BytesPerFrame(replacement, page_size));
+  return static_cast<size_t>(std::ceil(plan.frames_per_frame * bytes));
+}
+
+uint32_t SharedFrames(const SynchronizationChoice& synchronization, uint32_t frames) {
+  if (synchronization.entry().private_copies == nullptr) return frames;
+  const PrivateCopiesPlan plan = synchronization.entry().private_copies(synchronization.values());
+  return static_cast<uint32_t>(static_cast<double>(frames) / (1 + plan.frames_per_frame));
+}
+
+absl::Status CheckFixMode(const SynchronizationChoice& synchronization, FixMode mode) {
+  if (mode == FixMode::kOptimistic || synchronization.entry().private_copies == nullptr) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(
+      "fix mode latched with synchronization scheme {}: private copies are read without a latch, "
+      "and latched readers would never use them; give optimistic, or another scheme",
+      synchronization.name());
 }
 
 std::unique_ptr<FixPolicy> MakePlainFixPolicy(Runtime& runtime, size_t frames) {

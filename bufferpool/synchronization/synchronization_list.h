@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "bufferpool/fix_choices.h"
 #include "bufferpool/fix_policy.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "storage/base/registry.h"
@@ -38,6 +39,8 @@ struct SynchronizationInfo {
   std::string_view small_item;
   /// The only replacement algorithms that it can run; empty: all.
   std::span<const std::string_view> replacements = {};
+  /// The private frames that it wants; nullptr: none.
+  PrivateCopiesPlan (*private_copies)(std::span<const double> parameters) = nullptr;
 
   bool Runs(std::string_view replacement) const {
     return replacements.empty() ||
@@ -60,6 +63,13 @@ absl::StatusOr<std::unique_ptr<FixPolicy>> MakeFixPolicy(
 /// Bytes of memory that the policy which MakeFixPolicy makes of the two takes for each frame.
 size_t PolicyBytesPerFrame(const ReplacementChoice& replacement,
                            const SynchronizationChoice& synchronization);
+/// Bytes of private frames, with their pages, for each frame of a pool with these two.
+size_t PrivateBytesPerFrame(const ReplacementChoice& replacement,
+                            const SynchronizationChoice& synchronization, uint32_t page_size);
+/// Shared frames of a pool that has the memory of `frames` frames, private ones included.
+uint32_t SharedFrames(const SynchronizationChoice& synchronization, uint32_t frames);
+/// InvalidArgument if readers cannot fix pages in this mode under the scheme.
+absl::Status CheckFixMode(const SynchronizationChoice& synchronization, FixMode mode);
 
 /// CLOCK under one lock, for pools of `frames` frames without a choice of policy: those of salvage
 /// and of tests. REQUIRES: 1 <= frames < 2^32 - 2.

@@ -21,10 +21,14 @@ namespace latchkey {
 namespace {
 
 struct Fixture {
-  explicit Fixture(uint32_t frames, uint32_t page_size = 4096, FixMode mode = FixMode::kOptimistic)
+  explicit Fixture(uint32_t frames, uint32_t page_size = 4096, FixMode mode = FixMode::kOptimistic,
+                   const char* synchronization = "global")
       : store(ThreadRuntime(), page_size) {
-    auto made = BufferPool::Create(ThreadRuntime(), store,
-                                   MakePlainFixPolicy(ThreadRuntime(), frames), frames, frames);
+    auto policy =
+        MakeFixPolicy(ThreadRuntime(), ReplacementAlgorithms().Named("clock"),
+                      SynchronizationSchemes().Named(synchronization), frames, frames, 42);
+    REQUIRE(policy.ok());
+    auto made = BufferPool::Create(ThreadRuntime(), store, *std::move(policy), frames, frames);
     REQUIRE(made.ok());
     pool = *std::move(made);
     pool->SetFixMode(mode);
@@ -133,11 +137,14 @@ std::string HostileKey(Rng& rng) {
 }
 
 TEST_CASE("The tree agrees with an ordered map under random changes of hostile keys") {
-  const auto [page_size, mode] = GENERATE(table<uint32_t, FixMode>({{4096, FixMode::kOptimistic},
-                                                                    {4096, FixMode::kLatched},
-                                                                    {16384, FixMode::kOptimistic},
-                                                                    {65536, FixMode::kLatched}}));
-  Fixture f(100, page_size, mode);
+  const auto [page_size, mode, synchronization] = GENERATE(table<uint32_t, FixMode, const char*>({
+      {4096, FixMode::kOptimistic, "global"},
+      {4096, FixMode::kLatched, "global"},
+      {4096, FixMode::kOptimistic, "separate:actors=1:private=0.2"},
+      {16384, FixMode::kOptimistic, "global"},
+      {65536, FixMode::kLatched, "global"},
+  }));
+  Fixture f(100, page_size, mode, synchronization);
   std::map<std::string, std::string> model;
   Rng rng(page_size);
   constexpr int kChanges = kThreadSanitizer ? 3'000 : 15'000;  // one thread has no races to find
@@ -315,7 +322,11 @@ TEST_CASE("A split for a record that fits by now changes nothing") {
 
 TEST_CASE("Concurrent inserts, deletes and lookups keep the tree sound", "[concurrency]") {
   const uint32_t frames = GENERATE(64u, 4000u);  // with and without eviction
-  Fixture f(frames, 4096, GENERATE(FixMode::kOptimistic, FixMode::kLatched));
+  const auto [mode, synchronization] =
+      GENERATE(table<FixMode, const char*>({{FixMode::kOptimistic, "global"},
+                                            {FixMode::kLatched, "global"},
+                                            {FixMode::kOptimistic, "separate:actors=2"}}));
+  Fixture f(frames, 4096, mode, synchronization);
   constexpr uint64_t kActors = 3, kOperations = 4'000;
   std::vector<std::map<std::string, std::string>> models(kActors);
   std::atomic<bool> wrong{false};

@@ -12,7 +12,7 @@ absl::StatusOr<bool> TransactionReader::HoldRecord(PoolActor& actor, TreeImpl& t
                                                    SharedGuard* held) {
   const KnownLeaf* known = state_.known_leaves.Find(tree, key);
   if (known != nullptr && state_.context.pool.TryRefix(actor, known->leaf, held)) {
-    *found = *known;
+    *found = {state_.context.pool.Observe(*held), known->position};
     return true;
   }
   LATCHKEY_RETURN_IF_ERROR(tree.btree.LatchLeaf(actor, key, held));

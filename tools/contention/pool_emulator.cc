@@ -57,8 +57,11 @@ absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config) {
   if (config.costs != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(CostsOf(*config.costs, config.replacement.name()).status());
   }
-  return MakeFixPolicy(ThreadRuntime(), config.replacement, config.synchronization, config.frames,
-                       config.frames, config.seed)
+  LATCHKEY_RETURN_IF_ERROR(CheckFixMode(config.synchronization,
+                                        config.latches ? FixMode::kLatched : FixMode::kOptimistic));
+  const uint32_t frames = SharedFrames(config.synchronization, config.frames);
+  return MakeFixPolicy(ThreadRuntime(), config.replacement, config.synchronization, frames, frames,
+                       config.seed)
       .status();
 }
 
@@ -68,13 +71,13 @@ absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
   ZeroPageStore store(kPageSize, config.pages);
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ModelledAccesses> model,
                             MakeModel(runtime, config));
+  const uint32_t frames = SharedFrames(config.synchronization, config.frames);
   LATCHKEY_ASSIGN_OR_RETURN(
       std::unique_ptr<FixPolicy> policy,
       MakeFixPolicy(runtime, model == nullptr ? config.replacement : model->replacement(),
-                    config.synchronization, config.frames, config.frames, config.seed));
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const std::unique_ptr<BufferPool> pool,
-      BufferPool::Create(runtime, store, std::move(policy), config.frames, config.frames));
+                    config.synchronization, frames, frames, config.seed));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BufferPool> pool,
+                            BufferPool::Create(runtime, store, std::move(policy), frames, frames));
   pool->SetPageIn(config.page_in);
   PoolEmulatorResult result;
   if (model != nullptr) {

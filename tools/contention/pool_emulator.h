@@ -23,7 +23,7 @@ struct PoolEmulatorConfig {
   AccessPatternChoice accesses;
   const PageTrace* trace = nullptr;  ///< for the pattern `trace`
   uint64_t pages = 1;
-  uint32_t frames = 16;
+  uint32_t frames = 16;  ///< memory of the pool; private frames are part of it
   bool latches = false;  ///< a fix takes the page's shared latch, as in the papers; else optimistic
   PageIn page_in = PageIn::kBlocking;
   Nanos work = 0;     ///< processor time between two fixes of a thread

@@ -46,6 +46,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   t.synchronization = OneOf(rng, SynchronizationItems());
   MakePolicy(&t.replacement, t.synchronization);
   t.fix = OneOf(rng, FixItems());
+  MakeFixMode(&t.fix, t.synchronization);
   t.page_in = OneOf(rng, PageInItems());
   t.cleaner = OneOf(rng, CleanerItems());
   t.cleaners = static_cast<uint32_t>(rng.Below(3));

@@ -235,6 +235,7 @@ void ChangeKillOptions(Rng& rng, Options* options) {
   options->techniques.synchronization = Pick(rng, SynchronizationItems());
   MakePolicy(&options->techniques.replacement, options->techniques.synchronization);
   options->techniques.fix = Pick(rng, FixItems());
+  MakeFixMode(&options->techniques.fix, options->techniques.synchronization);
   options->techniques.page_in = Pick(rng, PageInItems());
   options->techniques.cleaner = Pick(rng, CleanerItems());
   options->techniques.cleaners = static_cast<uint32_t>(rng.Below(3));

@@ -72,7 +72,10 @@ const std::array<uint8_t, kDimensions>& Values() {
 }
 
 bool IsPossible(const ValuePair& pair) {
-  static_assert(kReplacement < kSynchronization);
+  static_assert(kReplacement < kSynchronization && kSynchronization < kFix);
+  if (pair.a.dimension == kSynchronization && pair.b.dimension == kFix) {
+    return IsFixMode(FixItems()[pair.b.value], SynchronizationItems()[pair.a.value]);
+  }
   if (pair.a.dimension != kReplacement || pair.b.dimension != kSynchronization) return true;
   return IsPolicy(ReplacementItems()[pair.a.value], SynchronizationItems()[pair.b.value]);
 }

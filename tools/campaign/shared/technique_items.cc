@@ -73,6 +73,16 @@ bool IsPolicy(const std::string& replacement, const std::string& synchronization
       .Runs(ReplacementAlgorithms().Named(replacement).name());
 }
 
+bool IsFixMode(const std::string& fix, const std::string& synchronization) {
+  return CheckFixMode(SynchronizationSchemes().Named(synchronization),
+                      FixModes().Named(fix).entry().mode)
+      .ok();
+}
+
+void MakeFixMode(std::string* fix, const std::string& synchronization) {
+  if (!IsFixMode(*fix, synchronization)) *fix = FixItems().front();
+}
+
 void MakePolicy(std::string* replacement, const std::string& synchronization) {
   if (IsPolicy(*replacement, synchronization)) return;
   *replacement = SynchronizationSchemes().Named(synchronization).entry().replacements.front();

@@ -20,6 +20,10 @@ const std::vector<std::string>& VictimItems();
 
 /// Whether the synchronisation scheme runs the replacement algorithm. REQUIRES: items of the lists.
 bool IsPolicy(const std::string& replacement, const std::string& synchronization);
+/// Whether readers can fix pages in this mode under the synchronisation scheme. REQUIRES: items.
+bool IsFixMode(const std::string& fix, const std::string& synchronization);
+/// Replaces the fix mode by the default if the scheme does not have it.
+void MakeFixMode(std::string* fix, const std::string& synchronization);
 /// Replaces the replacement algorithm by one that the scheme runs, if it does not run that one.
 void MakePolicy(std::string* replacement, const std::string& synchronization);
 
