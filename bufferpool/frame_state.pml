@@ -10,12 +10,17 @@
  *   page_in, dirty            BufferFrames::PageOf, BufferFrames::IsDirty; page 0 = kInvalidPageId
  *   free_frame, loaded        state of the fix policy: free frames, frames it may offer as victims
  *   Fix                       BufferPool::FixWith with the acquire of FixShared, FixExclusive
- *   Load                      PageLoader::Load and Publish, Evictor::ObtainFrame
+ *   ObtainFrame, Publish      Evictor::ObtainFrame, PageLoader::Publish
+ *   Load                      PageLoader::Load with PageIn::kBlocking, PageLoader::LoadCopied
+ *   RaceToLoad                PageLoader::Load with PageIn::kOptimistic
+ *   Copy, Promote             BufferPool::FixCopy and PageLoader::ReadCopy, BufferPool::TryPromote
  *   TryClaimFrame, Evict      Evictor::TryClaimFrame, EvictBatch and Empty, WriteBack::WriteVictims
  *   Clean                     WriteBack::TryClean
  *   Optimistic                BufferPool::FixOptimistic and its slow path, OptimisticGuard::Validate
  *   giving up                 kMaxFrameWaits in Evictor::ObtainFrame: ResourceExhausted
  *   !Same(p)                  Backoff::Pause: waiting for the word to change
+ *
+ * A page is written to the disk in two steps. In between, a read of it fails its proof.
  *
  * data, disk and truth are what frames, the page store and the users hold to be a page's content;
  * pins counts the users inside a frame. They exist only to be asserted on.
@@ -42,6 +47,15 @@
 #define READERS_LOAD 1
 #endif
 
+/* 1: several actors may read a page, and the version decides (PageIn::kOptimistic). */
+#ifndef RACES
+#define RACES 0
+#endif
+/* 1: each actor has one private frame (the scheme `separate`). */
+#ifndef COPIES
+#define COPIES 0
+#endif
+
 #define SHARED 1
 #define EXCLUSIVE 15
 #define GARBAGE 99
@@ -59,6 +73,11 @@
 #define LOADS_WITHOUT_LATCH 6
 #define EVICTS_WITHOUT_WRITING 7
 #define GUARD_OF_THE_NEXT_VERSION 8
+#define RACE_IGNORES_VERSION 9
+#define REPORTS_LOST_RACE 10
+#define COPY_OF_ANY_VERSION 11
+#define COPY_OF_THE_LATER_VERSION 12
+#define PROMOTES_ANY_VERSION 13
 #ifndef MUTANT
 #define MUTANT 0
 #endif
@@ -142,6 +161,15 @@ inline ChoosePage(p) {
   fi
 }
 
+/* The store accepts the page in frame c. Nobody reads the disk beside it, unless pages are raced for
+ * or copied. */
+inline WriteToDisk(q, c) {
+#if RACES || COPIES
+  disk[q] = GARBAGE;
+#endif
+  disk[q] = data[c]
+}
+
 /* The policy offers any frame that it knows as loaded; the claim decides. */
 inline TryClaimFrame(c, q) {
   taken = NO;
@@ -178,7 +206,7 @@ inline Evict(c, q) {
   :: taken && dirty[c] ->
      if
 #if MUTANT != EVICTS_WITHOUT_WRITING
-     :: disk[q] = data[c]; dirty[c] = false
+     :: WriteToDisk(q, c); dirty[c] = false
 #else
      :: dirty[c] = false
 #endif
@@ -194,12 +222,12 @@ inline Evict(c, q) {
   fi
 }
 
-/* The word of p is latched exclusively and not resident. */
-inline Load(p, want, ok, f) {
+/* f = 0: the actor has given up. */
+inline ObtainFrame(f) {
   f = 0;
   do
-  :: f != 0 || ok == NO -> break
-  :: f == 0 && ok == LOADING ->
+  :: f != 0 -> break
+  :: f == 0 ->
      if
      :: atomic { free_frame[1] -> free_frame[1] = false; f = 1 }
 #if FRAMES > 1
@@ -213,12 +241,12 @@ inline Load(p, want, ok, f) {
         :: else
         fi
 #if MUTANT != WAITS_FOR_FRAMES_FOR_EVER
-     :: !AnyFree && !AnyClaimable -> AbandonLoad(p); ok = NO   /* gives up */
+     :: !AnyFree && !AnyClaimable -> break
 #endif
      fi
   od;
   if
-  :: ok == LOADING ->
+  :: f != 0 ->
      d_step {
        assert(pins[f] == 0);   /* a frame is reused only when no user has it pinned */
        i = 1;
@@ -228,28 +256,100 @@ inline Load(p, want, ok, f) {
        od;
        i = 0
      }
-     data[f] = GARBAGE;
-     data[f] = disk[p];
-     assert(data[f] == truth[p]);   /* no change was lost together with its dirty mark */
-     page_in[f] = p;
-     SetFrame(p, f);
-     loaded[f] = true;
-     d_step {
-       i = 1;
-       do
-       :: i <= FRAMES -> assert(i == f || page_in[i] != p); i++   /* one frame for one page */
-       :: i > FRAMES -> break
-       od;
-       i = 0;
-       EndLoad(p, want);
-       if
-       :: want != 0 -> pins[f]++
-       :: else   /* for an optimistic reader: nobody holds it */
-       fi;
-       ok = YES
-     }
+     data[f] = GARBAGE
   :: else
   fi
+}
+
+/* The word of p is latched exclusively and not resident, and the page is in frame f. */
+inline Publish(p, want, ok, f) {
+  assert(data[f] == truth[p]);   /* no change was lost together with its dirty mark */
+  page_in[f] = p;
+  SetFrame(p, f);
+  loaded[f] = true;
+  d_step {
+    i = 1;
+    do
+    :: i <= FRAMES -> assert(i == f || page_in[i] != p); i++   /* one frame for one page */
+    :: i > FRAMES -> break
+    od;
+    i = 0;
+    EndLoad(p, want);
+    if
+    :: want != 0 -> pins[f]++
+    :: else   /* for an optimistic reader: nobody holds it */
+    fi;
+    ok = YES
+  }
+}
+
+/* The word of p is latched exclusively and not resident. bytes: the disk, or a private copy. */
+inline Load(p, want, ok, f, bytes) {
+  ObtainFrame(f);
+  if
+  :: f == 0 -> AbandonLoad(p); ok = NO
+  :: else -> data[f] = bytes; Publish(p, want, ok, f)
+  fi
+}
+
+/* The word of p was free, not resident and of version sv. ok is left UNDECIDED when another actor was
+ * first. */
+inline RaceToLoad(p, want, ok, f) {
+  v = sv;
+  ObtainFrame(f);
+  if
+  :: f == 0 ->
+     d_step {
+       sf = 0; sl = 0; sv = v;
+       if
+       :: Same(p) -> ok = NO
+       :: else
+       fi
+     }
+  :: else ->
+     data[f] = disk[p];
+     if
+     :: data[f] == GARBAGE ->
+        free_frame[f] = true;
+#if MUTANT == REPORTS_LOST_RACE
+        assert(false)
+#else
+        d_step { sf = 0; sl = 0; sv = v; assert(!Same(p)) }   /* no sound page is reported */
+#endif
+     :: else ->
+        d_step {
+          sf = 0; sl = 0; sv = v;
+#if MUTANT == RACE_IGNORES_VERSION
+          sv = version[p];
+#endif
+          TryBeginLoad(p)
+        }
+        if
+        :: taken -> Publish(p, want, ok, f)
+        :: else -> free_frame[f] = true
+        fi
+     fi
+  fi;
+  v = 0
+}
+
+/* Begins the load of p as the word was read, and makes it. */
+inline PageIn(p, want, ok, f) {
+#if RACES
+  RaceToLoad(p, want, ok, f)
+#else
+  atomic {
+    TryBeginLoad(p);
+    if
+    :: taken -> ok = LOADING
+    :: else
+    fi
+  }
+  if
+  :: ok == LOADING -> Load(p, want, ok, f, disk[p])
+  :: else
+  fi
+#endif
 }
 
 inline Fix(p, want, ok, f) {
@@ -275,18 +375,7 @@ inline Fix(p, want, ok, f) {
           :: else
           fi
         }
-     :: sf == 0 && sl == 0 ->
-        atomic {
-          TryBeginLoad(p);
-          if
-          :: taken -> ok = LOADING
-          :: else
-          fi
-        }
-        if
-        :: ok == LOADING -> Load(p, want, ok, f)
-        :: else
-        fi
+     :: sf == 0 && sl == 0 -> PageIn(p, want, ok, f)
      :: else -> !Same(p)
      fi
   od
@@ -328,7 +417,7 @@ inline Clean(c, q) {
            d_step { TryLatchExclusive(q) }
            if
            :: taken && dirty[c] ->
-              disk[q] = data[c];
+              WriteToDisk(q, c);
 #if MUTANT == CLEAN_AFTER_RELEASE
               ReleaseUnmodified(q);
               dirty[c] = false
@@ -347,6 +436,17 @@ inline Clean(c, q) {
   fi
 }
 
+/* (sf, sl, sv) is the state in the reader's guard of p. */
+inline CheckRead(p) {
+  d_step {
+    if
+    :: frame_of[p] == sf && version[p] == sv && latch[p] != EXCLUSIVE ->
+       assert(seen == truth[p])   /* bytes that validate are the present page */
+    :: else
+    fi
+  }
+}
+
 /* A page that is not resident is loaded, and is then free for all: the reader looks again. */
 inline Optimistic(p, ok, f) {
   ok = UNDECIDED;
@@ -360,29 +460,18 @@ inline Optimistic(p, ok, f) {
      :: else -> ok = NO
 #else
      :: sf == 0 && sl == 0 ->
-        atomic {
-          TryBeginLoad(p);
-          if
-          :: taken -> ok = LOADING
-          :: else
-          fi
-        }
+        PageIn(p, 0, ok, f);
         if
-        :: ok == LOADING ->
-           Load(p, 0, ok, f);
-           if
 #if MUTANT == GUARD_OF_THE_NEXT_VERSION
-           :: ok == YES ->
-              ReadWord(p);
-              if
-              :: sf != 0 && sl != EXCLUSIVE -> seen = data[sf]
-              :: else -> sv++; seen = GARBAGE   /* "fails to validate" */
-              fi
-#else
-           :: ok == YES -> ok = UNDECIDED
-#endif
-           :: else
+        :: ok == YES ->
+           ReadWord(p);
+           if
+           :: sf != 0 && sl != EXCLUSIVE -> seen = data[sf]
+           :: else -> sv++; seen = GARBAGE   /* "fails to validate" */
            fi
+#else
+        :: ok == YES -> ok = UNDECIDED
+#endif
         :: else
         fi
      :: else -> !Same(p)
@@ -390,22 +479,76 @@ inline Optimistic(p, ok, f) {
      fi
   od;
   if
-  :: ok == YES ->
-     d_step {
-       if
-       :: frame_of[p] == sf && version[p] == sv && latch[p] != EXCLUSIVE ->
-          assert(seen == truth[p])   /* bytes that validate are the present page */
-       :: else
-       fi
-     }
+  :: ok == YES -> CheckRead(p)
   :: else
   fi
 }
+
+#if COPIES
+/* A page in no shared frame is read from the private frame: page cp of version cv, content cd. ok says
+ * whether p was read there. */
+inline Copy(p, ok) {
+  ok = NO;
+  ReadWord(p);
+  if
+#if MUTANT == COPY_OF_ANY_VERSION
+  :: sf == 0 && sl == 0 && cp != p ->
+#else
+  :: sf == 0 && sl == 0 && !(cp == p && cv == sv) ->
+#endif
+     v = sv;
+     cp = 0;
+     cd = disk[p];
+     ReadWord(p);
+     if
+#if MUTANT == COPY_OF_THE_LATER_VERSION
+     :: cd != GARBAGE -> cp = p; cv = sv
+#endif
+     :: sv == v -> assert(cd != GARBAGE); cp = p; cv = v   /* no sound page is reported */
+     :: else
+     fi;
+     v = 0;
+     ReadWord(p)
+  :: else
+  fi;
+  if
+#if MUTANT == COPY_OF_ANY_VERSION
+  :: sf == 0 && sl == 0 && cp == p -> seen = cd; ok = YES; CheckRead(p)
+#else
+  :: sf == 0 && sl == 0 && cp == p && cv == sv -> seen = cd; ok = YES; CheckRead(p)
+#endif
+  :: else
+  fi
+}
+
+/* (sf, sl, sv) is the word of p when it was read from the private frame. */
+inline Promote(p, ok, f) {
+  ok = UNDECIDED;
+  atomic {
+#if MUTANT == PROMOTES_ANY_VERSION
+    sv = version[p];
+#endif
+    TryBeginLoad(p);
+    if
+    :: taken -> ok = LOADING
+    :: else
+    fi
+  }
+  if
+  :: ok == LOADING -> Load(p, EXCLUSIVE, ok, f, cd)
+  :: else
+  fi
+}
+#endif
 
 proctype User() {
   byte sf, sl, sv;           /* a page word as read */
   byte p, f, p2, f2, c, q;
   byte ok, ok2, taken, seen, i;
+  byte v;                    /* the version of a page word before a read of the disk */
+#if COPIES
+  byte cp, cv, cd;           /* the private frame: page, version, content */
+#endif
   byte left = OPERATIONS;
   do
   :: left == 0 -> break
@@ -439,6 +582,19 @@ proctype User() {
         fi
      :: ChooseFrame(c); Clean(c, q)
      :: ChoosePage(p); Optimistic(p, ok, f)
+#if COPIES
+     :: ChoosePage(p);          /* read privately; perhaps modify then */
+        Copy(p, ok);
+        if
+        :: ok == YES ->
+           Promote(p, ok, f);
+           if
+           :: ok == YES -> CheckHeld(p, f); Modify(p, f); CheckHeld(p, f); UnfixModified(p, f)
+           :: else
+           fi
+        :: skip
+        fi
+#endif
      fi;
      /* Unused locals are reset so that they do not multiply states. */
      d_step { sf = 0; sl = 0; sv = 0; p = 0; f = 0; p2 = 0; f2 = 0; c = 0; q = 0; ok = 0; ok2 = 0;
