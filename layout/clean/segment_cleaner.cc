@@ -31,10 +31,7 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       pages_at_once_(parts.pages_at_once),
       pass_mutex_(core_.runtime),
       copy_source_mutex_(core_.runtime),
-      requests_(pages_at_once_) {
-  start_.reserve(pages_at_once_);
-  done_.reserve(pages_at_once_);
-}
+      window_(pages_at_once_) {}
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
 
@@ -378,39 +375,35 @@ bool SegmentCleaner::CopyFromPool(Move& move, std::byte* out) {
 }
 
 void SegmentCleaner::Fetch(std::vector<Move>& moves, size_t first, size_t count) {
-  start_.clear();
-  uint64_t copied = 0;
-  for (size_t i = 0; i < count; ++i) {
-    Move& move = moves[first + i];
-    std::byte* out = directory_.frames().Memory(move.frame);
-    if (directory_.map().Load(move.page) != move.word)
-      continue;  // rewritten meanwhile: stays invalid
-    if (CopyFromPool(move, out)) {
-      move.valid = true;
-      ++copied;
-      continue;
-    }
-    IoRequest& request = requests_[i];
-    request.op = IoRequest::Op::kRead;
-    request.io_class = IoClass::kSegmentRead;
-    request.offset = core_.geometry.OffsetOf(move.word.slot());
-    request.length = core_.geometry.page_size;
-    request.buffer = out;
-    move.reading = true;
-    start_.push_back(&request);
-  }
-  SubmitAndWait();
-  for (size_t i = 0; i < count; ++i) {
-    if (moves[first + i].reading) CheckRead(moves[first + i], requests_[i].status);
-  }
-  core_.counters.cleaner_page_reads.fetch_add(start_.size(), std::memory_order_relaxed);
+  uint64_t copied = 0, read = 0;
+  size_t next = first;
+  window_.Run(
+      *queue_,
+      [&](TaggedRequest<size_t>& request) {
+        while (next < first + count) {
+          Move& move = moves[next++];
+          // Rewritten meanwhile: stays invalid.
+          if (directory_.map().Load(move.page) != move.word) continue;
+          std::byte* out = directory_.frames().Memory(move.frame);
+          if (CopyFromPool(move, out)) {
+            move.valid = true;
+            ++copied;
+            continue;
+          }
+          request.tag = next - 1;
+          request.op = IoRequest::Op::kRead;
+          request.io_class = IoClass::kSegmentRead;
+          request.offset = core_.geometry.OffsetOf(move.word.slot());
+          request.length = core_.geometry.page_size;
+          request.buffer = out;
+          ++read;
+          return true;
+        }
+        return false;
+      },
+      [&](const IoRequest& request, size_t i) { CheckRead(moves[i], request.status); });
+  core_.counters.cleaner_page_reads.fetch_add(read, std::memory_order_relaxed);
   core_.counters.cleaner_pages_copied.fetch_add(copied, std::memory_order_relaxed);
-}
-
-void SegmentCleaner::SubmitAndWait() {
-  done_.clear();
-  queue_->Submit(start_);
-  while (queue_->in_flight() > 0) queue_->Wait(1, done_);
 }
 
 void SegmentCleaner::CheckRead(Move& move, const absl::Status& status) {
@@ -435,31 +428,34 @@ void SegmentCleaner::CheckRead(Move& move, const absl::Status& status) {
 }
 
 void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t count) {
-  start_.clear();
-  for (size_t i = 0; i < count; ++i) {
-    const Move& move = moves[first + i];
-    CopyFrame& frame = directory_.frames().Frame(move.frame);
-    if (!move.valid) {
-      directory_.ReleaseUnnamed(frame.target);
-      continue;
-    }
-    IoRequest& request = requests_[i];
-    request.op = IoRequest::Op::kWrite;
-    request.io_class = IoClass::kPageWrite;
-    request.offset = core_.geometry.OffsetOf(frame.target);
-    request.length = core_.geometry.page_size;
-    request.buffer = directory_.frames().Memory(move.frame);
-    request.context = reinterpret_cast<void*>(uintptr_t{Raw(move.frame)});
-    start_.push_back(&request);
-  }
-  SubmitAndWait();
-  for (const IoRequest* request : done_) {
-    const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
-    if (!request->status.ok()) {
-      WriteFrameAgain(directory_, index, request->status).IgnoreError();
-      continue;
-    }
-    if (!directory_.InstallWritten(index)) continue;
+  size_t next = first;
+  window_.Run(
+      *queue_,
+      [&](TaggedRequest<size_t>& request) {
+        while (next < first + count) {
+          const Move& move = moves[next++];
+          const SlotId target = directory_.frames().Frame(move.frame).target;
+          if (!move.valid) {
+            directory_.ReleaseUnnamed(target);
+            continue;
+          }
+          request.tag = next - 1;
+          request.op = IoRequest::Op::kWrite;
+          request.io_class = IoClass::kPageWrite;
+          request.offset = core_.geometry.OffsetOf(target);
+          request.length = core_.geometry.page_size;
+          request.buffer = directory_.frames().Memory(move.frame);
+          return true;
+        }
+        return false;
+      },
+      [&](const IoRequest& request, size_t i) { EndPlug(moves[i], request.status); });
+}
+
+void SegmentCleaner::EndPlug(const Move& move, const absl::Status& written) {
+  if (!written.ok()) {
+    WriteFrameAgain(directory_, move.frame, written).IgnoreError();
+  } else if (directory_.InstallWritten(move.frame)) {
     core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -27,6 +27,7 @@
 #include "layout/separate/cost_meter.h"
 #include "layout/separate/separator.h"
 #include "layout/space/space_manager.h"
+#include "storage/device/io_window.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -66,7 +67,6 @@ class SegmentCleaner final : public BackgroundCleaner {
     LocationWord word;
     FrameIndex frame{};
     bool valid = false;
-    bool reading = false;
   };
   static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
 
@@ -90,8 +90,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   bool CopyFromPool(Move& move, std::byte* out);
   void CheckRead(Move& move, const absl::Status& status);
   void WritePlugs(std::vector<Move>& moves, size_t first, size_t count);
+  void EndPlug(const Move& move, const absl::Status& written);
   void RememberUtilization(const std::vector<SegmentView>& victims, CleaningMethod method);
-  void SubmitAndWait();  // the requests in start_; afterwards done_ holds them
   std::optional<FrameIndex> BeginMove(const Move& move);
   std::optional<SlotId> TakeHole(const Move& move);
 
@@ -110,8 +110,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   CopyIfCleanFunction copy_if_clean_ LATCHKEY_GUARDED_BY(copy_source_mutex_);
 
   std::unique_ptr<IoQueue> queue_;
-  std::vector<IoRequest> requests_;
-  std::vector<IoRequest*> start_, done_;  // with room for all
+  IoWindow<size_t> window_;  // tag: index of the move
   FrameGroup* plug_frames_ = nullptr;
   std::unordered_set<uint32_t> damaged_;  // segments with pages that fail their proof
   std::optional<double> victim_utilization_;

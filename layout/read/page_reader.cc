@@ -5,6 +5,7 @@
 
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 namespace {
@@ -70,65 +71,52 @@ void PageReader::ReadAll(std::span<PageRead> reads) {
     for (PageRead& read : reads) read.status = Read(read.id, read.out);
     return;
   }
-  struct Pending {
-    IoRequest request;
+  struct Reading {
     PageRead* read = nullptr;
     LocationWord word;
   };
-  std::vector<Pending> slots(std::min<size_t>(reads.size(), kReadQueueDepth));
-  std::vector<Pending*> idle;
-  idle.reserve(slots.size());
-  for (Pending& slot : slots) idle.push_back(&slot);
-  std::vector<IoRequest*> batch, done;
-  batch.reserve(slots.size());
-  done.reserve(slots.size());
+  IoWindow<Reading> window(std::min<size_t>(reads.size(), kReadQueueDepth));
   // From here on nothing throws: the buffers must live while reads are in flight into them.
+  const auto read_singly = [&](PageRead& read) {
+    read.status = CatchOutOfMemory([&] { return Read(read.id, read.out); });
+  };
   size_t next = 0;
-  while (next < reads.size() || queue->in_flight() > 0) {
-    batch.clear();
-    while (next < reads.size() && !idle.empty()) {
-      PageRead& read = reads[next++];
-      read.status = CatchOutOfMemory([&] { return directory_.CheckAllocated(read.id); });
-      if (!read.status.ok()) continue;
-      const LocationWord word = directory_.map().Load(read.id);
-      if (!word.on_device()) {  // from memory, or never written
-        read.status = CatchOutOfMemory([&] { return Read(read.id, read.out); });
-        continue;
-      }
-      Pending* slot = idle.back();
-      idle.pop_back();
-      slot->read = &read;
-      slot->word = word;
-      slot->request.op = IoRequest::Op::kRead;
-      slot->request.io_class = IoClass::kPageRead;
-      slot->request.offset = core_.geometry.OffsetOf(word.slot());
-      slot->request.length = core_.geometry.page_size;
-      slot->request.buffer = read.out;
-      slot->request.context = slot;
-      batch.push_back(&slot->request);
-    }
-    if (!batch.empty()) queue->Submit(batch);
-    if (queue->in_flight() == 0) continue;
-    done.clear();
-    queue->Wait(1, done);
-    for (IoRequest* request : done) {
-      auto* slot = static_cast<Pending*>(request->context);
-      PageRead& read = *slot->read;
-      read.status = request->status;
-      if (read.status.ok()) {
-        read.status = CatchOutOfMemory([&] {
-          return directory_.Prove(read.id, slot->word, {read.out, core_.geometry.page_size});
-        });
-      }
-      if (read.status.ok()) {
-        core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
-      } else {
-        // The page has moved meanwhile, or it is damaged: the single read decides.
-        read.status = CatchOutOfMemory([&] { return Read(read.id, read.out); });
-      }
-      idle.push_back(slot);
-    }
-  }
+  window.Run(
+      *queue,
+      [&](TaggedRequest<Reading>& request) {
+        while (next < reads.size()) {
+          PageRead& read = reads[next++];
+          read.status = CatchOutOfMemory([&] { return directory_.CheckAllocated(read.id); });
+          if (!read.status.ok()) continue;
+          const LocationWord word = directory_.map().Load(read.id);
+          if (!word.on_device()) {  // from memory, or never written
+            read_singly(read);
+            continue;
+          }
+          request.tag = {&read, word};
+          request.op = IoRequest::Op::kRead;
+          request.io_class = IoClass::kPageRead;
+          request.offset = core_.geometry.OffsetOf(word.slot());
+          request.length = core_.geometry.page_size;
+          request.buffer = read.out;
+          return true;
+        }
+        return false;
+      },
+      [&](const IoRequest& request, const Reading& reading) {
+        PageRead& read = *reading.read;
+        read.status = request.status;
+        if (read.status.ok()) {
+          read.status = CatchOutOfMemory([&] {
+            return directory_.Prove(read.id, reading.word, {read.out, core_.geometry.page_size});
+          });
+        }
+        if (read.status.ok()) {
+          core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
+        } else {
+          read_singly(read);  // the page has moved meanwhile, or it is damaged
+        }
+      });
   try {
     ReturnQueue(std::move(queue));
   } catch (const std::bad_alloc&) {  // the next batch makes another one

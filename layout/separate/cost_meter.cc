@@ -11,6 +11,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 namespace {
@@ -32,32 +33,25 @@ absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoReq
   for (size_t i = 0; i + 8 <= buffer.size(); i += 512) {
     *reinterpret_cast<uint64_t*>(buffer.data() + i) = rng.Next();  // not compressible to nothing
   }
-  std::vector<IoRequest> requests(depth);
-  std::vector<IoRequest*> idle, done;
-  for (uint32_t i = 0; i < depth; ++i) {
-    requests[i].buffer = buffer.data() + size_t{i} * length;
-    idle.push_back(&requests[i]);
-  }
+  std::byte* unused = buffer.data();  // each request keeps the part that it gets first
+  uint32_t started = 0;
   absl::Status status;
+  IoWindow<uint32_t> window(depth);
   const Nanos start = runtime.Now();
-  for (uint32_t started = 0, finished = 0; finished < count;) {
-    while (started < count && !idle.empty()) {
-      IoRequest* request = idle.back();
-      idle.pop_back();
-      request->op = op;
-      request->io_class = IoClass::kMeta;
-      request->offset = offset_of(started++);
-      request->length = length;
-      queue->Submit({&request, 1});
-    }
-    done.clear();
-    queue->Wait(1, done);
-    for (IoRequest* request : done) {
-      if (!request->status.ok()) status = request->status;
-      idle.push_back(request);
-      ++finished;
-    }
-  }
+  window.Run(
+      *queue,
+      [&](IoRequest& request) {
+        if (started == count) return false;
+        if (request.buffer == nullptr) request.buffer = std::exchange(unused, unused + length);
+        request.op = op;
+        request.io_class = IoClass::kMeta;
+        request.offset = offset_of(started++);
+        request.length = length;
+        return true;
+      },
+      [&](const IoRequest& request, uint32_t) {
+        if (!request.status.ok()) status = request.status;
+      });
   LATCHKEY_RETURN_IF_ERROR(status);
   return static_cast<double>(std::max<Nanos>(1, runtime.Now() - start)) / count;
 }

@@ -26,9 +26,7 @@ bool Doublewriter::Prepare() {
     core_.Poison(queue.status());
     return false;
   }
-  requests_.resize(batch_pages_);
-  start_.reserve(batch_pages_);
-  done_.reserve(batch_pages_);
+  window_ = std::make_unique<IoWindow<FrameIndex>>(batch_pages_);
   FrameGroup* groups[] = {directory_.frames().NewGroup(area_pages()),
                           directory_.frames().NewGroup(area_pages())};
   if (groups[0] == nullptr || groups[1] == nullptr) {
@@ -167,36 +165,36 @@ void Doublewriter::NoteLogReach(const Batch& batch) {
 }
 
 absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
-  start_.clear();
-  done_.clear();
-  for (uint32_t i = 0; i < batch.filled; ++i) {
-    CopyFrame& frame = batch.group->frames[i];
-    const FrameIndex index = batch.group->IndexOf(i);
-    if (directory_.map().Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
-      frame.EndTicket();  // overtaken by a later frame of the batch
-      continue;
-    }
-    IoRequest& request = requests_[i];
-    request.op = IoRequest::Op::kWrite;
-    request.io_class = IoClass::kPageWrite;
-    request.offset = core_.geometry.OffsetOf(frame.target);
-    request.length = core_.geometry.page_size;
-    request.buffer = directory_.frames().Memory(index);
-    request.context = reinterpret_cast<void*>(uintptr_t{Raw(index)});
-    start_.push_back(&request);
-  }
-  queue_->Submit(start_);
-  while (queue_->in_flight() > 0) queue_->Wait(1, done_);
   absl::Status status;
-  for (const IoRequest* request : done_) {
-    const FrameIndex index{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request->context))};
-    // The area keeps the batch until all of it is in its places.
-    const absl::Status written = !request->status.ok()
-                                     ? WriteFrameAgain(directory_, index, request->status)
-                                 : directory_.InstallWritten(index) ? absl::OkStatus()
-                                                                    : OutOfMemory();
-    if (status.ok()) status = written;
-  }
+  uint32_t next = 0;
+  window_->Run(
+      *queue_,
+      [&](TaggedRequest<FrameIndex>& request) {
+        while (next < batch.filled) {
+          const FrameIndex index = batch.group->IndexOf(next);
+          CopyFrame& frame = batch.group->frames[next++];
+          if (directory_.map().Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
+            frame.EndTicket();  // overtaken by a later frame of the batch
+            continue;
+          }
+          request.tag = index;
+          request.op = IoRequest::Op::kWrite;
+          request.io_class = IoClass::kPageWrite;
+          request.offset = core_.geometry.OffsetOf(frame.target);
+          request.length = core_.geometry.page_size;
+          request.buffer = directory_.frames().Memory(index);
+          return true;
+        }
+        return false;
+      },
+      // The area keeps the batch until all of it is in its places.
+      [&](const IoRequest& request, FrameIndex index) {
+        const absl::Status written = !request.status.ok()
+                                         ? WriteFrameAgain(directory_, index, request.status)
+                                     : directory_.InstallWritten(index) ? absl::OkStatus()
+                                                                        : OutOfMemory();
+        if (status.ok()) status = written;
+      });
   return status;
 }
 

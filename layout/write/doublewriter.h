@@ -23,9 +23,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "layout/map/page_directory.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 
@@ -83,9 +83,7 @@ class Doublewriter final : public WriteHelper {
 
   Mutex io_mutex_;  // held while a batch is written; taken before mutex_
   std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(io_mutex_);
-  std::vector<IoRequest> requests_ LATCHKEY_GUARDED_BY(io_mutex_);
-  std::vector<IoRequest*> start_ LATCHKEY_GUARDED_BY(io_mutex_), done_
-      LATCHKEY_GUARDED_BY(io_mutex_);  // with room for all
+  std::unique_ptr<IoWindow<FrameIndex>> window_ LATCHKEY_GUARDED_BY(io_mutex_);
   int next_area_ LATCHKEY_GUARDED_BY(io_mutex_) = 0;
 
   Mutex mutex_;  // guards all below; held for the copy of a page, never across I/O

@@ -71,13 +71,13 @@ bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
     free_frames_.push_back(index);
     return false;
   }
-  IoRequest& request = requests_[index];
+  TaggedRequest<uint32_t>& request = requests_[index];
   request.op = IoRequest::Op::kWrite;
   request.io_class = IoClass::kPageWrite;
   request.offset = core_.geometry.OffsetOf(target);
   request.length = core_.geometry.page_size;
   request.buffer = directory_.frames().Memory(frame);
-  request.context = reinterpret_cast<void*>(static_cast<uintptr_t>(index));
+  request.tag = index;
   MutexLock lock(mutex_);
   queued_.push_back(&request);
   outstanding_.fetch_add(1, std::memory_order_acq_rel);
@@ -104,7 +104,7 @@ void PageWriteQueue::ReapLocked(size_t minimum) {
 }
 
 void PageWriteQueue::Complete(IoRequest& request) {
-  const auto index = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.context));
+  const uint32_t index = TagOf<uint32_t>(request);
   const FrameIndex frame = group_->IndexOf(index);
   absl::Status status = request.status;
   if (!status.ok()) {

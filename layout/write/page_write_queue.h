@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layout/map/page_directory.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 
@@ -59,7 +60,8 @@ class PageWriteQueue final : public WriteHelper {
   const uint32_t depth_;
   Mutex mutex_;
   std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(mutex_);
-  std::vector<IoRequest> requests_;  // one a frame, used by the thread that owns the frame
+  std::vector<TaggedRequest<uint32_t>>
+      requests_;  // one a frame, whose index is the tag; used by the thread that owns the frame
   std::vector<uint32_t> free_frames_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<IoRequest*> queued_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<IoRequest*> done_ LATCHKEY_GUARDED_BY(mutex_);

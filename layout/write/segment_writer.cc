@@ -136,7 +136,8 @@ SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
   buffer->done.reserve(kMaxRequests);
   buffer->group = directory_.frames().NewGroup(core_.geometry.slots_per_segment);
   if (buffer->group == nullptr) return nullptr;
-  for (IoRequest& request : buffer->requests) buffer->idle_requests.push_back(&request);
+  for (TaggedRequest<uint32_t>& request : buffer->requests)
+    buffer->idle_requests.push_back(&request);
   buffer->in_use.store(true, std::memory_order_relaxed);
   buffers_[count] = std::move(buffer);
   buffer_count_.store(count + 1, std::memory_order_release);
@@ -153,7 +154,7 @@ void SegmentWriter::MarkReady(Buffer& buffer) {
 void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
   while (buffer.idle_requests.empty()) WaitAndComplete(buffer, 1);
   if (buffer.issued >= end) return;
-  IoRequest* request = buffer.idle_requests.back();
+  TaggedRequest<uint32_t>* request = buffer.idle_requests.back();
   buffer.idle_requests.pop_back();
   const uint64_t page_size = core_.geometry.page_size;
   request->op = IoRequest::Op::kWrite;
@@ -161,9 +162,10 @@ void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
   request->offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(buffer.segment, buffer.issued));
   request->length = static_cast<uint32_t>((end - buffer.issued) * page_size);
   request->buffer = buffer.group->memory.data() + buffer.issued * page_size;
-  request->context = reinterpret_cast<void*>(static_cast<uintptr_t>(buffer.issued));
+  request->tag = buffer.issued;
   buffer.issued = end;
-  buffer.queue->Submit({&request, 1});
+  IoRequest* const start = request;
+  buffer.queue->Submit({&start, 1});
   WaitAndComplete(buffer, 0);
 }
 
@@ -171,14 +173,15 @@ void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
   buffer.done.clear();
   buffer.queue->Wait(minimum, buffer.done);
   for (IoRequest* request : buffer.done) {
-    CompleteRange(buffer, *request);
-    buffer.idle_requests.push_back(request);
+    auto* range = static_cast<TaggedRequest<uint32_t>*>(request);
+    CompleteRange(buffer, *range);
+    buffer.idle_requests.push_back(range);
   }
   if (!buffer.done.empty()) RecycleIfDone(buffer);
 }
 
-void SegmentWriter::CompleteRange(Buffer& buffer, const IoRequest& request) {
-  const auto first = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.context));
+void SegmentWriter::CompleteRange(Buffer& buffer, const TaggedRequest<uint32_t>& request) {
+  const uint32_t first = request.tag;
   const uint32_t count = request.length / core_.geometry.page_size;
   buffer.completed += count;
   if (buffer.failed) return;

@@ -19,6 +19,7 @@
 
 #include "layout/map/page_directory.h"
 #include "layout/space/space_manager.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 
@@ -83,8 +84,8 @@ class SegmentWriter {
     std::atomic<uint32_t> ready{0};   // frames copied into
     Mutex io_mutex;                   // guards all below
     std::unique_ptr<IoQueue> queue LATCHKEY_GUARDED_BY(io_mutex);
-    std::array<IoRequest, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
-    std::vector<IoRequest*> idle_requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::array<TaggedRequest<uint32_t>, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<TaggedRequest<uint32_t>*> idle_requests LATCHKEY_GUARDED_BY(io_mutex);
     std::vector<IoRequest*> done LATCHKEY_GUARDED_BY(io_mutex);  // both with room for all requests
     uint32_t issued LATCHKEY_GUARDED_BY(io_mutex) = 0;
     uint32_t completed LATCHKEY_GUARDED_BY(io_mutex) = 0;
@@ -113,7 +114,8 @@ class SegmentWriter {
   void Drain(LogId log);
   void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);
   void WaitAndComplete(Buffer& buffer, size_t minimum) LATCHKEY_REQUIRES(buffer.io_mutex);
-  void CompleteRange(Buffer& buffer, const IoRequest& request) LATCHKEY_REQUIRES(buffer.io_mutex);
+  void CompleteRange(Buffer& buffer, const TaggedRequest<uint32_t>& request)
+      LATCHKEY_REQUIRES(buffer.io_mutex);
   void RecycleIfDone(Buffer& buffer) LATCHKEY_REQUIRES(buffer.io_mutex);
   bool ReapOne(bool wait);
   Buffer& BufferOfFrame(FrameIndex frame);

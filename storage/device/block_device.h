@@ -38,7 +38,6 @@ struct IoRequest {
   uint64_t offset = 0;          ///< bytes
   uint32_t length = 0;          ///< bytes, > 0
   std::byte* buffer = nullptr;  ///< the owner must not change it while the request is in flight
-  void* context = nullptr;      ///< for the owner; the device ignores it
   absl::Status status;          ///< set at completion
 };
 

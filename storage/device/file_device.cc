@@ -18,6 +18,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/file_errors.h"
 #include "storage/device/file_transfer.h"
+#include "storage/device/io_window.h"
 #include "storage/device/request_check.h"
 
 namespace latchkey {
@@ -215,27 +216,21 @@ absl::Status FileDevice::WriteZeros(uint64_t begin, uint64_t end) {
   }
   growth_limit_.store(end, std::memory_order_release);
   ReservedBuffer zeros(std::min(kZeroPiece, end - begin));  // never written: takes no memory
-  std::array<IoRequest, kZeroDepth> requests;
-  std::vector<IoRequest*> idle;
-  idle.reserve(kZeroDepth);
-  for (IoRequest& r : requests) idle.push_back(&r);
+  IoWindow<int> window(kZeroDepth);
   absl::Status first_error;
-  while (growth_queue_->in_flight() > 0 || (begin < end && first_error.ok())) {
-    while (!idle.empty() && begin < end && first_error.ok()) {
-      IoRequest* r = idle.back();
-      idle.pop_back();
-      r->op = IoRequest::Op::kWrite;
-      r->io_class = IoClass::kMeta;
-      r->offset = begin;
-      r->length = static_cast<uint32_t>(std::min<uint64_t>(zeros.size(), end - begin));
-      r->buffer = zeros.data();
-      begin += r->length;
-      growth_queue_->Submit({&r, 1});
-    }
-    const size_t old_idle = idle.size();
-    growth_queue_->Wait(1, idle);
-    for (size_t i = old_idle; i < idle.size(); ++i) first_error.Update(idle[i]->status);
-  }
+  window.Run(
+      *growth_queue_,
+      [&](IoRequest& request) {
+        if (begin == end || !first_error.ok()) return false;
+        request.op = IoRequest::Op::kWrite;
+        request.io_class = IoClass::kMeta;
+        request.offset = begin;
+        request.length = static_cast<uint32_t>(std::min<uint64_t>(zeros.size(), end - begin));
+        request.buffer = zeros.data();
+        begin += request.length;
+        return true;
+      },
+      [&](const IoRequest& request, int) { first_error.Update(request.status); });
   return first_error;
 }
 

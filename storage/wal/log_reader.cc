@@ -1,10 +1,10 @@
 #include "storage/wal/log_reader.h"
 
 #include <algorithm>
-#include <array>
 
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/io_window.h"
 
 namespace latchkey {
 namespace {
@@ -65,34 +65,29 @@ absl::Status GroupScanner::ReadDeep(uint64_t lsn, std::span<std::byte> out) {
     queue_ = *std::move(queue);
   }
   const LogGeometry& g = medium_.geometry;
-  std::array<IoRequest, kScanDepth> requests;
-  std::array<IoRequest*, kScanDepth> batch;
-  std::vector<IoRequest*> done;
-  for (size_t at = 0; at < out.size();) {
-    size_t count = 0;
-    for (; count < kScanDepth && at < out.size(); ++count) {
-      const std::optional<SegmentTable::Entry> entry = medium_.FindSegment(g.IndexOf(lsn + at));
-      if (!entry) break;
-      const uint64_t rest = std::min(g.payload() - (lsn + at) % g.payload(), out.size() - at);
-      IoRequest& request = requests[count];
-      request = {.io_class = IoClass::kMeta,
-                 .offset = g.Offset(entry->slot, lsn + at),
-                 .length = static_cast<uint32_t>(std::min(rest, kScanBytes)),
-                 .buffer = out.data() + at,
-                 .status = {}};
-      batch[count] = &request;
-      at += request.length;
-    }
-    if (count == 0) return NoGroup(medium_, lsn + at);
-    queue_->Submit(std::span(batch.data(), count));
-    done.clear();
-    queue_->Wait(count, done);
-    for (size_t i = 0; i < count; ++i) {
-      // Retry without the queue: it may succeed, and otherwise the error names the position.
-      if (!requests[i].status.ok()) return ReadStream(medium_, lsn, out);
-    }
-  }
-  return absl::OkStatus();
+  IoWindow<int> window(kScanDepth);
+  size_t at = 0;
+  bool failed = false, missing = false;
+  window.Run(
+      *queue_,
+      [&](IoRequest& request) {
+        if (at == out.size() || failed || missing) return false;
+        const std::optional<SegmentTable::Entry> entry = medium_.FindSegment(g.IndexOf(lsn + at));
+        missing = !entry;
+        if (missing) return false;
+        const uint64_t rest = std::min(g.payload() - (lsn + at) % g.payload(), out.size() - at);
+        request.op = IoRequest::Op::kRead;
+        request.io_class = IoClass::kMeta;
+        request.offset = g.Offset(entry->slot, lsn + at);
+        request.length = static_cast<uint32_t>(std::min(rest, kScanBytes));
+        request.buffer = out.data() + at;
+        at += request.length;
+        return true;
+      },
+      [&](const IoRequest& request, int) { failed = failed || !request.status.ok(); });
+  // Retry without the queue: it may succeed, and otherwise the error names the position.
+  if (failed) return ReadStream(medium_, lsn, out);
+  return missing ? NoGroup(medium_, lsn + at) : absl::OkStatus();
 }
 
 absl::StatusOr<GroupScanner::Found> GroupScanner::Next() {
