@@ -1,0 +1,149 @@
+// The segment cleaner alone: its sink and its durable map are the test's.
+#include "layout/clean/segment_cleaner.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "layout/testing/directory_on_memory.h"
+
+namespace latchkey {
+namespace {
+
+constexpr StoreGeometry kGeometry = DirectoryOnMemory::kGeometry;
+constexpr uint32_t kSegments = 44, kUsed = 40, kLivePerSegment = 8;
+
+class FakeDurableMap final : public DurableMap {
+ public:
+  bool is_unclean() const override { return unclean.load(); }
+  absl::Status TryMakeDurable() override { return absl::OkStatus(); }
+  void CheckpointIfWanted() override { ++turns; }
+  std::atomic<bool> unclean{true};
+  std::atomic<int> turns{0};  // of the actor
+};
+
+// Writes moved pages to segments of its own.
+class FakeSink final : public MoveSink {
+ public:
+  explicit FakeSink(DirectoryOnMemory& directory)
+      : directory_(directory), group_(directory->frames().NewGroup(256)) {}
+
+  std::optional<FrameIndex> BeginMove(SegmentKind kind, PageId page, LocationWord word) override {
+    if (used_ % kGeometry.slots_per_segment == 0) {
+      const auto segment = directory_->segments().TakeFree(/*keep=*/0, kind);
+      if (!segment) return std::nullopt;
+      open_ = *segment;
+      taken_.push_back(open_);
+    }
+    CopyFrame& frame = group_->frames[moves_.size()];
+    frame.page = page;
+    frame.sequence = word.sequence();
+    frame.moved = true;
+    frame.target = kGeometry.SlotAt(open_, used_++ % kGeometry.slots_per_segment);
+    frame.durable_word.store(word.bits());
+    directory_->segments().AssignSlot(frame.target, page);
+    moves_.push_back(group_->IndexOf(static_cast<uint32_t>(moves_.size())));
+    return moves_.back();
+  }
+  void FinishMove(FrameIndex frame, bool valid) override {
+    if (!valid) directory_->frames().Frame(frame).page = kInvalidPageId;
+    moved += valid;
+  }
+  bool EndsBatch(FrameIndex) const override { return moves_.size() == 256; }
+  void WriteOutMoves() override {
+    for (const FrameIndex frame : moves_) directory_.WriteOut(frame);
+    for (const SegmentId segment : taken_) directory_->segments().Close(segment, /*birth=*/0);
+    moves_.clear();
+    taken_.clear();
+    used_ = 0;
+  }
+  void StartUserWrites() override {}
+  void EndLogsFrom(SegmentId) override {}
+  std::atomic<int> moved{0};
+
+ private:
+  DirectoryOnMemory& directory_;
+  FrameGroup* const group_;
+  std::vector<FrameIndex> moves_;
+  std::vector<SegmentId> taken_;
+  SegmentId open_{};
+  uint32_t used_ = 0;
+};
+
+// A file that is short of free segments: most are half full.
+struct Cleaning {
+  Cleaning() {
+    for (uint32_t s = 0; s < kUsed; ++s) {
+      const SegmentId segment = directory.OpenSegment();
+      for (uint32_t i = 0; i < kLivePerSegment; ++i) {
+        const PageId page = *directory->map().Allocate();
+        directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segment, i), 1));
+      }
+      directory->segments().Close(segment, directory->clock());
+    }
+  }
+  void CheckPages() {
+    TestPage page;
+    for (uint64_t i = 0; i < uint64_t{kUsed} * kLivePerSegment; ++i) {
+      CAPTURE(i);
+      const LocationWord word = directory->map().Load(PageId{i});
+      REQUIRE(word.on_device());
+      CHECK(directory->segments().OwnerOf(word.slot()) == PageId{i});
+      REQUIRE(directory.device()
+                  .Read(kGeometry.OffsetOf(word.slot()), {page.data(), 4096}, IoClass::kPageRead)
+                  .ok());
+      CHECK(directory->Prove(PageId{i}, word, {page.data(), 4096}).ok());
+      CHECK(page.Holds(PageId{i}, 1));
+    }
+  }
+  void Await(absl::FunctionRef<bool()> done) {
+    Backoff backoff(ThreadRuntime());
+    while (!done()) backoff.Pause();
+  }
+
+  DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
+  SpaceManager space{*directory, SpaceSizing::Make(kGeometry, 0.8, 0)};
+  std::unique_ptr<Separator> separator = Layouts().Named("lfs").Make(ThreadRuntime());
+  CostMeter costs{ThreadRuntime(), directory.device(), 4096, *TestOptions().assumed_costs};
+  FakeSink sink{directory};
+  FakeDurableMap durable_map;
+  SegmentCleaner cleaner{{.directory = *directory,
+                          .space = space,
+                          .sink = sink,
+                          .durable_map = durable_map,
+                          .separator = *separator,
+                          .costs = costs},
+                         CleaningPolicies().Named("greedy").Make()};
+};
+
+TEST_CASE("The cleaner frees segments until there are enough, and every page keeps its content") {
+  Cleaning c;
+  REQUIRE(c.space.WantsCleaning());
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return !c.space.WantsCleaning(); });
+  c.cleaner.Stop();
+  CHECK(c.sink.moved > 0);
+  CHECK(*c.cleaner.cleaning_utilization() <= 0.5);
+  c.CheckPages();
+}
+
+TEST_CASE("The cleaner moves nothing while the file is closed cleanly") {
+  Cleaning c;
+  c.durable_map.unclean = false;
+  REQUIRE(c.cleaner.Start().ok());
+  for (int turns = 1; turns <= 3; ++turns) {
+    c.space.Signal();
+    c.Await([&] { return c.durable_map.turns >= turns; });
+  }
+  CHECK(c.sink.moved == 0);
+  CHECK(c.space.WantsCleaning());
+  c.durable_map.unclean = true;
+  c.space.Signal();
+  c.Await([&] { return !c.space.WantsCleaning(); });
+  c.cleaner.Stop();
+  c.CheckPages();
+}
+
+}  // namespace
+}  // namespace latchkey
