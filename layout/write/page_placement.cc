@@ -75,7 +75,7 @@ PagePlacement::PagePlacement(const Parts& parts)
 }
 
 PagePlacement::~PagePlacement() {
-  for (PageWriteQueue* queue : AllQueues()) queue->WaitUntil(0);
+  for (const auto& queue : queues_) queue->WaitUntil(0);  // takes no memory, unlike AllQueues
   if (doublewriter_ != nullptr) doublewriter_->WriteOut();
 }
 
