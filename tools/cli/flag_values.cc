@@ -4,17 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "storage/base/quantity.h"
+#include "storage/base/ranged_value.h"
 #include "storage/base/status_macros.h"
 #include "tpcc-lite/report/environment.h"
 
 namespace latchkey {
 namespace {
+
+std::string Subject(std::string_view flag) { return "--" + std::string(flag); }
 
 /// nullopt: `text` is no number of bytes.
 std::optional<uint64_t> BytesOf(std::string_view text) {
@@ -50,17 +51,7 @@ absl::StatusOr<std::vector<std::string>> SplitList(std::string_view flag, std::s
 
 absl::StatusOr<uint64_t> ParseCount(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max, std::string_view also) {
-  uint64_t exact = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exact);
-  bool valid = error == std::errc() && end == text.data() + text.size();
-  const std::optional<double> scaled = ParseQuantity(text, CountUnits());
-  if (!valid && scaled && *scaled < 0x1p63 && std::floor(*scaled) == *scaled) {
-    exact = static_cast<uint64_t>(*scaled);
-    valid = true;
-  }
-  if (valid && exact >= min && exact <= max) return exact;
-  return InvalidArgument("--{}={}: give a whole number from {} to {}{}", flag, text, min, max,
-                         also);
+  return CountInRange(Subject(flag), text, min, max, also);
 }
 
 uint64_t CountOrShare::Of(uint64_t whole) const {
@@ -84,20 +75,12 @@ absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::strin
 
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
                                     uint64_t max) {
-  const std::optional<uint64_t> bytes = BytesOf(text);
-  if (bytes && *bytes >= min && *bytes <= max) return *bytes;
-  return InvalidArgument("--{}={}: give {} to {} bytes, e.g. 4096, 64KiB or 1.5GiB", flag, text,
-                         min, max);
+  return BytesInRange(Subject(flag), text, min, max);
 }
 
 absl::StatusOr<uint32_t> ParsePowerOfTwo(std::string_view flag, std::string_view text, uint32_t min,
                                          uint32_t max, std::string_view also) {
-  const std::optional<uint64_t> bytes = BytesOf(text);
-  if (bytes && std::has_single_bit(*bytes) && *bytes >= min && *bytes <= max) {
-    return static_cast<uint32_t>(*bytes);
-  }
-  return InvalidArgument("--{}={}: give a power of two from {} to {}{}", flag, text, min, max,
-                         also);
+  return PowerOfTwoInRange(Subject(flag), text, min, max, also);
 }
 
 absl::StatusOr<uint64_t> ParseMemory(std::string_view flag, std::string_view text, uint64_t min) {
@@ -117,13 +100,7 @@ absl::StatusOr<Nanos> ParseDuration(std::string_view flag, std::string_view text
 
 absl::StatusOr<double> ParseNumber(std::string_view flag, std::string_view text, double min,
                                    double max) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // This form refuses NaN, too.
-  if (error == std::errc() && end == text.data() + text.size() && number >= min && number <= max) {
-    return number;
-  }
-  return InvalidArgument("--{}={}: give a number from {} to {}", flag, text, min, max);
+  return NumberInRange(Subject(flag), text, min, max);
 }
 
 absl::StatusOr<uint64_t> ParseCacheSize(std::string_view flag, std::string_view text,
