@@ -137,6 +137,8 @@ absl::Status Transaction::Refusal() const {
   return refusal_.ok() ? MovedFrom("Transaction") : refusal_;
 }
 
+absl::Status Transaction::status() const { return impl_ != nullptr ? absl::OkStatus() : Refusal(); }
+
 absl::Status Transaction::Get(Tree tree, std::string_view key, std::string* value) {
   if (impl_ == nullptr) return Refusal();
   if (NeedsReadApart(key, value)) {

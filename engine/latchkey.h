@@ -186,6 +186,20 @@ struct Options {
   std::function<void(LogSeverity, std::string_view)> log_sink;
 };
 
+/// An option by its name, which is that of its flag on the command line.
+struct NamedOption {
+  std::string_view name;
+  std::string value;      ///< as SetOption reads it
+  std::string_view help;  ///< the values that it takes
+};
+
+/// Sets the option `name` from text: SetOption("cache-size", "1GiB", &options). A hyphen of a name
+/// may be an underscore. InvalidArgument, and *options is unchanged, for an unknown name (the
+/// message lists the names) and for a value out of its range (the message states the range).
+absl::Status SetOption(std::string_view name, std::string_view value, Options* options);
+/// Every option that SetOption knows, with its value in `options`: all but log_sink.
+std::vector<NamedOption> ListOptions(const Options& options = {});
+
 /// A handle to a named tree of a database, cheap to copy. Calls refuse it once the database is
 /// closed or the tree dropped.
 class Tree {
@@ -284,6 +298,10 @@ class Transaction {
   ~Transaction();
   Transaction(Transaction&&) noexcept;
   Transaction& operator=(Transaction&&) noexcept;
+
+  /// OK if Database::Begin began it, also once it is over; else the reason with which this object
+  /// answers every call.
+  absl::Status status() const;
 
   absl::Status Get(Tree tree, std::string_view key, std::string* value);
   /// Inserts or replaces. Waits while another transaction holds the key. Returns Aborted
@@ -413,6 +431,18 @@ struct Statistics {
   };
   std::optional<Recovery> recovery;  ///< nullopt = nothing to recover
 };
+
+/// A figure of Statistics by its name: that of the member, "log." or "recovery." before those of the
+/// parts.
+struct NamedStatistic {
+  std::string_view name;
+  bool measured = false;    ///< false: both values are 0
+  bool is_integer = false;  ///< true: `integer` is exact, and `real` the nearest double
+  uint64_t integer = 0;
+  double real = 0;
+};
+/// Every figure of `statistics`, measured or not, in the order of the members.
+std::vector<NamedStatistic> ListStatistics(const Statistics& statistics);
 
 /// An open database. It belongs to the process that opened it. In a child made by fork() every call
 /// with a status returns FailedPrecondition, and the other calls have no effect. Destroying it

@@ -9,6 +9,7 @@
 #include "engine/database_files.h"
 #include "engine/log/client_root.h"
 #include "engine/memory_plan.h"
+#include "engine/option_names.h"
 #include "layout/segment_store.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/memory_device.h"
@@ -17,8 +18,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kMostLockWaitMs = 3'600'000;
-constexpr uint64_t kMinCheckpointLogBytes = 64 << 10;
 constexpr uint64_t kLeastDefaultCheckpointLogBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostDefaultCheckpointLogBytes = uint64_t{1} << 30;
 
@@ -175,9 +174,10 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
   LATCHKEY_ASSIGN_OR_RETURN(TechniqueChoices choices, ParseTechniques(options.techniques));
   LATCHKEY_RETURN_IF_ERROR(CheckCleaners(options.techniques));
   LATCHKEY_RETURN_IF_ERROR(CheckEviction(options.techniques, choices));
-  if (options.group_commit_delay_ms < 1 || options.group_commit_delay_ms > 10'000) {
-    return InvalidArgument("a group commit delay of {} ms: 1 to 10000",
-                           options.group_commit_delay_ms);
+  if (options.group_commit_delay_ms < 1 ||
+      options.group_commit_delay_ms > kMostGroupCommitDelayMs) {
+    return InvalidArgument("a group commit delay of {} ms: 1 to {}", options.group_commit_delay_ms,
+                           kMostGroupCommitDelayMs);
   }
   if (options.lock_wait_ms < 1 || options.lock_wait_ms > kMostLockWaitMs) {
     return InvalidArgument("a lock wait of {} ms: 1 to {}", options.lock_wait_ms, kMostLockWaitMs);

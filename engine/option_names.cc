@@ -18,6 +18,12 @@ constexpr NamedValue<TornWriteProtection> kProtections[] = {
     {{"none", "the device tears no page", {}}, TornWriteProtection::kNone},
 };
 
+constexpr NamedValue<Isolation> kIsolations[] = {
+    {{"snapshot", "one snapshot; write skew is possible", {}}, Isolation::kSnapshot},
+    {{"serializable", "as if the transactions ran one after another", {}},
+     Isolation::kSerializable},
+};
+
 template <typename Value, size_t N>
 constexpr bool AreInOrder(const NamedValue<Value> (&values)[N]) {
   for (size_t i = 0; i < N; ++i) {
@@ -25,7 +31,7 @@ constexpr bool AreInOrder(const NamedValue<Value> (&values)[N]) {
   }
   return true;
 }
-static_assert(AreInOrder(kDurabilities) && AreInOrder(kProtections));
+static_assert(AreInOrder(kDurabilities) && AreInOrder(kProtections) && AreInOrder(kIsolations));
 
 }  // namespace
 
@@ -46,6 +52,15 @@ const Registry<NamedValue<TornWriteProtection>>& TornWriteProtections() {
 
 std::string_view NameOf(TornWriteProtection protection) {
   return kProtections[static_cast<size_t>(protection)].description.name;
+}
+
+const Registry<NamedValue<Isolation>>& Isolations() {
+  static constexpr Registry<NamedValue<Isolation>> registry("isolation", kIsolations);
+  return registry;
+}
+
+std::string_view NameOf(Isolation isolation) {
+  return kIsolations[static_cast<size_t>(isolation)].description.name;
 }
 
 }  // namespace latchkey
