@@ -49,8 +49,9 @@ ActorIndexes& Indexes() {
 }
 
 constexpr uint32_t kNoIndex = UINT32_MAX;
-// The index itself is constant-initialised, so reading it costs one load and a branch.
-thread_local uint32_t this_actor_index = kNoIndex;
+// The index itself is constant-initialised, so reading it costs one load and a branch. The model
+// keeps that so in liblatchkey.so: without it each read there calls the dynamic linker.
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t this_actor_index = kNoIndex;
 
 struct IndexReturner {
   bool armed = false;
