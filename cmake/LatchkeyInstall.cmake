@@ -2,7 +2,10 @@
 #
 #   include/latchkey/latchkey.h          the one public header
 #   lib/liblatchkey_*.a                  a static library per layer
-#   lib/cmake/Latchkey/                  the package: target Latchkey::latchkey
+#   include/latchkey/latchkey_c.h        the same for C
+#   lib/liblatchkey.so.0                 the C interface, with all that it needs of Abseil and fmt
+#   lib/pkgconfig/latchkey.pc            cc $(pkg-config --cflags --libs latchkey)
+#   lib/cmake/Latchkey/                  the package: targets Latchkey::latchkey and Latchkey::c
 #   bin/latchkey                         the command line, when it was built
 #
 # Component "development" is all but the command line.
@@ -29,7 +32,18 @@ install(TARGETS ${layer_targets} EXPORT LatchkeyTargets
 install(FILES engine/latchkey.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
         COMPONENT development)
 
+# The C library. It comes with targets of its own, which need no other package.
+install(TARGETS latchkey_c EXPORT LatchkeyCTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+        NAMELINK_COMPONENT development)
+install(FILES bindings/c/latchkey_c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
+        COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/bindings/c/latchkey.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Latchkey)
+install(EXPORT LatchkeyCTargets NAMESPACE Latchkey:: DESTINATION ${package_dir}
+        COMPONENT development)
 install(EXPORT LatchkeyTargets NAMESPACE Latchkey:: DESTINATION ${package_dir}
         COMPONENT development)
 configure_package_config_file(cmake/LatchkeyConfig.cmake.in LatchkeyConfig.cmake

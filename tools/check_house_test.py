@@ -50,6 +50,12 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"storage/up.h": "#pragma once\n#include \"layout/map.h\"\n"},
                         "storage/up.h:2", "must not include from layout")
 
+    def test_bindings_include_the_public_header_alone(self):
+        self.assert_one({"bindings/README.md": "c/\n", "engine/README.md": "x\n",
+                         "engine/latchkey.h": "#pragma once\n", "engine/tree.h": "#pragma once\n",
+                         "bindings/c/x.cc": "#include \"engine/latchkey.h\"\n#include \"engine/tree.h\"\n"},
+                        "bindings/c/x.cc:2", "only engine/latchkey.h")
+
     def test_layout_and_bufferpool_do_not_know_each_other(self):
         self.assert_one({"bufferpool/README.md": "x\n", "bufferpool/pool.cc": "#include \"layout/map.h\"\n"},
                         "bufferpool must not include from layout")

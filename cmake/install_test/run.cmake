@@ -2,7 +2,8 @@
 #
 # Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
 # must not remember where it was installed), builds the consumer project against it and runs it twice:
-# the second run opens what the first one closed.
+# the second run opens what the first one closed. Then the same for the C example, which is built twice:
+# with CMake, without Abseil, and with pkg-config.
 cmake_minimum_required(VERSION 3.22)
 
 set(expected "alice has 90\nbob has 10\n")
@@ -27,10 +28,27 @@ run_or_die("configuring the consumer" ${CMAKE_COMMAND} -G Ninja
            -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DEXAMPLE_SOURCE=${SOURCE_DIR}/engine/example_main.cc)
 run_or_die("building the consumer" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 
-foreach(round 1 2)
-  execute_process(COMMAND ${WORK_DIR}/build/consumer WORKING_DIRECTORY ${WORK_DIR}
+function(expect_example program)
+  execute_process(COMMAND ${program} WORKING_DIRECTORY ${WORK_DIR}
                   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
   if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
-    message(FATAL_ERROR "run ${round}: exit ${result}, printed:\n${output}${errors}\nexpected:\n${expected}")
+    message(FATAL_ERROR "${program}: exit ${result}, printed:\n${output}${errors}\nexpected:\n${expected}")
   endif()
-endforeach()
+endfunction()
+expect_example(${WORK_DIR}/build/consumer)
+expect_example(${WORK_DIR}/build/consumer)
+
+run_or_die("configuring the C consumer" ${CMAKE_COMMAND} -G Ninja
+           -S ${SOURCE_DIR}/cmake/install_test/c -B ${WORK_DIR}/build_c
+           -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_DISABLE_FIND_PACKAGE_absl=ON
+           -DCMAKE_C_FLAGS=${CXX_FLAGS} -DEXAMPLE_SOURCE=${SOURCE_DIR}/bindings/c/example.c)
+run_or_die("building the C consumer" ${CMAKE_COMMAND} --build ${WORK_DIR}/build_c)
+expect_example(${WORK_DIR}/build_c/consumer)
+
+file(GLOB pc_file ${WORK_DIR}/prefix/lib*/pkgconfig/latchkey.pc ${WORK_DIR}/prefix/lib/*/pkgconfig/latchkey.pc)
+get_filename_component(pc_dir ${pc_file} DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+run_or_die("compiling with pkg-config" sh -c "cc -std=c99 -pedantic -Wall -Wextra -Werror ${CXX_FLAGS} \
+${SOURCE_DIR}/bindings/c/example.c $(pkg-config --cflags --libs latchkey) -o consumer_by_pkg_config")
+set(ENV{LD_LIBRARY_PATH} ${pc_dir}/..)
+expect_example(${WORK_DIR}/consumer_by_pkg_config)

@@ -1,0 +1,147 @@
+// What every function of the C interface does at its border: arguments checked, handles looked up,
+// exceptions and statuses turned into codes.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/c/handle_table.h"
+#include "bindings/c/latchkey_c.h"
+#include "engine/latchkey.h"
+
+namespace latchkey::c {
+
+// ---- The objects behind the handles.
+
+using Databases = HandleTable<std::unique_ptr<Database>, 1>;
+using Transactions = HandleTable<Transaction, 2>;
+using Cursors = HandleTable<Cursor, 3>;
+using Batches = HandleTable<WriteBatch, 4>;
+using OptionSets = HandleTable<Options, 5>;
+using StatisticLists = HandleTable<std::vector<NamedStatistic>, 6>;
+using NameLists = HandleTable<std::vector<std::string>, 7>;
+
+extern Databases databases;
+extern Transactions transactions;
+extern Cursors cursors;
+extern Batches batches;
+extern OptionSets option_sets;
+extern StatisticLists statistic_lists;
+extern NameLists name_lists;
+
+// ---- Errors.
+
+constexpr lk_code kOk = LK_OK;  // the enumerator has a type of its own
+
+/// Writes code and message to *error unless it is null; returns `code`.
+lk_code Fail(lk_error* error, lk_code code, std::string_view message);
+lk_code Fail(lk_error* error, const absl::Status& status);
+/// `id` is no handle of a `kind` ("database"): InvalidArgument for 0, else FailedPrecondition.
+lk_code FailHandle(lk_error* error, std::string_view kind, uint64_t id);
+lk_code FailNull(lk_error* error, std::string_view argument);
+/// `argument` ("the key") is {NULL, a size above 0}.
+lk_code FailUnreadable(lk_error* error, std::string_view argument);
+/// ResourceExhausted: no further handle.
+lk_code FailTooMany(lk_error* error, std::string_view kind, uint64_t most);
+
+/// Of the exception that is being caught.
+lk_code FailCaught(lk_error* error) noexcept;
+
+inline lk_code Report(lk_error* error, const absl::Status& status) {
+  return __builtin_expect(status.ok(), 1) ? kOk : Fail(error, status);
+}
+
+/// Runs `call`, which returns an lk_code, and lets no exception out.
+template <typename Call>
+lk_code Guarded(lk_error* error, Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return FailCaught(error);
+  }
+}
+
+/// Runs `call(object)` for the object of a handle.
+template <typename Table, typename Call>
+lk_code With(Table& table, std::string_view kind, uint64_t id, lk_error* error,
+             Call call) noexcept {
+  auto* object = table.Find(id);
+  if (__builtin_expect(object == nullptr, 0)) return FailHandle(error, kind, id);
+  return Guarded(error, [&] { return call(*object); });
+}
+template <typename Call>
+lk_code WithDatabase(lk_db db, lk_error* error, Call call) noexcept {
+  return With(databases, "database", db.id, error,
+              [&](std::unique_ptr<Database>& found) { return call(*found); });
+}
+template <typename Call>
+lk_code WithTransaction(lk_txn txn, lk_error* error, Call call) noexcept {
+  return With(transactions, "transaction", txn.id, error, call);
+}
+
+/// Makes an object and stores its handle in *id.
+template <typename Table, typename... Arguments>
+lk_code MakeHandle(Table& table, std::string_view kind, uint64_t* id, lk_error* error,
+                   Arguments&&... arguments) {
+  *id = table.Make(std::forward<Arguments>(arguments)...);
+  return *id != 0 ? kOk : FailTooMany(error, kind, Table::kMostHandles);
+}
+template <typename Table>
+lk_code Release(Table& table, std::string_view kind, uint64_t id, lk_error* error) noexcept {
+  if (table.Take(id) == nullptr) return FailHandle(error, kind, id);
+  return Guarded(error, [&] {
+    table.Destroy(id);
+    return kOk;
+  });
+}
+
+// ---- Arguments.
+
+/// Whether `bytes` can be read: {NULL, size above 0} cannot.
+inline bool IsReadable(lk_bytes bytes) { return bytes.data != nullptr || bytes.size == 0; }
+inline std::string_view ViewOf(lk_bytes bytes) {
+  return {static_cast<const char*>(bytes.data), bytes.size};
+}
+inline lk_bytes BytesOf(std::string_view view) { return {view.data(), view.size()}; }
+
+inline Tree TreeOf(lk_tree tree) { return std::bit_cast<Tree>(tree); }
+inline lk_tree HandleOf(Tree tree) { return std::bit_cast<lk_tree>(tree); }
+
+/// A read of a record, straight: it is the call whose cost counts. `object` is that of the handle. If
+/// it or an argument is unfit, `slow()` finds the error.
+template <typename Object, typename Slow>
+[[gnu::always_inline]] inline lk_code ReadRecord(
+    Object* object, absl::Status (Object::*read)(Tree, std::string_view, std::string*),
+    lk_tree tree, lk_bytes key, lk_value* value, lk_error* error, Slow slow) noexcept {
+  const bool is_fit =
+      object != nullptr && value != nullptr && value->owner != nullptr && IsReadable(key);
+  if (__builtin_expect(!is_fit, 0)) return slow();
+  auto* text = static_cast<std::string*>(value->owner);
+  try {
+    const absl::Status status = (object->*read)(TreeOf(tree), ViewOf(key), text);
+    value->data = text->data();
+    value->size = text->size();
+    return Report(error, status);
+  } catch (...) {
+    return FailCaught(error);
+  }
+}
+
+/// Lets `read(string*)`, which returns a Status, write the string that *value shows.
+template <typename Read>
+lk_code ReadInto(lk_value* value, lk_error* error, Read read) {
+  if (value == nullptr) return FailNull(error, "value");
+  if (value->owner == nullptr) value->owner = new std::string;
+  auto* text = static_cast<std::string*>(value->owner);
+  const absl::Status status = read(text);
+  value->data = text->data();
+  value->size = text->size();
+  return Report(error, status);
+}
+
+}  // namespace latchkey::c

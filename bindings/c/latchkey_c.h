@@ -1,0 +1,323 @@
+/* Latchkey for C: an embedded, ordered, transactional key/value store. Plain C99.
+ *
+ *   #include <latchkey/latchkey_c.h>
+ *
+ *   lk_error error = LK_ERROR_INIT;
+ *   lk_db db;
+ *   lk_tree accounts;
+ *   if (lk_open("accounts.db", LK_NO_OPTIONS, &db, &error) != LK_OK) return fail(error.message);
+ *   if (lk_open_tree(db, lk_text("accounts"), 1, &accounts, &error) != LK_OK) ...
+ *   lk_put(db, accounts, lk_text("alice"), lk_text("100"), &error);
+ *
+ * The calls are those of the C++ interface (engine/latchkey.h), which documents transactions,
+ * isolation and durability in full. This header documents what C adds.
+ *
+ * Errors: a call that can fail returns an lk_code. Its last argument, an lk_error of the caller's or
+ * NULL, receives code and message. A call that succeeds does not write to it. No message is shared
+ * between threads, and none has to be freed. No C++ exception leaves the library, and no argument
+ * makes it abort the process, except a pointer that is neither NULL nor valid.
+ *
+ * Handles (lk_db, lk_txn, lk_cursor, ...) are small structs that are passed by value. The zero handle
+ * ({0}) is no object. A handle that was released is never valid again. Every call that gets a zero
+ * or released handle returns an error and has no effect: LK_INVALID_ARGUMENT for a zero handle,
+ * LK_FAILED_PRECONDITION for a released one. So a double close is an error, not a crash. Closing a
+ * database ends its transactions and cursors: their calls then return LK_FAILED_PRECONDITION, and
+ * each still takes up memory until it is released by its own call.
+ *
+ * Thread-safety: all threads may use an lk_db, an lk_tree and an lk_statistics at once. One thread at
+ * a time may use any other handle. No other call on a database may be in progress during lk_close.
+ *
+ * ABI: the library's name is liblatchkey.so.0. Until that number changes, functions are added and
+ * never changed or removed. Structs with a member `struct_size` may grow at the end. The caller sets
+ * it to the size that it was compiled with (the _INIT macros do), and the library touches no more.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define LK_API __attribute__((visibility("default")))
+#else
+#define LK_API
+#endif
+
+#define LK_MAX_KEY_SIZE 1024u        /* bytes */
+#define LK_MAX_VALUE_SIZE (1u << 30) /* bytes */
+#define LK_MAX_TREE_NAME_SIZE 255u   /* bytes; at least 1 */
+
+/* ---- Errors. The numbers are fixed; later versions may add some. */
+
+typedef int lk_code;
+enum {
+  LK_OK = 0,
+  LK_UNKNOWN = 2,           /* a failure of the system that has no other code */
+  LK_INVALID_ARGUMENT = 3,  /* a limit, an option or a zero handle; the message states the remedy */
+  LK_NOT_FOUND = 5,         /* no such key, tree, database or name; a cursor beyond its range */
+  LK_ALREADY_EXISTS = 6,    /* lk_txn_insert: the tree holds the key; lk_open: error-if-exists */
+  LK_PERMISSION_DENIED = 7, /* of the operating system */
+  LK_RESOURCE_EXHAUSTED = 8,  /* disk full, out of memory: no effect, may be tried again */
+  LK_FAILED_PRECONDITION = 9, /* a released handle, a transaction that is over */
+  LK_ABORTED = 10,            /* conflict or deadlock: roll back and run the transaction again */
+  LK_INTERNAL = 13,           /* a defect of the library */
+  LK_UNAVAILABLE = 14,        /* the device failed */
+  LK_DATA_LOSS = 15           /* a page failed its proof */
+};
+
+typedef struct lk_error {
+  uint32_t struct_size; /* sizeof(lk_error) */
+  lk_code code;
+  char message[1016]; /* ends with NUL; a longer message is cut */
+} lk_error;
+#define LK_ERROR_INIT                        \
+  {                                          \
+    (uint32_t)sizeof(lk_error), LK_OK, { 0 } \
+  }
+
+/* "NOT_FOUND"; "?" for a number that is no code. */
+LK_API const char *lk_code_name(lk_code code);
+/* "0.1.0": the version of the library that is loaded. */
+LK_API const char *lk_version(void);
+
+/* ---- Bytes. */
+
+/* Bytes that somebody else owns. {NULL, 0} is the empty string. */
+typedef struct lk_bytes {
+  const void *data;
+  size_t size;
+} lk_bytes;
+
+static inline lk_bytes lk_slice(const void *data, size_t size) {
+  lk_bytes bytes;
+  bytes.data = data;
+  bytes.size = size;
+  return bytes;
+}
+/* The bytes of a string without its NUL; {NULL, 0} for NULL. */
+static inline lk_bytes lk_text(const char *text) { return lk_slice(text, text ? strlen(text) : 0); }
+
+/* Bytes that the library writes and owns: begin with LK_VALUE_INIT, use it for any number of calls,
+ * and end with lk_value_release. Its memory is used again by the next call. `data` stays valid until
+ * then, also after lk_close. After an error, `data` and `size` are unspecified. Do not copy the
+ * struct. */
+typedef struct lk_value {
+  const char *data;
+  size_t size;
+  void *owner; /* the library's */
+} lk_value;
+#define LK_VALUE_INIT \
+  { NULL, 0, NULL }
+/* Frees the memory and sets *value to LK_VALUE_INIT. NULL and a second release have no effect. */
+LK_API void lk_value_release(lk_value *value);
+
+/* ---- Handles. */
+
+typedef struct lk_options {
+  uint64_t id;
+} lk_options;
+typedef struct lk_db {
+  uint64_t id;
+} lk_db;
+typedef struct lk_txn {
+  uint64_t id;
+} lk_txn;
+typedef struct lk_cursor {
+  uint64_t id;
+} lk_cursor;
+typedef struct lk_batch {
+  uint64_t id;
+} lk_batch;
+typedef struct lk_statistics {
+  uint64_t id;
+} lk_statistics;
+typedef struct lk_names {
+  uint64_t id;
+} lk_names;
+/* A tree needs no release. It stays usable until its database is closed or the tree is dropped. The
+ * members are the library's: a tree comes from lk_open_tree, or is zero. */
+typedef struct lk_tree {
+  uint64_t opaque[2];
+} lk_tree;
+/* A point in a transaction; as lk_tree it needs no release. */
+typedef struct lk_savepoint {
+  uint64_t opaque[2];
+} lk_savepoint;
+
+/* ---- Options, by the names of the command line: "cache-size", "durability", ... */
+
+#ifdef __cplusplus
+#define LK_NO_OPTIONS (lk_options{0})
+#else
+#define LK_NO_OPTIONS ((lk_options){0}) /* for lk_open: every option has its default */
+#endif
+
+LK_API lk_code lk_options_create(lk_options *options, lk_error *error);
+/* lk_options_set(options, "cache-size", "1GiB", &error). The message of a refused value states the
+ * range; that of an unknown name lists the names. */
+LK_API lk_code lk_options_set(lk_options options, const char *name, const char *value,
+                              lk_error *error);
+/* The value of one option as text that lk_options_set takes. */
+LK_API lk_code lk_options_get(lk_options options, const char *name, lk_value *value,
+                              lk_error *error);
+LK_API lk_code lk_options_release(lk_options options, lk_error *error);
+
+/* How many options there are, and their names and values allowed: index 0 to count - 1. Both strings
+ * are static. `help` may be NULL. LK_NOT_FOUND beyond the last. */
+LK_API size_t lk_option_count(void);
+LK_API lk_code lk_option_at(size_t index, const char **name, const char **help, lk_error *error);
+
+enum { LK_LOG_DEBUG = 0, LK_LOG_INFO = 1, LK_LOG_WARNING = 2, LK_LOG_ERROR = 3 };
+/* Receives a one-line message of `size` bytes, which ends with NUL. Any thread may call it, several
+ * at once. It must not call the library with the same database. */
+typedef void (*lk_log_sink)(void *context, int severity, const char *message, size_t size);
+/* NULL: silent, the default. `context` must live until the database is closed. */
+LK_API lk_code lk_options_set_log_sink(lk_options options, lk_log_sink sink, void *context,
+                                       lk_error *error);
+
+/* ---- Databases. */
+
+/* `path` is the directory of the files; created if it is missing. `options` may be LK_NO_OPTIONS. It
+ * is copied, and may be released or used again. */
+LK_API lk_code lk_open(const char *path, lk_options options, lk_db *db, lk_error *error);
+/* Rolls back running transactions, writes everything out and releases the handle. It is released
+ * also if an error is returned, except LK_RESOURCE_EXHAUSTED: then call lk_close again. */
+LK_API lk_code lk_close(lk_db db, lk_error *error);
+
+/* The tree of that name. Created if it is missing and `create` is not 0, else LK_NOT_FOUND. */
+LK_API lk_code lk_open_tree(lk_db db, lk_bytes name, int create, lk_tree *tree, lk_error *error);
+LK_API lk_code lk_drop_tree(lk_db db, lk_bytes name, lk_error *error);
+/* The names of all trees, as they are now; end with lk_names_release. */
+LK_API lk_code lk_list_trees(lk_db db, lk_names *names, lk_error *error);
+LK_API size_t lk_names_count(lk_names names); /* 0 for a handle that is not valid */
+/* `name` is valid until the release. LK_NOT_FOUND beyond the last. */
+LK_API lk_code lk_names_at(lk_names names, size_t index, lk_bytes *name, lk_error *error);
+LK_API lk_code lk_names_release(lk_names names, lk_error *error);
+
+/* Each is a transaction of its own, and retries conflicts inside. */
+LK_API lk_code lk_get(lk_db db, lk_tree tree, lk_bytes key, lk_value *value, lk_error *error);
+LK_API lk_code lk_put(lk_db db, lk_tree tree, lk_bytes key, lk_bytes value, lk_error *error);
+LK_API lk_code lk_delete(lk_db db, lk_tree tree, lk_bytes key, lk_error *error);
+LK_API lk_code lk_write(lk_db db, lk_batch batch, lk_error *error);
+
+LK_API lk_code lk_checkpoint(lk_db db, lk_error *error);
+LK_API lk_code lk_set_cache_size(lk_db db, uint64_t bytes, lk_error *error);
+/* LK_DATA_LOSS names the first fault. REQUIRES: no writers. */
+LK_API lk_code lk_verify(lk_db db, lk_error *error);
+LK_API lk_code lk_page_size(lk_db db, uint32_t *bytes, lk_error *error);
+LK_API lk_code lk_device_description(lk_db db, lk_value *text, lk_error *error);
+
+/* ---- Transactions. */
+
+enum { LK_ISOLATION_DEFAULT = 0, LK_ISOLATION_SNAPSHOT = 1, LK_ISOLATION_SERIALIZABLE = 2 };
+
+typedef struct lk_begin_options {
+  uint32_t struct_size;
+  int32_t isolation; /* LK_ISOLATION_...; default: as the option "isolation" says */
+  int32_t read_only; /* not 0: a snapshot. Writes are refused, and it waits for nobody */
+  int32_t reserved;  /* 0 */
+} lk_begin_options;
+#define LK_BEGIN_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_begin_options), LK_ISOLATION_DEFAULT, 0, 0 }
+
+/* `options` may be NULL. End each transaction with lk_txn_commit or lk_txn_rollback. */
+LK_API lk_code lk_begin(lk_db db, const lk_begin_options *options, lk_txn *txn, lk_error *error);
+/* Releases the handle, whatever it returns, except LK_RESOURCE_EXHAUSTED: the transaction is still
+ * open; commit again or roll back. LK_ABORTED: run the transaction again. */
+LK_API lk_code lk_txn_commit(lk_txn txn, lk_error *error);
+/* Releases the handle. LK_OK also if the transaction had ended by LK_ABORTED or by lk_close. */
+LK_API lk_code lk_txn_rollback(lk_txn txn, lk_error *error);
+
+LK_API lk_code lk_txn_get(lk_txn txn, lk_tree tree, lk_bytes key, lk_value *value, lk_error *error);
+/* Takes the write lock of the key as well. */
+LK_API lk_code lk_txn_get_for_update(lk_txn txn, lk_tree tree, lk_bytes key, lk_value *value,
+                                     lk_error *error);
+LK_API lk_code lk_txn_put(lk_txn txn, lk_tree tree, lk_bytes key, lk_bytes value, lk_error *error);
+/* LK_ALREADY_EXISTS if the tree holds the key. */
+LK_API lk_code lk_txn_insert(lk_txn txn, lk_tree tree, lk_bytes key, lk_bytes value,
+                             lk_error *error);
+/* LK_NOT_FOUND if the tree does not hold the key. */
+LK_API lk_code lk_txn_delete(lk_txn txn, lk_tree tree, lk_bytes key, lk_error *error);
+
+/* A hint: brings the pages of the keys into the cache with many reads in flight. An error is about
+ * the arguments only. `trees` has one tree for each key. */
+LK_API lk_code lk_txn_prefetch(lk_txn txn, const lk_tree *trees, const lk_bytes *keys, size_t count,
+                               lk_error *error);
+
+LK_API lk_code lk_txn_set_savepoint(lk_txn txn, lk_savepoint *savepoint, lk_error *error);
+/* Undoes the writes since the savepoint. It stays usable. */
+LK_API lk_code lk_txn_rollback_to(lk_txn txn, lk_savepoint savepoint, lk_error *error);
+
+/* ---- Cursors. A move returns LK_OK if the cursor stands on a record, and LK_NOT_FOUND beyond the
+ * end of its range. `key` and `value` receive views of the record, valid until the cursor's next
+ * move or release. Each of them may be NULL.
+ *
+ *   lk_code at = lk_cursor_seek_first(cursor, &key, &value, &error);
+ *   for (; at == LK_OK; at = lk_cursor_next(cursor, &key, &value, &error)) ...
+ *   if (at != LK_NOT_FOUND) return fail(error.message);
+ */
+
+/* The keys from *from (NULL: from the first) to before *to (NULL: to the last). The cursor stands
+ * before the range: seek first. It may outlive its transaction, but then answers
+ * LK_FAILED_PRECONDITION. */
+LK_API lk_code lk_cursor_create(lk_txn txn, lk_tree tree, const lk_bytes *from, const lk_bytes *to,
+                                lk_cursor *cursor, lk_error *error);
+LK_API lk_code lk_cursor_seek_first(lk_cursor cursor, lk_bytes *key, lk_bytes *value,
+                                    lk_error *error);
+LK_API lk_code lk_cursor_seek_last(lk_cursor cursor, lk_bytes *key, lk_bytes *value,
+                                   lk_error *error);
+/* To the first key that is not before `target`. */
+LK_API lk_code lk_cursor_seek(lk_cursor cursor, lk_bytes target, lk_bytes *key, lk_bytes *value,
+                              lk_error *error);
+/* To the last key that is not behind `target`. */
+LK_API lk_code lk_cursor_seek_for_prev(lk_cursor cursor, lk_bytes target, lk_bytes *key,
+                                       lk_bytes *value, lk_error *error);
+LK_API lk_code lk_cursor_next(lk_cursor cursor, lk_bytes *key, lk_bytes *value, lk_error *error);
+LK_API lk_code lk_cursor_prev(lk_cursor cursor, lk_bytes *key, lk_bytes *value, lk_error *error);
+/* The record that the cursor stands on. */
+LK_API lk_code lk_cursor_current(lk_cursor cursor, lk_bytes *key, lk_bytes *value, lk_error *error);
+LK_API lk_code lk_cursor_release(lk_cursor cursor, lk_error *error);
+
+/* ---- Batches: puts and deletes that lk_write applies together or not at all. */
+
+LK_API lk_code lk_batch_create(lk_batch *batch, lk_error *error);
+LK_API lk_code lk_batch_put(lk_batch batch, lk_tree tree, lk_bytes key, lk_bytes value,
+                            lk_error *error);
+LK_API lk_code lk_batch_delete(lk_batch batch, lk_tree tree, lk_bytes key, lk_error *error);
+LK_API lk_code lk_batch_clear(lk_batch batch, lk_error *error);
+LK_API size_t lk_batch_count(lk_batch batch); /* 0 for a handle that is not valid */
+LK_API lk_code lk_batch_release(lk_batch batch, lk_error *error);
+
+/* ---- Statistics, by name: "hits", "commits", "log.syncs", ... */
+
+typedef struct lk_statistic {
+  uint32_t struct_size;
+  int32_t is_measured; /* 0: not measured, and both values are 0 */
+  int32_t is_integer;  /* not 0: `integer` is exact, and `real` the nearest double */
+  int32_t reserved;
+  const char *name; /* static */
+  uint64_t integer;
+  double real;
+} lk_statistic;
+#define LK_STATISTIC_INIT \
+  { (uint32_t)sizeof(lk_statistic), 0, 0, 0, NULL, 0, 0 }
+
+/* The figures of now; they do not change afterwards. End with lk_statistics_release. */
+LK_API lk_code lk_statistics_take(lk_db db, lk_statistics *statistics, lk_error *error);
+LK_API size_t lk_statistics_count(lk_statistics statistics); /* 0 for a handle that is not valid */
+LK_API lk_code lk_statistics_at(lk_statistics statistics, size_t index, lk_statistic *statistic,
+                                lk_error *error);
+/* LK_NOT_FOUND: the message lists the names. */
+LK_API lk_code lk_statistics_find(lk_statistics statistics, const char *name,
+                                  lk_statistic *statistic, lk_error *error);
+LK_API lk_code lk_statistics_release(lk_statistics statistics, lk_error *error);
+/* Restarts the minimum and maximum of space utilisation from now. */
+LK_API lk_code lk_reset_statistics_extremes(lk_db db, lk_error *error);
+
+#ifdef __cplusplus
+}
+#endif
