@@ -290,6 +290,8 @@ std::unique_ptr<Database> DatabaseImpl::AsDatabase(std::unique_ptr<DatabaseImpl>
   return std::unique_ptr<Database>(new Database(std::move(impl)));
 }
 
+DatabaseImpl& DatabaseImpl::Of(Database& database) { return *database.impl_; }
+
 absl::Status Database::Close() {
   if (impl_->identity().IsForeign()) return impl_->identity().CheckOpen();
   return CatchOutOfMemory([&] { return impl_->CloseForGood(); });

@@ -70,6 +70,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
                                                                 const ResolvedOptions& options);
   /// The public interface over `impl`, for campaigns that use it on simulated devices.
   static std::unique_ptr<Database> AsDatabase(std::unique_ptr<DatabaseImpl> impl);
+  /// The database behind the public interface. REQUIRES: it is open.
+  static DatabaseImpl& Of(Database& database);
   ~DatabaseImpl() override;
 
   absl::Status Close();
@@ -96,6 +98,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::Status Checkpoint();
   absl::Status SetCacheBytes(uint64_t cache_bytes);
   Statistics GetStatistics() const;
+  /// As BufferPool::SetFixRecorder.
+  void SetFixRecorder(FixRecorder* recorder) { pool_->SetFixRecorder(recorder); }
   /// As Database::Verify. *verified counts the checked parts, also when a fault ends the walk.
   absl::Status Verify(VerifiedPages* verified);
   absl::Status Verify() {

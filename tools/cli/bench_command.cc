@@ -76,7 +76,8 @@ absl::Status BenchExperiment::Measure(size_t index, const std::string& what, KvB
                             RunKvBench(backend, plans_[index].config, hooks, runtime));
   StopCounting(backend, what,
                fmt::format("{:.0f} operations/s{}", record_.result->OperationsPerSecond(),
-                           record_.result->interrupted ? " (interrupted)" : ""));
+                           record_.result->interrupted ? " (interrupted)" : ""),
+               record_.result->operations, "operations");
   return absl::OkStatus();
 }
 

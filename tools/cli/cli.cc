@@ -18,6 +18,7 @@
 #include "tools/cli/paper_experiments.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
+#include "tools/cli/trace_command.h"
 #include "tpcc-lite/report/environment.h"
 
 namespace latchkey {
@@ -30,6 +31,7 @@ constexpr const char* kAbout =
     "run, one row each. The other verbs work on one database.";
 
 constexpr uint32_t kMaxRepeat = 1000;
+constexpr uint64_t kMaxTraceLimit = 4'000'000'000;
 
 /// The flags given to one verb.
 struct Verb {
@@ -81,6 +83,20 @@ void AddRunFlags(Verb& verb) {
   AddRepeatFlag(verb);
   verb.app->add_flag("--keep", verb.flags.keep, "keep the database of every run");
   AddOutputFlags(*verb.app, verb.flags.output);
+  verb.app
+      ->add_option("--trace", verb.flags.trace,
+                   "record the page fixes of the one run there, for the verbs trace and cachesim")
+      ->type_name("FILE");
+  const auto parse = [&limit = verb.flags.trace_limit](const std::string& text) {
+    const absl::StatusOr<uint64_t> count = ParseCount("trace-limit", text, 1, kMaxTraceLimit);
+    if (!count.ok()) throw CLI::ValidationError(std::string(count.status().message()));
+    limit = *count;
+  };
+  verb.app
+      ->add_option_function<std::string>("--trace-limit", parse,
+                                         "most records of the trace: the first ones of the run")
+      ->type_name("N")
+      ->default_str("50000000");
 }
 
 /// The flags of `verb` that the user gave; the others have their defaults.
@@ -123,6 +139,7 @@ class Cli {
     AddVerb(check_, tpcc, "check", "check the consistency conditions of databases under --db");
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
     AddCacheSim();
+    AddTrace();
     AddContention();
     experiment_verb_ = app_.add_subcommand(
         "experiment", "list, show, run: the papers' figures and tables, and which statements hold");
@@ -148,6 +165,9 @@ class Cli {
     if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
     if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
     if (*cachesim_verb_) return CacheSimCommand(cachesim_);
+    if (*trace_info_) return TraceInfoCommand(trace_);
+    if (*trace_depth_) return TraceDepthCommand(trace_);
+    if (*trace_skew_) return TraceSkewCommand(trace_);
     if (*pool_.app) return ContentionPoolCommand(GivenTexts(pool_), pool_.flags);
     if (*lock_.app) return ContentionLockCommand(GivenTexts(lock_), lock_.flags);
     if (*model_.app) {
@@ -166,7 +186,8 @@ class Cli {
     const auto add = [this](const char* name, std::string& text, const char* help) {
       return cachesim_verb_->add_option(name, text, help)->capture_default_str();
     };
-    add("--trace", cachesim_.traces, "files of 64-bit page ids, bit 63 a write; plain or zstd")
+    add("--trace", cachesim_.traces,
+        "files of 64-bit page ids, bit 63 a write, or recorded by --trace; plain or zstd")
         ->required();
     add("--replacement", cachesim_.replacement, "algorithms, or all");
     add("--size", cachesim_.sizes, "pages, or a percentage of the trace's different pages")
@@ -175,6 +196,38 @@ class Cli {
     add("--seeds", cachesim_.seeds, "results are means over so many seeds");
     add("--jobs", cachesim_.jobs, "threads; 0: one per core");
     AddOutputFlags(*cachesim_verb_, cachesim_.output);
+  }
+
+  void AddTrace() {
+    CLI::App* trace = app_.add_subcommand(
+        "trace",
+        "what the page fixes of a run tell; tpcc-lite run and bench record them (--trace)");
+    trace->require_subcommand(1);
+    const auto verb = [&](const char* name, const char* help) {
+      CLI::App* added = trace->add_subcommand(name, help);
+      added->add_option("FILE", trace_.file, "the trace")->required();
+      AddOutputFlags(*added, trace_.output);
+      return added;
+    };
+    trace_info_ = verb("info", "fixes by tree, index or data, and kind");
+    trace_depth_ = verb("depth", "LRU stack depths: the hit ratio of LRU by the number of pages");
+    trace_skew_ = verb("skew", "the share of the fixes that the hottest pages get");
+    for (CLI::App* added : {trace_depth_, trace_skew_}) {
+      const auto add = [added](const char* name, std::string& text, const char* help) {
+        added->add_option(name, text, help)->type_name("LIST")->capture_default_str();
+      };
+      add("--tree", trace_.trees, "names of trees; all: together; each: one after another");
+      add("--object", trace_.objects, "all, data (leaves of tables), index (inner pages, indexes)");
+      add("--users", trace_.users, "the first N users to fix a page; all");
+      added->add_option("--fixes-per-user", trace_.fixes_per_user, "the first N fixes of each; all")
+          ->capture_default_str();
+    }
+    trace_depth_->add_option("--size", trace_.sizes, "numbers of pages")
+        ->type_name("LIST")
+        ->capture_default_str();
+    trace_skew_->add_option("--share", trace_.shares, "percent of the pages, the hottest ones")
+        ->type_name("LIST")
+        ->capture_default_str();
   }
 
   void AddContention() {
@@ -251,6 +304,8 @@ class Cli {
   CLI::App* experiment_verb_ = nullptr;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
+  CLI::App *trace_info_ = nullptr, *trace_depth_ = nullptr, *trace_skew_ = nullptr;
+  TraceFlags trace_;
 };
 
 }  // namespace

@@ -88,8 +88,10 @@ absl::Status EngineExperiment::MeasureBesideSnapshots(size_t index, const std::s
 
 absl::Status EngineExperiment::RunInItsTime(size_t index, const std::string& what) {
   const KvOptions& kv = plan(index).settings.kv;
+  runtime_ = &ThreadRuntime();
   if (!kv.device.is_simulated()) return RunOnce(index, what, ThreadRuntime());
   SimulatedRuntime runtime(VirtualTimeOptions(kv));
+  runtime_ = &runtime;
   absl::Status outcome;
   const absl::Status ran = runtime.Run([&] { outcome = RunOnce(index, what, runtime); });
   return ran.ok() ? outcome : ran;
@@ -113,8 +115,26 @@ Json EngineExperiment::Run(size_t index, const std::string& position) {
   return row;
 }
 
+absl::Status EngineExperiment::CheckFlags() const {
+  LATCHKEY_RETURN_IF_ERROR(CheckOutputs(flags_.output));
+  if (flags_.trace.empty()) return absl::OkStatus();
+  if (size() != 1 || flags_.repeat != 1) {
+    return InvalidArgument(
+        "--trace={}: a trace is of one run, not of {} combinations, {} runs of each; give one "
+        "value "
+        "for each flag, and --repeat=1",
+        flags_.trace, size(), flags_.repeat);
+  }
+  if (!plan(0).settings.traits.techniques) {
+    return InvalidArgument(
+        "--trace={} would be ignored: {} has no buffer pool to trace; latchkey does", flags_.trace,
+        plan(0).settings.engine);
+  }
+  return CheckTraceFile(flags_.trace);
+}
+
 int EngineExperiment::DryRun() const {
-  if (const absl::Status good = CheckOutputs(flags_.output); !good.ok()) return FailWith(good);
+  if (const absl::Status good = CheckFlags(); !good.ok()) return FailWith(good);
   std::string text;
   for (size_t index = 0; index < size(); ++index) {
     text += fmt::format("{}, {}\n", Label(plan(index).settings), Users(index));
@@ -124,7 +144,7 @@ int EngineExperiment::DryRun() const {
 }
 
 int EngineExperiment::Execute() {
-  if (const absl::Status good = CheckOutputs(flags_.output); !good.ok()) return FailWith(good);
+  if (const absl::Status good = CheckFlags(); !good.ok()) return FailWith(good);
   const absl::Status prepared = PrepareAll();
   if (absl::IsCancelled(prepared)) {
     SweepOutcome nothing;
@@ -136,11 +156,21 @@ int EngineExperiment::Execute() {
   const SweepOutcome outcome =
       RunSweep(size(), flags_.repeat, shape_.figures,
                [&](size_t index, const std::string& position) { return Run(index, position); });
-  return FinishSweep(flags_, outcome, shape_.schema, shape_.columns);
+  const int code = FinishSweep(flags_, outcome, shape_.schema, shape_.columns);
+  if (!flags_.trace.empty() && trace_ == nullptr && code == kExitOk) {
+    spdlog::error("there is no trace {}: this workload has no measured part with its pool open",
+                  flags_.trace);
+  }
+  const bool untraced = !flags_.trace.empty() && (trace_ == nullptr || !trace_->written());
+  return code == kExitOk && untraced ? kExitFailure : code;
 }
 
 void EngineExperiment::StartCounting(KvBackend& backend) {
   backend.ResetExtremes();
+  if (!flags_.trace.empty()) {
+    trace_ = std::make_unique<TraceRecording>(*runtime_, flags_.trace, flags_.trace_limit);
+    trace_->Begin(backend, running_->settings);
+  }
   running_->begin = backend.GetStatistics();
 }
 
@@ -148,9 +178,14 @@ void EngineExperiment::CountSample(const KvBackend& backend) {
   running_->samples.push_back(backend.GetStatistics());
 }
 
-void EngineExperiment::StopCounting(const KvBackend& backend, const std::string& what,
-                                    const std::string& result) {
+void EngineExperiment::StopCounting(KvBackend& backend, const std::string& what,
+                                    const std::string& result, uint64_t done,
+                                    std::string_view units) {
   running_->end = backend.GetStatistics();
+  if (trace_ != nullptr) {
+    const std::string problem = trace_->End(backend, *running_->begin, *running_->end, done, units);
+    if (!problem.empty()) running_->warnings.push_back(problem);
+  }
   progress_.Clear();
   spdlog::info("{}: {}", what, result);
 }

@@ -14,6 +14,7 @@
 #include "tools/cli/experiment.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/settings.h"
+#include "tools/cli/trace_recording.h"
 #include "tpcc-lite/report/measured_run.h"
 
 namespace latchkey {
@@ -67,11 +68,14 @@ class EngineExperiment {
   /// Path of the run's own copy of the load, or an unused path for it.
   absl::StatusOr<std::string> PlaceForRun(size_t index);
 
+  /// Records a trace from now on, if there is to be one.
   void StartCounting(KvBackend& backend);
   /// Keeps the statistics at the end of a sample.
   void CountSample(const KvBackend& backend);
   /// `result` is a summary for a log message.
-  void StopCounting(const KvBackend& backend, const std::string& what, const std::string& result);
+  /// `done`: how many `units` ("transactions") were completed meanwhile.
+  void StopCounting(KvBackend& backend, const std::string& what, const std::string& result,
+                    uint64_t done, std::string_view units);
   void ShowRate(const std::string& what, double end_s, double rate, std::string_view unit);
 
   const ExperimentFlags& flags_;
@@ -85,9 +89,13 @@ class EngineExperiment {
                                       Runtime& runtime);
   absl::Status RunInItsTime(size_t index, const std::string& what);
   Json Run(size_t index, const std::string& position);
+  /// Refuses outputs that cannot be written, and a trace of more than one run.
+  absl::Status CheckFlags() const;
 
   const ResultShape shape_;
   MeasuredRun* running_ = nullptr;  // the record of the run in progress
+  Runtime* runtime_ = nullptr;      // of the run in progress
+  std::unique_ptr<TraceRecording> trace_;
 };
 
 }  // namespace latchkey

@@ -18,6 +18,13 @@
 #include "tpcc-lite/report/steadiness.h"
 
 namespace latchkey {
+
+bool CanBeRenamedTo(const std::string& where) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(where, error);
+  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
 namespace {
 
 /// The warnings of all rows, each once, in the order of their first row.
@@ -42,13 +49,6 @@ absl::Status WriteStdout(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) == 0 && written) return absl::OkStatus();
   return FileFailure("write the results to", "stdout", errno);
-}
-
-/// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
-bool CanBeRenamedTo(const std::string& where) {
-  std::error_code error;
-  const auto status = std::filesystem::symlink_status(where, error);
-  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
 }
 
 std::string PartialOf(const std::string& where) { return where + ".partial"; }
@@ -77,7 +77,9 @@ absl::Status WriteText(const std::string& where, const std::string& text) {
   return FileFailure("write the results to", where, errnum);
 }
 
-absl::Status CheckFile(std::string_view flag, const std::string& where) {
+}  // namespace
+
+absl::Status CheckOutputFile(std::string_view flag, const std::string& where) {
   if (where.empty() || where == "-") return absl::OkStatus();
   // The file of an earlier run stays until this run has results.
   const std::string tried = CanBeRenamedTo(where) ? PartialOf(where) : where;
@@ -90,14 +92,12 @@ absl::Status CheckFile(std::string_view flag, const std::string& where) {
                          std::string(FileFailure("write", tried, errnum).message()));
 }
 
-}  // namespace
-
 absl::Status CheckOutputs(const OutputFlags& flags) {
   if (flags.json == "-" && flags.csv == "-") {
     return InvalidArgument("--json=- and --csv=-: only one of them can have stdout");
   }
-  LATCHKEY_RETURN_IF_ERROR(CheckFile("json", flags.json));
-  return CheckFile("csv", flags.csv);
+  LATCHKEY_RETURN_IF_ERROR(CheckOutputFile("json", flags.json));
+  return CheckOutputFile("csv", flags.csv);
 }
 
 absl::Status WriteResults(const OutputFlags& flags, const Results& results) {

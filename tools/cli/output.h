@@ -21,6 +21,10 @@ struct OutputFlags {
 /// Called before a run. InvalidArgument: both want stdout, or a file cannot be created. Leaves no
 /// file behind.
 absl::Status CheckOutputs(const OutputFlags& flags);
+/// The same for one file. "" and "-" are good.
+absl::Status CheckOutputFile(std::string_view flag, const std::string& where);
+/// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
+bool CanBeRenamedTo(const std::string& where);
 
 struct Results {
   std::string_view schema;

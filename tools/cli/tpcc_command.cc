@@ -90,7 +90,8 @@ absl::Status TpccExperiment::Measure(size_t index, const std::string& what, KvBa
   LATCHKEY_ASSIGN_OR_RETURN(record_.result, RunTpcc(backend, plan.config, hooks, runtime));
   StopCounting(backend, what,
                fmt::format("{:.0f} transactions/s{}", record_.result->TransactionsPerSecond(),
-                           record_.result->interrupted ? " (interrupted)" : ""));
+                           record_.result->interrupted ? " (interrupted)" : ""),
+               record_.result->Completed(), "transactions");
   if (!flags_.check) return absl::OkStatus();
   LATCHKEY_ASSIGN_OR_RETURN(record_.consistency, CheckConsistency(backend, plan.config, false));
   LogViolations(*record_.consistency);

@@ -1,7 +1,9 @@
 // Traces of page requests, as files.
 //
 // Format u64: one little-endian 64-bit number per request. Bits 0 to 62 are the page id; bit 63 is
-// set if the request writes the page. The file may be compressed by zstd; its first bytes tell.
+// set if the request writes the page.
+// Format fixes: fix_trace.h.
+// A file of either format may be compressed by zstd. Its first bytes tell what it is.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -23,5 +25,9 @@ struct PageTrace {
 /// InvalidArgument: it is no trace, is truncated (the message has the position) or is empty.
 /// ResourceExhausted: it has more than 2^32 - 1 different pages.
 absl::StatusOr<PageTrace> ReadPageTrace(const std::string& path);
+
+struct FixTrace;
+/// The fixes of `trace` as requests. A fix writes if it is exclusive, or becomes it.
+PageTrace RequestsOf(const FixTrace& trace);
 
 }  // namespace latchkey

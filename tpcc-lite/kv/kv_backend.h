@@ -18,7 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bufferpool/fix_recorder.h"
 #include "engine/latchkey.h"
+#include "storage/base/ids.h"
 #include "storage/device/device_list.h"
 #include "storage/runtime/runtime.h"
 
@@ -129,6 +131,12 @@ class KvBackend {
   virtual absl::Status Close() = 0;
   virtual KvStatistics GetStatistics() const = 0;
   virtual void ResetExtremes() {}
+  /// The roots of the trees of KvOptions::tables, in that order; empty: the backend has no buffer pool
+  /// that could be traced.
+  virtual std::vector<PageId> TreeRoots() const { return {}; }
+  /// From now on the fixes of the backend's pool are reported to `recorder`, which outlives the
+  /// backend; nullptr: to none. Without TreeRoots it does nothing.
+  virtual void SetFixRecorder(FixRecorder* recorder) { (void)recorder; }
 };
 
 using KvBackendFactory = absl::StatusOr<std::unique_ptr<KvBackend>> (*)(const KvOptions&);

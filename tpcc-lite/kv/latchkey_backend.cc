@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "engine/database_identity.h"
+#include "engine/database_impl.h"
+#include "engine/tree_impl.h"
 #include "storage/base/status_macros.h"
 #include "tpcc-lite/kv/virtual_time.h"
 
@@ -144,6 +147,14 @@ class LatchkeyBackend final : public KvBackend {
   }
 
   void ResetExtremes() override { database_->ResetStatisticsExtremes(); }
+  std::vector<PageId> TreeRoots() const override {
+    std::vector<PageId> roots;
+    for (const Tree& tree : trees_) roots.push_back(DatabaseIdentity::ImplOf(tree).btree.root());
+    return roots;
+  }
+  void SetFixRecorder(FixRecorder* recorder) override {
+    DatabaseImpl::Of(*database_).SetFixRecorder(recorder);
+  }
 
  private:
   std::unique_ptr<Database> database_;

@@ -71,6 +71,8 @@ class ChargedBackend final : public KvBackend {
   absl::Status Close() override { return backend_->Close(); }
   KvStatistics GetStatistics() const override { return backend_->GetStatistics(); }
   void ResetExtremes() override { backend_->ResetExtremes(); }
+  std::vector<PageId> TreeRoots() const override { return backend_->TreeRoots(); }
+  void SetFixRecorder(FixRecorder* recorder) override { backend_->SetFixRecorder(recorder); }
 
  private:
   const std::unique_ptr<KvBackend> backend_;

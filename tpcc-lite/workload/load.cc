@@ -7,6 +7,7 @@
 #include "storage/base/status_macros.h"
 #include "storage/runtime/mutex.h"
 #include "tpcc-lite/workload/description.h"
+#include "tpcc-lite/workload/keys.h"
 #include "tpcc-lite/workload/random_inputs.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
 #include "tpcc-lite/workload/warehouse_loader.h"
@@ -107,6 +108,11 @@ absl::Status LoadTpcc(KvBackend& backend, const TpccConfig& config, const TpccLo
 std::vector<std::string> TpccTableNames() {
   return {"warehouse",  "district", "customer", "history",       "new_order",      "orders",
           "order_line", "item",     "stock",    "customer_name", "customer_order", "meta"};
+}
+
+bool IsTpccIndex(std::string_view table) {
+  const std::vector<std::string> names = TpccTableNames();
+  return table == names[kCustomerNameIndex] || table == names[kCustomerOrderIndex];
 }
 
 }  // namespace latchkey

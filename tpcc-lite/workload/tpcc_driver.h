@@ -21,6 +21,8 @@ namespace latchkey {
 
 /// For KvOptions::tables: the nine tables, the two indexes of the workload, and `meta`.
 std::vector<std::string> TpccTableNames();
+/// Whether the table of that name is an index beside the table that has the rows.
+bool IsTpccIndex(std::string_view table);
 
 /// The description in a database (the one row of `meta`).
 struct TpccDescription {
