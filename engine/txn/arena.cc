@@ -22,9 +22,8 @@ Chunk* ChunkPool::PopFrom(Stripe& stripe) {
   return chunk;
 }
 
-Chunk* ChunkPool::TakeFree() {
+Chunk* ChunkPool::TakeFree(uint32_t home) {
   if (free_chunks_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const uint32_t home = runtime_.ActorIndex() % kStripes;
   for (uint32_t i = 0; i < kStripes; ++i) {
     if (Chunk* chunk = PopFrom(stripes_[(home + i) % kStripes])) {
       free_chunks_.fetch_sub(1, std::memory_order_relaxed);
@@ -34,8 +33,8 @@ Chunk* ChunkPool::TakeFree() {
   return nullptr;
 }
 
-Chunk* ChunkPool::Take(size_t capacity) {
-  Chunk* chunk = capacity <= kChunkCapacity ? TakeFree() : nullptr;
+Chunk* ChunkPool::Take(size_t capacity, uint32_t home) {
+  Chunk* chunk = capacity <= kChunkCapacity ? TakeFree(home) : nullptr;
   if (chunk == nullptr) {
     const size_t size = std::max(capacity, kChunkCapacity);
     chunk = new (::operator new(sizeof(Chunk) + size)) Chunk{nullptr, size};
@@ -52,8 +51,8 @@ void ChunkPool::Free(Chunk* chunk) {
   ::operator delete(chunk);
 }
 
-void ChunkPool::Return(Chunk* list) {
-  Stripe& stripe = stripes_[runtime_.ActorIndex() % kStripes];
+void ChunkPool::Return(Chunk* list, uint32_t home) {
+  Stripe& stripe = stripes_[home % kStripes];
   while (list != nullptr) {
     Chunk* chunk = list;
     list = list->next;
@@ -71,7 +70,7 @@ void ChunkPool::Return(Chunk* list) {
 }
 
 void* Arena::AllocateSlow(size_t size) {
-  Chunk* chunk = pool_.Take(size);
+  Chunk* chunk = pool_.Take(size, home_);
   chunk->next = first_;
   first_ = chunk;
   bytes_ += chunk->bytes();
@@ -81,7 +80,7 @@ void* Arena::AllocateSlow(size_t size) {
 }
 
 void Arena::Reset() {
-  if (first_ != nullptr) pool_.Return(first_);
+  if (first_ != nullptr) pool_.Return(first_, home_);
   first_ = nullptr;
   bytes_ = 0;
   at_ = inline_.data();

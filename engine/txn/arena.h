@@ -20,7 +20,9 @@ struct alignas(16) Chunk {
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// Free chunks of the standard size, in stripes by actor. Larger chunks are not kept.
+/// Free chunks of the standard size, in stripes. A chunk returns to the stripe that it came from,
+/// whichever actor returns it: so the actor that needs chunks finds them in its own. Larger chunks
+/// are not kept.
 /// Thread-safety: every actor may call every member at once.
 class ChunkPool {
  public:
@@ -34,10 +36,10 @@ class ChunkPool {
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
 
-  /// Returns a chunk of at least `capacity` usable bytes.
-  Chunk* Take(size_t capacity);
-  /// Takes back a list of chunks.
-  void Return(Chunk* list);
+  /// Returns a chunk of at least `capacity` usable bytes. `home` chooses the stripe.
+  Chunk* Take(size_t capacity, uint32_t home);
+  /// Takes back a list of chunks, into the stripe of `home`.
+  void Return(Chunk* list, uint32_t home);
 
   /// Bytes of all chunks (reserved_bytes), and of the chunks in use.
   size_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
@@ -50,7 +52,7 @@ class ChunkPool {
     Chunk* free = nullptr;
   };
   Chunk* PopFrom(Stripe& stripe);
-  Chunk* TakeFree();
+  Chunk* TakeFree(uint32_t home);
   void Free(Chunk* chunk);
 
   Runtime& runtime_;
@@ -64,9 +66,12 @@ class ChunkPool {
 class Arena {
  public:
   /// `first`: bytes that live as long as the arena and are aligned for entries. Small transactions
-  /// need no more.
-  Arena(ChunkPool& pool, std::span<std::byte> first) : pool_(pool), inline_(first) { Reset(); }
-  ~Arena() { pool_.Return(first_); }
+  /// need no more. `home`: see ChunkPool.
+  Arena(ChunkPool& pool, std::span<std::byte> first, uint32_t home)
+      : pool_(pool), inline_(first), home_(home) {
+    Reset();
+  }
+  ~Arena() { pool_.Return(first_, home_); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -89,6 +94,7 @@ class Arena {
 
   ChunkPool& pool_;
   const std::span<std::byte> inline_;
+  const uint32_t home_;
   std::byte* at_ = nullptr;
   std::byte* end_ = nullptr;
   Chunk* first_ = nullptr;  // the newest chunk comes first

@@ -97,7 +97,7 @@ class VersionTable {
  private:
   static constexpr uint32_t kFirstBits = 12;
   static constexpr uint32_t kMaxBits = 40;
-  static constexpr uint64_t kBucketsPerEntryToHalve = 8;
+  static constexpr uint64_t kBucketsPerEntryToHalve = 64;
   static constexpr uintptr_t kLatched = 1;
   static constexpr uintptr_t kMoved = 2;
 

@@ -101,7 +101,7 @@ TEST_CASE("the table shrinks again, and grows into the arrays it had") {
     }
     REQUIRE(f.table.buckets() >= buckets * 4);
     for (size_t i = kLeft; i < kKeys; ++i) f.table.Unlink(*entries[i]);
-    for (int i = 0; i < 1000; ++i) f.table.ResizeFor(kLeft / 2);
+    for (int i = 0; i < 1000; ++i) f.table.ResizeFor(kLeft / 20);
     REQUIRE(f.table.buckets() == buckets);
     for (size_t i = 0; i < kLeft; ++i) {
       REQUIRE(f.Newest(fmt::format("key{}", i)) == entries[i]);
@@ -144,7 +144,7 @@ TEST_CASE("an arena begins in its owner's memory and gives every chunk back") {
   ChunkPool chunks(ThreadRuntime());
   alignas(8) std::byte first[512];
   {
-    Arena arena(chunks, first);
+    Arena arena(chunks, first, 0);
     std::memset(arena.Allocate(300), 1, 300);
     CHECK(chunks.used_bytes() == 0);
     for (int i = 0; i < 1000; ++i) std::memset(arena.Allocate(100), i, 100);

@@ -35,7 +35,7 @@ struct alignas(64) WriteRecord {
   static constexpr size_t kInlineBytes = 832;
 
   explicit WriteRecord(ChunkPool& chunks, uint32_t home_queue)
-      : arena(chunks, inline_bytes), home(home_queue) {}
+      : arena(chunks, inline_bytes, home_queue), home(home_queue) {}
 
   static bool IsCommitted(uint64_t outcome) { return outcome - 1 < kUndoFailed - 1; }
   bool IsRunning(TxnId as) const {
