@@ -99,7 +99,8 @@ TEST_CASE("The log's file stays within a few checkpoint intervals, however much 
         }));
       }
       const LogStats log = StatsOf(*db);
-      CHECK(log.allocated_bytes <= 3 * small.checkpoint_log_bytes);
+      // In some schedules a few blocks more than the usual three intervals.
+      CHECK(log.allocated_bytes <= 3 * small.checkpoint_log_bytes + (64 << 10));
       CHECK(db->checkpoints() >= log.group_bytes / small.checkpoint_log_bytes / 2);
       CHECK(db->checkpoints() <= log.group_bytes / small.checkpoint_log_bytes + 2);
       REQUIRE_OK(db->Close());
