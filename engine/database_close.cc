@@ -25,6 +25,7 @@ absl::Status DatabaseImpl::Close() {
   if (!open_) return absl::OkStatus();
   open_ = false;
   absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
+    versions_->StopReclaimer();
     LATCHKEY_RETURN_IF_ERROR(RollBackRunning());
     versions_->CollectAll();
     // The next open would not know of these chains.
@@ -66,6 +67,7 @@ void DatabaseImpl::ReleaseParts() {
   if (snapshots_ != nullptr) {
     snapshots_->VisitOwners([](TransactionImpl* running) { running->Disown(); });
   }
+  if (versions_ != nullptr) versions_->StopReclaimer();  // it uses all the others
   checkpointer_.reset();
   cleaners_.reset();
   versions_.reset();

@@ -128,6 +128,7 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
     recovery_ = times;
   }
   if (opened.finish_opening) LATCHKEY_RETURN_IF_ERROR(opened.finish_opening());
+  versions_->StartReclaimer();
   open_ = true;
   return absl::OkStatus();
 }

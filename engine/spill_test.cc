@@ -117,8 +117,9 @@ TEST_CASE("the spill file has no name, and one that was left is removed") {
 
 TEST_CASE("when the spill device fails the snapshot is too old, and the database goes on") {
   const bool fails_reads = GENERATE(false, true);
-  CAPTURE(fails_reads);
-  SimulatedRuntime runtime{SimulationOptions{.seed = 1}};
+  const uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(fails_reads, seed);
+  SimulatedRuntime runtime{SimulationOptions{.seed = seed}};
   CrashRecorder disks(runtime, {.record = false}), spill_disks(runtime, {.record = false});
   const absl::Status ran = runtime.Run([&] {
     DatabaseDevices devices;
@@ -157,6 +158,35 @@ TEST_CASE("when the spill device fails the snapshot is too old, and the database
   });
   INFO(ran);
   REQUIRE(ran.ok());
+}
+
+TEST_CASE("a database closes, goes and opens again while its versions are settled and spilled") {
+  const Durability durability = GENERATE(Durability::kNone, Durability::kGroup);
+  const bool closes = GENERATE(false, true);
+  CAPTURE(durability, closes);
+  const TempDir dir;
+  const std::string path = dir.File("db");
+  constexpr uint64_t kRecords = 3000;
+  std::string value;
+  for (uint64_t life = 1; life <= 6; ++life) {
+    auto db = OpenOrFail(path, Small(durability));
+    const Tree tree = TreeOrFail(*db, "t");
+    Transaction reader = db->Begin({.read_only = true});
+    const absl::Status before = reader.Get(tree, Key(0), &value);
+    CHECK((life == 1 ? absl::IsNotFound(before) : before.ok()));
+    const uint64_t puts = kRecords + life * 511;  // so that each life ends at another point
+    for (uint64_t i = 0; i < puts; ++i) {
+      REQUIRE_OK(db->Put(tree, Key(i % kRecords), fmt::format("{} of life {}", i, life)));
+    }
+    const absl::Status still = reader.Get(tree, Key(0), &value);
+    CHECK((life == 1 ? absl::IsNotFound(still) : still.ok()));
+    if (life > 1) CHECK(value.ends_with(fmt::format("of life {}", life - 1)));
+    if (closes) {
+      REQUIRE_OK(reader.Commit());
+      REQUIRE_OK(db->Verify());
+      REQUIRE_OK(db->Close());
+    }
+  }
 }
 
 }  // namespace

@@ -18,24 +18,69 @@ constexpr uint64_t kMostUnsettled = 16;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
 
+// One commit in this many wakes the actor if there is something to settle, sweep or drop: a round
+// has to be worth its wake-up.
+constexpr uint64_t kCommitsPerRound = 128;
+static_assert(kCommitsPerRound % kCommitsPerVisit == 0);
+
 }  // namespace
 
 void VersionReclaimer::CollectAfter(const Committed& commit) {
   savepoints_.FreeChains(commit.savepoints.get());
+  const bool alone = !actor_.is_running();
   const uint32_t queue = runtime_.ActorIndex() % FinishedQueues::kQueues;
   collector_.CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * commit.entries));
-  if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
-  if (!settled_.empty()) settler_.SweepSome();
+  if (alone && finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
+  if (alone && !settled_.empty()) settler_.SweepSome();
   if (commit.ts % kCommitsPerVisit != 1) return;
   const auto other = static_cast<uint32_t>(commit.ts / kCommitsPerVisit % FinishedQueues::kQueues);
   collector_.CollectFrom(other, kEntriesPerCommit);
-  if (finished_.size(other) > kMostUnsettled) settler_.SettleBehind(other);
   table_.ResizeFor(counters_.CountVersions());
-  if (spiller_.HasAny()) spiller_.DropUnneeded();
+  if (alone) {
+    if (finished_.size(other) > kMostUnsettled) settler_.SettleBehind(other);
+    if (spiller_.HasAny()) spiller_.DropUnneeded();
+  } else if (commit.ts % kCommitsPerRound == 1) {
+    AskForRound(queue, other);
+  }
   Reclaim();
 }
 
+void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
+  if (std::max(finished_.size(queue), finished_.size(other)) > kMostUnsettled ||
+      !settled_.empty() || spiller_.HasAny()) {
+    actor_.Ask();
+  }
+}
+
+void VersionReclaimer::ReclaimAhead() {
+  MutexLock lock(rounds_mutex_);
+  snapshots_.RefreshBounds();
+  for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue) {
+    if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
+  }
+  for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) settler_.SweepSome();
+  if (spiller_.HasAny()) spiller_.DropUnneeded();
+  SpillAhead();
+}
+
+// What the device refuses is left to the committers, which spill from three quarters of the bound on.
+void VersionReclaimer::SpillAhead() {
+  const uint64_t limit = budget_.bound() / 2;
+  if (limit == 0 || budget_.used() <= limit || !spiller_.CanSpill()) return;
+  if (spiller_.disk_bytes() == refused_at_) return;
+  if (reclaiming_.exchange(true, std::memory_order_acquire)) return;
+  snapshots_.RefreshBoundsNow();
+  collector_.CollectFromAll();
+  settler_.SettleAndSweepAll(/*thaw=*/false);
+  if (budget_.used() > limit / 2 && !settled_.empty()) {
+    refused_at_ = spiller_.SpillSettled() ? UINT64_MAX : spiller_.disk_bytes();
+    if (refused_at_ != UINT64_MAX) settler_.SettleAndSweepAll(/*thaw=*/true);
+  }
+  reclaiming_.store(false, std::memory_order_release);
+}
+
 void VersionReclaimer::CollectAll() {
+  MutexLock lock(rounds_mutex_);
   snapshots_.RefreshBounds();
   collector_.CollectFromAll();
   // Frozen entries belong to the actor that reclaims.
@@ -49,8 +94,18 @@ void VersionReclaimer::Reclaim() {
   const uint64_t bound = budget_.bound();
   // Starts early, because spilling takes a while, in which other actors go on writing.
   const uint64_t limit = spiller_.CanSpill() ? bound - bound / 4 : bound;
-  if (bound == 0 || budget_.used() <= limit) return;
-  if (reclaiming_.exchange(true, std::memory_order_acquire)) return;
+  const uint64_t used = budget_.used();
+  if (bound == 0 || used <= bound / 2) return;
+  actor_.Ask();
+  if (used <= limit) return;
+  if (reclaiming_.exchange(true, std::memory_order_acquire)) {
+    // Packed, the commits of this actor take less until there is room. At the bound it waits: a
+    // transaction of one write asks for no admission.
+    settler_.SettleBehind(runtime_.ActorIndex() % FinishedQueues::kQueues);
+    Backoff backoff(runtime_);
+    while (spiller_.is_spilling() && budget_.used() > bound) backoff.Pause();
+    return;
+  }
   for (int expired = 0; expired <= kMostExpired; ++expired) {
     snapshots_.RefreshBoundsNow();
     collector_.CollectFromAll();

@@ -2,13 +2,22 @@
 // bound the store first collects what no snapshot needs, then lets versions settle, then spills
 // them. If the disk has no room either, the oldest snapshot expires, then the next.
 //
-// Invariant: only the actor that has set `reclaiming_` freezes and thaws settled versions.
+// Settling, sweeping and spilling are the work of an actor of their own, if it is started. Now and
+// then a commit that leaves such work wakes it. It spills from half of the bound on. If it does not
+// keep up, versions exceed three quarters of the bound. From there on committers do the same work
+// themselves, as they do without the actor.
+//
+// Invariants
+//  1. Only the actor that has set `reclaiming_` freezes and thaws settled versions.
+//  2. The actor works under `rounds_mutex_`. CollectAll holds it, too, so nothing is on its way
+//     through that actor when CollectAll returns.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "engine/txn/committer.h"
+#include "engine/txn/reclaim_actor.h"
 #include "engine/txn/record_pool.h"
 #include "engine/txn/savepoints.h"
 #include "engine/txn/settled_versions.h"
@@ -19,11 +28,13 @@
 #include "engine/txn/version_spiller.h"
 #include "engine/txn/version_stats.h"
 #include "engine/txn/version_table.h"
+#include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
-/// Thread-safety: every actor may call every member at once. REQUIRES, for all: no latches held.
+/// Thread-safety: every actor may call every member at once, except Start and Stop. REQUIRES, for
+/// all: no latches held.
 class VersionReclaimer {
  public:
   VersionReclaimer(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
@@ -40,7 +51,14 @@ class VersionReclaimer {
         settler_(settler),
         spiller_(spiller),
         budget_(budget),
-        counters_(counters) {}
+        counters_(counters),
+        rounds_mutex_(runtime),
+        actor_(runtime, [this] { ReclaimAhead(); }) {}
+
+  /// Starts the actor that settles and spills, see above. Throws if there is no memory for it.
+  void Start() { actor_.Start(); }
+  /// Ends it, after the round that it may be in. Committers then do the work.
+  void Stop() { actor_.Stop(); }
 
   /// Collects a bounded amount of garbage: what `commit` leaves, and a share of what others left.
   /// May read and write pages, log, and spill versions. Call it once for every commit, after the
@@ -54,6 +72,11 @@ class VersionReclaimer {
   void Reclaim();
 
  private:
+  void AskForRound(uint32_t queue, uint32_t other);
+  // A round of the actor.
+  void ReclaimAhead();
+  void SpillAhead();
+
   Runtime& runtime_;
   SnapshotManager& snapshots_;
   VersionTable& table_;
@@ -66,6 +89,9 @@ class VersionReclaimer {
   const VersionBudget& budget_;
   VersionCounters& counters_;
   std::atomic<bool> reclaiming_{false};
+  Mutex rounds_mutex_;
+  uint64_t refused_at_ = UINT64_MAX;  // bytes on the device when it last refused more; the actor's
+  ReclaimActor actor_;                // the last member: it uses the others
 };
 
 }  // namespace latchkey

@@ -164,6 +164,11 @@ class VersionStore {
   void SetSpill(std::unique_ptr<BlockDevice> device, uint64_t most_bytes) {
     spiller_.SetDevice(std::move(device), most_bytes);
   }
+  /// Starts an actor that settles and spills versions, so that committers need not. Throws if there
+  /// is no memory for it.
+  void StartReclaimer() { reclaimer_.Start(); }
+  /// Ends it. Committers do its work again. One actor at a time calls both.
+  void StopReclaimer() { reclaimer_.Stop(); }
   /// Collects everything that no running snapshot needs. REQUIRES: no latches held.
   void CollectAll() { reclaimer_.CollectAll(); }
   VersionStoreStats stats() const;

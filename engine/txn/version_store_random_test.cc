@@ -202,7 +202,8 @@ TEST_CASE("random transactions of many actors are snapshot isolated, and leave n
   const uint64_t seed = GENERATE(1, 2, 3);
   const uint64_t keys = GENERATE(3, 26);
   const bool spills = GENERATE(false, true);
-  CAPTURE(seed, keys, spills);
+  const bool has_reclaimer = GENERATE(false, true);
+  CAPTURE(seed, keys, spills, has_reclaimer);
   constexpr int kActors = 4, kTransactions = 1500;
   ToyTree tree(ThreadRuntime());
   if (spills) {
@@ -211,6 +212,7 @@ TEST_CASE("random transactions of many actors are snapshot isolated, and leave n
     tree.store.SetSpill(*std::move(device), 64 << 20);
     tree.store.SetBound(24 << 10);
   }
+  if (has_reclaimer) tree.store.StartReclaimer();
   std::vector<ActorLog> logs(kActors);
   std::vector<std::unique_ptr<Actor>> actors;
   for (int a = 0; a < kActors; ++a) {

@@ -33,6 +33,10 @@ class ToyTree : public GcClient {
     for (size_t i = 0; i < kPages; ++i) pages_.push_back(std::make_unique<Page>(runtime));
   }
 
+  ~ToyTree() override { store.StopReclaimer(); }  // it calls the tree
+  ToyTree(const ToyTree&) = delete;
+  ToyTree& operator=(const ToyTree&) = delete;
+
   absl::Status Begin(Txn& txn) { return snapshots.Begin(txn); }
   absl::Status Commit(Txn& txn, CommitTs* ts = nullptr) {
     const absl::StatusOr<CommitTs> stamped = store.CommitAndCollect(txn, [](CommitTs) {});
