@@ -15,6 +15,9 @@ constexpr uint64_t kCommitsPerVisit = 16;
 // Commits of an actor that may wait to be collected before the older ones settle. A snapshot as
 // short as the transactions around it makes fewer wait.
 constexpr uint64_t kMostUnsettled = 16;
+// The same beside the actor. Beyond it the actor lags, perhaps for want of a core. What waits longer is
+// in no cache any more, and makes the table of versions grow.
+constexpr uint64_t kMostBehind = 256;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
 
@@ -30,7 +33,7 @@ void VersionReclaimer::CollectAfter(const Committed& commit) {
   const bool alone = !actor_.is_running();
   const uint32_t queue = runtime_.ActorIndex() % FinishedQueues::kQueues;
   collector_.CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * commit.entries));
-  if (alone && finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
+  if (finished_.size(queue) > (alone ? kMostUnsettled : kMostBehind)) settler_.SettleBehind(queue);
   if (alone && !settled_.empty()) settler_.SweepSome();
   if (commit.ts % kCommitsPerVisit != 1) return;
   const auto other = static_cast<uint32_t>(commit.ts / kCommitsPerVisit % FinishedQueues::kQueues);

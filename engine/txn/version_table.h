@@ -97,6 +97,7 @@ class VersionTable {
  private:
   static constexpr uint32_t kFirstBits = 12;
   static constexpr uint32_t kMaxBits = 40;
+  // So many that a number of entries that rises and falls again and again moves no buckets.
   static constexpr uint64_t kBucketsPerEntryToHalve = 64;
   static constexpr uintptr_t kLatched = 1;
   static constexpr uintptr_t kMoved = 2;
