@@ -2,9 +2,10 @@
 
 import bp_wrapper
 import nb_gclock
+import thesis_3
 import thesis_4
 import thesis_5
 import thread_specific
 
-ALL = [*thesis_4.EXPERIMENTS, *thesis_5.EXPERIMENTS, *bp_wrapper.EXPERIMENTS, *nb_gclock.EXPERIMENTS,
+ALL = [*thesis_3.EXPERIMENTS, *thesis_4.EXPERIMENTS, *thesis_5.EXPERIMENTS, *bp_wrapper.EXPERIMENTS, *nb_gclock.EXPERIMENTS,
        *thread_specific.EXPERIMENTS]

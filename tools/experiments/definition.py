@@ -20,6 +20,7 @@ class Run:
     quick: dict = field(default_factory=dict)    # flags replaced, or left out if None, under --quick
     traces: tuple = ()        # names of traces; given as --trace
     columns: dict = field(default_factory=dict)  # added to every row of this run
+    record: Optional["Run"] = None  # records the trace that a `trace` verb reads; once for all definitions
 
     def chosen_flags(self, quick):
         chosen = {**self.flags, **(self.quick if quick else {})}

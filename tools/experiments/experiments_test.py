@@ -19,7 +19,7 @@ from definition import Experiment, Plot, Run, Statement, judge
 from rows import median, normalised, values
 from runner import Runner, noise
 
-VERBS = {"cachesim", "contention pool", "contention lock", "tpcc-lite run"}
+VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run"}
 
 # Prints one row for every combination of its lists, with the columns of every verb. Logs its calls.
 FAKE = '''#!/usr/bin/env python3
@@ -30,6 +30,12 @@ open(os.environ["CALLS"], "a").write(" ".join(sys.argv[1:]) + "\\n")
 verb = [word for word in sys.argv[1:] if not word.startswith("--")]
 flags = dict(word[2:].split("=", 1) for word in sys.argv if word.startswith("--"))
 lists = {name: value.split(",") for name, value in flags.items() if name != "json"}
+if verb[0] == "trace":
+    lists = {"tree": ["all"], "object": ["all"], **lists}
+    if verb[1] == "info":
+        lists = {"tree": ["all", "item"], "object": ["all", "data", "index"]}
+    if lists["tree"] == ["each"]:
+        lists["tree"] = ["warehouse", "order_line", "item", "stock", "orders", "history", "customer"]
 def whole(text, of):
     if text.endswith("%"):
         return max(1, int(of * float(text[:-1]) / 100))
@@ -42,7 +48,7 @@ def row(given, index):
     found["cleaner"] = found["cleaner"].replace("fixed:", "fixed:n=")
     for name in ("locks", "batch", "threads", "users", "regions"):
         if name in found:
-            found[name] = int(found[name])
+            found[name] = 60 if found[name] == "all" else int(found[name])
     found["work_us"], found["unique_pages"] = float(found["work-us"]), 10000
     found["pages"] = whole(found.get("pages", "10000"), 1)
     found["frames"] = whole(found.get("frames", "1000"), found["pages"])
@@ -50,6 +56,10 @@ def row(given, index):
     found["cache_bytes"] = whole(found.get("cache-size", "1000"), 1000000)
     found["accesses_of"] = found["trace"] or found.get("accesses", "zipf")
     measured = {"accesses_per_s": 1e6 + index, "hit_ratio": 0.5, "contentions_per_million": 10.0 + index}
+    found.update({name: 20 for name in ("shared", "exclusive", "new", "upgrades", "modified_unfixes")})
+    found.update({"references": 90, "immediate": 5, "finite": 0.8, "fixes": 100, "pool_fixes": 100, "share": 0.5,
+                  "fixes_per_unit": 2.5, "hottest": float(given.get("share", 10)) / 100, "fixes_share": 0.5,
+                  "pages_for_80_percent": 0.2})
     found.update({"requests": 10, "misses": 5, "miss_ratio": 0.5 / (1 + index), "cache_speedup": 2.0 + index,
                   "accesses": 1e7, "locks_per_million": 1e6, "wait_ns_per_access": 1.0, "held_ns_per_access": 2.0,
                   "duration_s": 1.0, "transactions_per_s": 5.0 + index, "new_order_per_min": 7.0 + index,
@@ -212,7 +222,7 @@ class Tool(ExperimentTest):
     def test_unknown_names_are_refused_with_the_known_ones(self):
         result = self.run_tool("run", "fig-thesis-9.9", "--program", str(self.program))
         self.assertEqual(result.returncode, 2)
-        self.assertIn("unknown definition fig-thesis-9.9; known: fig-thesis-4.6, ", result.stderr)
+        self.assertIn(f"unknown definition fig-thesis-9.9; known: {ALL[0].name}, ", result.stderr)
         self.assertIn("fig-thread-specific-2", result.stderr)
 
     def test_neither_names_nor_all_is_refused(self):
@@ -223,6 +233,19 @@ class Tool(ExperimentTest):
         result = self.run_tool("run", "fig-thesis-5.4", "--program", str(self.folder / "none"))
         self.assertEqual(result.returncode, 2)
         self.assertIn("--program=PATH", result.stderr)
+
+    def test_a_trace_that_two_definitions_read_is_recorded_once(self):
+        record = Run("tpcc-lite run", {"users": 2})
+        runs = [Run("trace depth", {"tree": tree}, record=record) for tree in ("all", "each")]
+        runner = Runner(self.folder, self.program, self.out, True, self.said.append)
+        for run in runs:
+            runner.run(experiment(runs=(run,)))
+        calls = self.calls.read_text(encoding="utf-8").splitlines()
+        file = self.out / "recorded-1.fixes"
+        self.assertEqual([call.split()[:2] for call in calls], [["tpcc-lite", "run"], *[["trace", "depth"]] * 2])
+        self.assertIn(f"--trace={file}", calls[0])
+        self.assertTrue(all(f" {file} --tree=" in call for call in calls[1:]))
+        self.assertIn("tpcc-lite run --users=2", self.spoken())
 
     def test_without_its_trace_a_definition_is_skipped(self):
         self.set_environment(LATCHKEY_TRACES=str(self.folder / "empty"))

@@ -87,10 +87,13 @@ class Runner:
     def __init__(self, root, program, out, quick, say):
         self.root, self.program, self.out, self.quick, self.say = root, program, out, quick, say
         self.documents = {}
+        self.recordings = {}  # command of the recording run -> its file
 
     def command(self, run):
         """The call as words, without the program; NoTrace if a trace is not there."""
         words = run.verb.split()
+        if run.record:
+            words.append(str(self.recording(run.record)))
         if run.traces:
             files = [trace_folder(self.root) / (name + TRACE_ENDS) for name in run.traces]
             missing = [str(file) for file in files if not file.is_file()]
@@ -104,7 +107,25 @@ class Runner:
             words.append(f"--db={self.out / 'db'}")
         return words + ["--json=-"]
 
+    def recording(self, run):
+        """The file for the trace of `run`."""
+        key = tuple(self.command(run))
+        return self.recordings.setdefault(key, self.out / f"recorded-{len(self.recordings) + 1}.fixes")
+
+    def recorder(self, run):
+        """The call that writes recording(run)."""
+        return [*self.command(run), f"--trace={self.recording(run)}"]
+
+    def commands(self, run):
+        """What it takes to get the rows of `run`: the call, after that which records its trace."""
+        return [*([self.recorder(run.record)] if run.record else []), self.command(run)]
+
     def rows(self, run):
+        if run.record:
+            self.out.mkdir(parents=True, exist_ok=True)
+            recorder = tuple(self.recorder(run.record))
+            if recorder not in self.documents:
+                self.documents[recorder] = self.call(recorder)
         words = tuple(self.command(run))
         if words not in self.documents:
             self.documents[words] = self.call(words)
@@ -130,7 +151,8 @@ class Runner:
         began = processor_seconds()
         self.describe(experiment)
         try:
-            commands = [shlex.join([shown(self.program), *self.command(run)]) for run in experiment.runs]
+            commands = [shlex.join([shown(self.program), *words]) for run in experiment.runs
+                        for words in self.commands(run)]
             for command in commands:
                 self.say(f"  $ {command}")
             rows = self.collect(experiment)
