@@ -1,5 +1,7 @@
 // What the pool reports to a recorder of fixes.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,34 @@ TEST_CASE("The fixes and misses that a recorder gets are those that the pool cou
   CHECK(fresh == stats.new_pages);
   CHECK(stats.ahead_reads > 0);
   f.pool->SetFixRecorder(nullptr);
+}
+
+TEST_CASE("A recorder may be set and taken away while actors fix pages, and others begin") {
+  struct CountingRecorder final : FixRecorder {
+    void Record(uint32_t, const FixEvent&) override { ++count; }
+    std::atomic<uint64_t> count{0};
+  };
+  CountingRecorder recorder;  // outlives the pool
+  PoolFixture f(64);
+  const PageId page = f.NewPage(0);
+  constexpr int kActors = 3, kFixes = 2000;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::unique_ptr<Actor>> actors;
+    for (int a = 0; a < kActors; ++a) {
+      actors.push_back(ThreadRuntime().Spawn("fixing", [&] {
+        for (int i = 0; i < kFixes; ++i) f.Add(page, 1);
+      }));
+    }
+    f.pool->SetFixRecorder(&recorder);
+    f.Add(page, 1);
+    if (round % 2 == 0) f.pool->SetFixRecorder(nullptr);
+  }
+  f.pool->SetFixRecorder(nullptr);
+  const uint64_t recorded = recorder.count;
+  CHECK(recorded >= 4 * 2);  // a fix and an unfix of this actor in each round
+  f.Add(page, 1);
+  CHECK(recorder.count == recorded);
+  CHECK(f.ReadShared(page) == 4 * (kActors * kFixes + 1) + 1);
 }
 
 }  // namespace
