@@ -406,13 +406,25 @@ std::unique_ptr<TransactionImpl> DatabaseImpl::Begin(const BeginOptions& options
   return transaction;
 }
 
+inline absl::Status DatabaseImpl::FindLeaf(TreeImpl& tree, std::string_view key,
+                                           OptimisticGuard* leaf, SharedGuard* held) {
+  PoolActor& actor = pool_->Here();
+  if (__builtin_expect(tree.btree.unlatched_attempts() > 0, 1)) {
+    return tree.btree.FindLeaf(actor, key, leaf);
+  }
+  LATCHKEY_RETURN_IF_ERROR(tree.btree.LatchLeaf(actor, key, held));
+  *leaf = pool_->Observe(*held);
+  return absl::OkStatus();
+}
+
 absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string* value) {
   LATCHKEY_RETURN_IF_ERROR(TransactionImpl::CheckKey(key));
   // Outside any transaction, a leaf whose every writer all snapshots see needs no snapshot: the
   // read registers nothing and writes nothing shared.
   const TxnId all_visible_below = snapshots_->all_visible_below();
   OptimisticGuard guard;
-  if (absl::Status at_leaf = tree.btree.FindLeaf(pool_->Here(), key, &guard); !at_leaf.ok()) {
+  SharedGuard held;
+  if (absl::Status at_leaf = FindLeaf(tree, key, &guard, &held); !at_leaf.ok()) {
     return tree.is_dropped() ? tree.Dropped() : at_leaf;
   }
   const NodeView leaf(guard.data(), tree.btree.page_size());
@@ -428,6 +440,7 @@ absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string
   } else {
     snapshots_->RefreshBounds();
   }
+  held.Unfix();
   return RunTransaction(
       [&](TransactionImpl& transaction) { return transaction.Get(tree, key, value); });
 }

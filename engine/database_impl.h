@@ -90,6 +90,9 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
     return options;
   }
   absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
+  /// The leaf that covers `key`; with FixMode::kLatched it stays latched in `held`.
+  absl::Status FindLeaf(TreeImpl& tree, std::string_view key, OptimisticGuard* leaf,
+                        SharedGuard* held);
   /// Runs `body` in a transaction of its own and repeats it after every conflict. Aborted only if a
   /// wait for another transaction exceeded Options::lock_wait_ms, or would have been for a
   /// transaction of this actor.

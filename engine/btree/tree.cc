@@ -104,7 +104,7 @@ absl::Status BTree::Descend(PoolActor& actor, std::string_view key, OptimisticGu
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     if constexpr (!kHolds) {
-      if (backoff.attempts() == unlatched_attempts_) return Descend<true>(actor, key, leaf, hint);
+      if (backoff.attempts() == kUnlatchedAttempts) return Descend<true>(actor, key, leaf, hint);
     }
     OptimisticGuard node;
     LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
