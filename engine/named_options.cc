@@ -100,6 +100,9 @@ absl::Status SetTechnique(Text text, Options& options, std::string Techniques::*
 std::string TextOf(bool value) { return value ? "true" : "false"; }
 std::string OrAuto(uint64_t value) { return value == 0 ? "auto" : fmt::format("{}", value); }
 
+// A build that stops here has an option that the list below lacks. Add its line, then the new size.
+static_assert(sizeof(Options) == 432);
+
 constexpr Option kOptions[] = {
     {"create-if-missing", "true, false",
      [](Text text, Options& o) { return SetBool(text, o.create_if_missing); },
@@ -181,9 +184,15 @@ constexpr Option kOptions[] = {
     {"replacement", "an algorithm by its name, such as clock or 2q:kin=0.25",
      [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::replacement); },
      [](const Options& o) { return o.techniques.replacement; }},
-    {"synchronization", "global, regions:N, bp-wrapper, nb-gclock",
+    {"synchronization", "global, regions:N, bp-wrapper, nb-gclock, separate",
      [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::synchronization); },
      [](const Options& o) { return o.techniques.synchronization; }},
+    {"fix", "of pages that are only read: optimistic, latched",
+     [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::fix); },
+     [](const Options& o) { return o.techniques.fix; }},
+    {"page-in", "of pages that several users ask for: blocking, optimistic",
+     [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::page_in); },
+     [](const Options& o) { return o.techniques.page_in; }},
     {"cleaner", "fixed:N, self-tuning, demand",
      [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::cleaner); },
      [](const Options& o) { return o.techniques.cleaner; }},
