@@ -15,8 +15,8 @@ constexpr uint64_t kCommitsPerVisit = 16;
 // Commits of an actor that may wait to be collected before the older ones settle. A snapshot as
 // short as the transactions around it makes fewer wait.
 constexpr uint64_t kMostUnsettled = 16;
-// The same beside the actor. Beyond it the actor lags, perhaps for want of a core. What waits longer is
-// in no cache any more, and makes the table of versions grow.
+// The same beside the actor. Beyond it the actor lags, perhaps for want of a core. What waits
+// longer is in no cache any more, and makes the table of versions grow.
 constexpr uint64_t kMostBehind = 256;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
@@ -66,7 +66,8 @@ void VersionReclaimer::ReclaimAhead() {
   SpillAhead();
 }
 
-// What the device refuses is left to the committers, which spill from three quarters of the bound on.
+// What the device refuses is left to the committers, which spill from three quarters of the bound
+// on.
 void VersionReclaimer::SpillAhead() {
   const uint64_t limit = budget_.bound() / 2;
   if (limit == 0 || budget_.used() <= limit || !spiller_.CanSpill()) return;
