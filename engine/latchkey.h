@@ -108,7 +108,7 @@ struct Techniques {
   std::string segment_cleaning = "adaptive";  ///< greedy, cost-benefit, hole-plugging, adaptive
   double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
-  std::string replacement = "clock";          ///< lru, 2q, lirs, ...: bufferpool/README.md
+  std::string replacement = "s3-fifo";        ///< lru, clock, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";  ///< global, regions:N, bp-wrapper, nb-gclock, separate
   std::string fix = "optimistic";             ///< of pages that are only read: optimistic, latched
   std::string page_in = "blocking";  ///< of pages that several users ask for: blocking, optimistic

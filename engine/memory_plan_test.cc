@@ -160,6 +160,7 @@ TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on 
     Options options;
     options.cache_bytes = one.cache_bytes;
     options.durability = one.durability;
+    options.techniques.replacement = "clock";  // whose bytes per frame these numbers contain
     const auto db = OpenInMemory(options);
     CHECK(db->GetStatistics().frames == one.frames);
     REQUIRE_OK(db->Close());

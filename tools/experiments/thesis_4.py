@@ -12,7 +12,8 @@ STAND_IN = ("TPC-C-lite with simulated disks (11, 9 ms an access, first come fir
             "for DB2 and its simulator: the thesis's own disk model; the cache is 7.6 % of the data as 380 MB of 5 GB; "
             "throughput is page requests a second, as a simulator that replays a trace counts it")
 QUICK_STAND_IN = "under --quick 10 warehouses of a tenth of the size, 20 users and a cache of 10 % for 50, 60 and 7.6 %"
-BASE = {"device": "fixed:disks=11", "warehouses": 50, "users": 60, "cache-size": "7.6%", "warmup": 1200, "duration": 600}
+BASE = {"replacement": "clock", "device": "fixed:disks=11", "warehouses": 50, "users": 60, "cache-size": "7.6%",
+        "warmup": 1200, "duration": 600}
 QUICK = {"warehouses": 10, "scale": 0.1, "users": 20, "cache-size": "10%", "warmup": 20, "duration": 30}
 FIXED = [1, 2, 4, 8, 10, 11, 12, 16, 21, 22, 23, 33, 44, 66, 100]
 FIXED_QUICK = [2, 10, 11, 12, 44]
