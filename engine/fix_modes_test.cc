@@ -67,6 +67,27 @@ TEST_CASE("Actors read what they wrote, whatever way pages are fixed and read", 
   REQUIRE_OK(db->Close());
 }
 
+// The read kept its shared latch, and the rollback waited for it for ever.
+TEST_CASE("A latched read whose snapshot is too old gives its latch up before it rolls back") {
+  Options options;
+  options.techniques.fix = "latched";
+  options.version_store_bytes = 64 << 10;
+  options.snapshot_spill_bytes = 1;  // nothing can be spilled
+  const auto db = OpenInMemory(options);
+  const Tree tree = TreeOrFail(*db, "t");
+  REQUIRE_OK(db->Put(tree, "read", "0"));
+  Transaction old = db->Begin();
+  REQUIRE_OK(old.Put(tree, "written", "beside it, in the same leaf"));
+  REQUIRE_OK(db->Put(tree, "read", "1"));
+  const Tree other = TreeOrFail(*db, "other");
+  for (int i = 0; i < 4'000; ++i) REQUIRE_OK(db->Put(other, std::to_string(i), "v"));
+  REQUIRE(db->GetStatistics().snapshots_too_old > 0);
+  std::string value;
+  CHECK(absl::IsAborted(old.Get(tree, "read", &value)));
+  CHECK(absl::IsNotFound(db->Get(tree, "written", &value)));
+  REQUIRE_OK(db->Close());
+}
+
 TEST_CASE("Latched fixes are refused with private copies, with the reason") {
   Options options;
   options.in_memory_device = true;

@@ -75,6 +75,7 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
           state = RecordState::kAbsent;
           break;
         case Visible::kTooOld:
+          held.Unfix();  // the rollback latches leaves exclusively
           return AbortForAge();
       }
     }
