@@ -144,7 +144,7 @@ std::span<const CanaryNet> CanaryNets() {
                         "--states=300", "--recovery-every=1"}),
       {kParts, {"parts"}, "scenarios"},
       {kPower,
-       {"power-files", "--layout=overwrite", "--seeds=1", "--states=20", "--recovery-every=20"},
+       {"power-files", "--layout=overwrite", "--seeds=1..3", "--states=20", "--recovery-every=20"},
        "states"},
       {kIsolation,
        {"isolation", "--simulated", "--transactions=100000", "--cells=1"},
