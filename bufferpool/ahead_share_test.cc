@@ -63,9 +63,9 @@ TEST_CASE(
       }
     }
   };
-  run(50);
+  run(30);
   const BufferPoolStats before = f.pool->stats();
-  run(200);
+  run(60);
   const BufferPoolStats after = f.pool->stats();
   const uint64_t wasted = after.wasted_reads - before.wasted_reads;
   const uint64_t demanded = after.demand_reads - before.demand_reads;
