@@ -72,15 +72,14 @@ void DatabaseImpl::ReleaseParts() {
   cleaners_.reset();
   versions_.reset();
   if (store_ == nullptr) return;
-  store_->SetCheckpointGate(nullptr);
-  store_->SetLogPosition(nullptr);
-  store_->SetCopySource(nullptr);
+  if (store_client_ != nullptr) store_->Detach();
   dropped_tree_.reset();
   context_.reset();
   snapshots_.reset();
   catalog_.reset();
   overflow_.reset();
   engine_log_.reset();
+  store_client_.reset();
   pool_.reset();
   log_file_.reset();
   store_.reset();

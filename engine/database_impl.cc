@@ -157,8 +157,8 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
   pool_->SetFixMode(choices.fix.entry().mode);
   pool_->SetPageIn(choices.page_in.entry().page_in);
   pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
-  store_->SetCopySource(
-      [pool = pool_.get()](PageId page, std::byte* out) { return pool->CopyIfClean(page, out); });
+  store_client_ = std::make_unique<StoreClient>(*pool_);
+  store_->Attach(*store_client_);
   return absl::OkStatus();
 }
 
@@ -199,9 +199,7 @@ absl::Status DatabaseImpl::StartLogging(bool redo_has_images) {
        .page_status = [store = store_.get()] { return store->WriteStatus(); },
        .rely_on_images = std::move(rely_on_images),
        .redo_has_images = redo_has_images});
-  // Once the log has failed, no checkpoint may be completed, not even one that is under way.
-  store_->SetCheckpointGate([log = engine_log_.get()] { return log->FailUnlessWritable(); });
-  store_->SetLogPosition([log = log_file_.get()] { return log->durable(); });
+  store_client_->SetLog(*log_file_, *engine_log_);
   pool_->SetWriteAheadLog(engine_log_.get());
   pool_->SetFreedPages(engine_log_.get());
   return absl::OkStatus();

@@ -33,6 +33,7 @@
 #include "engine/memory_plan.h"
 #include "engine/open_store.h"
 #include "engine/overflow.h"
+#include "engine/store_client.h"
 #include "engine/transaction_impl.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_store.h"
@@ -186,6 +187,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<PageStore> store_;
   std::unique_ptr<Log> log_file_;  // nullptr = nothing is logged
   std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<StoreClient> store_client_;
   std::unique_ptr<EngineLog> engine_log_;
   std::unique_ptr<PageCleaners> cleaners_;
   std::unique_ptr<OverflowStore> overflow_;

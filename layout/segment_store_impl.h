@@ -1,10 +1,8 @@
 // The segment store: a facade over its parts. Each part uses only those declared before it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "layout/checkpoint/map_checkpointer.h"
 #include "layout/clean/segment_cleaner.h"
@@ -49,18 +47,11 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status Flush() override;
   absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean) override;
   absl::Status WriteStatus() const override { return core_.WriteStatus(); }
-  void SetCheckpointGate(std::function<absl::Status()> may_go_on) override {
-    checkpointer_.SetGate(std::move(may_go_on));
-  }
-  void SetLogPosition(std::function<Lsn()> durable) override {
-    core_.SetLogPosition(std::move(durable));
-  }
+  void Attach(PageStoreClient& client) override { core_.client.Attach(client); }
+  void Detach() override { core_.DetachClient(); }
   Lsn log_reach() const override { return core_.LogReach(); }
   bool wants_images() const override { return placement_.wants_images(); }
   void RelyOnImages(bool rely) override { placement_.RelyOnImages(rely); }
-  void SetCopySource(CopyIfCleanFunction copy_if_clean) override {
-    cleaner_.SetCopySource(std::move(copy_if_clean));
-  }
   PageStoreStats stats() const override;
   void ResetExtremes() override { space_.ResetExtremes(); }
   BlockDevice& device() override { return *device_; }

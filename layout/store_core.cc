@@ -1,6 +1,7 @@
 #include "layout/store_core.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -30,16 +31,17 @@ absl::Status StoreCore::WriteStatus() const {
   return fatal;
 }
 
-void StoreCore::SetLogPosition(std::function<Lsn()> durable) {
-  LogReach();  // keeps the old source's last position
-  SpinLatchGuard guard(log_latch, runtime);
-  log_position.swap(durable);
+void StoreCore::DetachClient() {
+  LogReach();
+  client.Detach();
 }
 
 Lsn StoreCore::LogReach() const {
   SpinLatchGuard guard(log_latch, runtime);
   // Not the greater of the two, because the noted value may be of an earlier log.
-  if (log_position != nullptr) known_log_reach = log_position();
+  const std::optional<Lsn> now = client.Ask(
+      std::optional<Lsn>(), [](PageStoreClient& asked) { return asked.DurableLog(); });
+  if (now) known_log_reach = *now;
   return known_log_reach;
 }
 

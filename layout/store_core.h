@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 
+#include "layout/client_slot.h"
 #include "layout/geometry.h"
 #include "storage/base/log_sink.h"
 #include "storage/device/block_device.h"
@@ -39,6 +39,7 @@ struct StoreCore {
         geometry(geo),
         database_id(id),
         log_sink(std::move(sink)),
+        client(rt),
         fatal_mutex(rt) {}
 
   /// Makes the store read-only until it is reopened. The first error stays.
@@ -47,10 +48,10 @@ struct StoreCore {
   /// OK, or the error that every write now returns.
   absl::Status WriteStatus() const;
 
-  /// From now on the log reach is the value of `durable()`; nullptr: it keeps its last value.
-  void SetLogPosition(std::function<Lsn()> durable);
+  /// Detaches the client. The log reach keeps its last value.
+  void DetachClient();
   /// The log reach: LSN up to which the write-ahead log is durable, as far as is known now. Rounds,
-  /// superblocks and doublewrite batches note it.
+  /// superblocks and doublewrite batches note it. The client says it if it has a log.
   Lsn LogReach() const;
   /// Raises the log reach to a noted value that an open has found.
   void NoteLogReach(Lsn reach);
@@ -60,6 +61,7 @@ struct StoreCore {
   const StoreGeometry geometry;
   const uint64_t database_id;
   const LogSink log_sink;
+  ClientSlot client;
   StoreCounters counters;
   /// Generation of the newest superblock on the device.
   std::atomic<uint64_t> generation{0};
@@ -72,7 +74,6 @@ struct StoreCore {
       "the store is read-only since memory ran out in the middle of a write; close and reopen it");
   std::atomic<bool> is_poisoned{false};
   mutable SpinLatch log_latch;  // a leaf
-  std::function<Lsn()> log_position LATCHKEY_GUARDED_BY(log_latch);
   mutable Lsn known_log_reach LATCHKEY_GUARDED_BY(log_latch){0};
 };
 

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +20,7 @@
 
 #include "storage/base/ids.h"
 #include "storage/device/block_device.h"
+#include "storage/page_store_client.h"
 
 namespace latchkey {
 
@@ -93,10 +93,6 @@ struct PageStoreStats {
   uint64_t capacities_written = 0;  ///< whole multiples of the capacity written since open
 };
 
-/// Copies a clean page from the pool above to `out`. False when that is not possible without
-/// waiting. See PageStore::SetCopySource.
-using CopyIfCleanFunction = std::function<bool(PageId id, std::byte* out)>;
-
 class PageStore {
  public:
   virtual ~PageStore() = default;
@@ -142,18 +138,12 @@ class PageStore {
   /// store is read-only until it is opened again. Pages stay readable. A few instructions when OK.
   virtual absl::Status WriteStatus() const = 0;
 
-  /// The store calls `may_go_on` before each write of a superblock. An error ends that checkpoint
-  /// and makes the store read-only: once the write-ahead log has failed, no checkpoint may be
-  /// written. The function must not wait or call the store. Set before the first write; cleared
-  /// (nullptr) before the objects that the function uses are destroyed.
-  virtual void SetCheckpointGate(std::function<absl::Status()> may_go_on) = 0;
+  /// From now on the store asks `client`, which outlives the attachment. Once, before the first
+  /// write. A store without a client asks nobody.
+  virtual void Attach(PageStoreClient& client) = 0;
+  /// On return no thread asks the client any more.
+  virtual void Detach() = 0;
 
-  /// `durable` returns the LSN up to which the write-ahead log is durable. The store notes it when
-  /// it makes newer versions of pages durable (superblock, round of the map journal, doublewrite
-  /// batch). So an open after a crash knows how far the log must reach. The function must not wait
-  /// or call the store. Set before the first write; cleared (nullptr) before the objects that it
-  /// uses are destroyed.
-  virtual void SetLogPosition(std::function<Lsn()> durable) = 0;
   /// The log reach: LSN up to which the write-ahead log was durable at least, as far as the store
   /// knows; after an open, the greatest value noted. A log that ends before it has lost its end.
   /// Lsn{0}: not known.
@@ -167,11 +157,6 @@ class PageStore {
   /// written in place. Initially it does not. While it does not, a store that wants_images()
   /// protects its pages by itself. Must not wait or call the engine.
   virtual void RelyOnImages(bool rely) { static_cast<void>(rely); }
-
-  /// The segment cleaner may ask `copy_if_clean` for a clean copy in memory instead of reading the
-  /// device. The function must not wait or call the store. Set before the first write; cleared
-  /// (nullptr) before the pool is destroyed.
-  virtual void SetCopySource(CopyIfCleanFunction copy_if_clean) = 0;
 
   /// Memory in use now, bytes: maps, tables and buffers.
   virtual uint64_t memory_bytes() const = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <functional>
 #include <span>
 
 #include "storage/page_store.h"
@@ -20,10 +19,9 @@ class VolatilePageStore : public PageStore {
   absl::Status Flush() override { return absl::OkStatus(); }
   absl::Status Checkpoint(std::span<const std::byte>, bool) override { return absl::OkStatus(); }
   absl::Status WriteStatus() const override { return absl::OkStatus(); }
-  void SetCheckpointGate(std::function<absl::Status()>) override {}
-  void SetLogPosition(std::function<Lsn()>) override {}
+  void Attach(PageStoreClient&) override {}
+  void Detach() override {}
   Lsn log_reach() const override { return Lsn{0}; }
-  void SetCopySource(CopyIfCleanFunction) override {}
   uint64_t memory_bytes() const override { return 0; }
   PageStoreStats stats() const override { return {}; }
   void ResetExtremes() override {}

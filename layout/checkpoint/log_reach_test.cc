@@ -1,7 +1,7 @@
 // Every write that can make a later version of a page the newest one notes the log reach, and an
 // open after a crash finds the greatest note.
 #include <catch2/catch.hpp>
-#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,7 +41,7 @@ class ReachTest {
     found_ = store_->log_reach();
     writer_ = *store_->NewWriter(kBatchPages);
   }
-  ~ReachTest() { store_->SetLogPosition(nullptr); }
+  ~ReachTest() { store_->Detach(); }
 
   /// The store as an open after a crash now finds it.
   ReachTest AfterCrash() { return {CopyOf(*data_), CopyOf(*journal_)}; }
@@ -49,8 +49,8 @@ class ReachTest {
   Lsn found() const { return found_; }
   SegmentStore& store() { return *store_; }
   void SetPosition(uint64_t lsn) {
-    position_ = Lsn{lsn};
-    store_->SetLogPosition([this] { return position_; });
+    if (!log_.position) store_->Attach(log_);
+    log_.position = Lsn{lsn};
   }
   void Allocate() {
     for (uint32_t i = 0; i < kBatchPages; ++i) pages_.push_back(*store_->AllocatePage());
@@ -66,8 +66,14 @@ class ReachTest {
   }
 
  private:
+  struct LogAtPosition final : PageStoreClient {
+    std::optional<Lsn> DurableLog() override { return position; }
+    std::optional<Lsn> position;
+  };
+
   const std::shared_ptr<BlockDevice> data_, journal_;
-  Lsn position_{0}, found_{0};
+  LogAtPosition log_;
+  Lsn found_{0};
   std::unique_ptr<SegmentStore> store_;
   std::unique_ptr<PageWriter> writer_;
   std::vector<PageId> pages_;

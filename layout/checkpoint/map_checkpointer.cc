@@ -281,17 +281,14 @@ absl::Status MapCheckpointer::SyncCaptured(bool is_round) {
 
 absl::Status MapCheckpointer::Publish(Superblock& next) {
   next.log_reach = Raw(core_.LogReach());
-  LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(core_.device, next, [this]() LATCHKEY_REQUIRES(mutex_) {
+  LATCHKEY_RETURN_IF_ERROR(WriteSuperblock(core_.device, next, [this] {
     const absl::Status writable = core_.WriteStatus();
-    return writable.ok() && gate_ != nullptr ? gate_() : writable;
+    if (!writable.ok()) return writable;
+    return core_.client.Ask(absl::OkStatus(),
+                            [](PageStoreClient& client) { return client.MayPublishCheckpoint(); });
   }));
   core_.generation.store(next.generation, std::memory_order_release);
   return absl::OkStatus();
-}
-
-void MapCheckpointer::SetGate(std::function<absl::Status()> may_go_on) {
-  MutexLock lock(mutex_);
-  gate_ = std::move(may_go_on);
 }
 
 SegmentEntry MapCheckpointer::EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const {

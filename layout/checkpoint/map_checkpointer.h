@@ -28,7 +28,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,8 +81,6 @@ class MapCheckpointer final : public DurableMap {
   /// `clean`: the file is then closed cleanly, until the next change. REQUIRES: EnsureUnclean.
   absl::Status Checkpoint(std::span<const std::byte> client_root, bool clean,
                           absl::FunctionRef<absl::Status()> write_out);
-  /// `may_go_on` is asked before each superblock; nullptr: always. An error ends the checkpoint.
-  void SetGate(std::function<absl::Status()> may_go_on);
 
   size_t journal_memory_bytes() const { return journal_memory_bytes_; }
   uint64_t journal_bytes_written() const;
@@ -127,7 +124,6 @@ class MapCheckpointer final : public DurableMap {
   Mutex mutex_;  // held across a checkpoint
   Superblock superblock_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<SegmentId> segments_ LATCHKEY_GUARDED_BY(mutex_);  // of the newest checkpoint
-  std::function<absl::Status()> gate_ LATCHKEY_GUARDED_BY(mutex_);
   bool started_ LATCHKEY_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_unclean_{false};
 };

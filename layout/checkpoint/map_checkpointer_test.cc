@@ -78,13 +78,20 @@ TEST_CASE("The first change marks the file unclean and starts the cleaner, later
   CHECK(c.cleaner.starts == 1);
 }
 
+struct ClosedGate final : PageStoreClient {
+  absl::Status MayPublishCheckpoint() override {
+    return absl::DataLossError("the log has failed");
+  }
+};
+
 TEST_CASE("Behind a closed gate no checkpoint is published, and the store is read-only") {
   Checkpointing c;
   REQUIRE(c.checkpointer.EnsureUnclean().ok());
   REQUIRE(c.Checkpoint(/*clean=*/false).ok());
   const uint64_t generation = c.Newest().generation;
 
-  c.checkpointer.SetGate([] { return absl::DataLossError("the log has failed"); });
+  ClosedGate gate;
+  c.directory.core().client.Attach(gate);
   c.root = {std::byte{8}};
   CHECK_FALSE(c.Checkpoint(/*clean=*/true).ok());
   CHECK(c.Newest().generation == generation);
@@ -92,14 +99,15 @@ TEST_CASE("Behind a closed gate no checkpoint is published, and the store is rea
   CHECK(c.directory.core().poisoned());
 
   // The store stays read-only: what failed once may not be made good by a later checkpoint.
-  c.checkpointer.SetGate(nullptr);
+  c.directory.core().DetachClient();
   CHECK_FALSE(c.Checkpoint(/*clean=*/true).ok());
   CHECK(c.Newest().generation == generation);
 }
 
 TEST_CASE("Behind a closed gate a clean file stays clean") {
   Checkpointing c;
-  c.checkpointer.SetGate([] { return absl::DataLossError("the log has failed"); });
+  ClosedGate gate;
+  c.directory.core().client.Attach(gate);
   CHECK_FALSE(c.checkpointer.EnsureUnclean().ok());
   CHECK_FALSE(c.checkpointer.is_unclean());
   CHECK(c.Newest().clean);

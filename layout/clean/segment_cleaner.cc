@@ -30,7 +30,6 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       policy_(std::move(policy)),
       pages_at_once_(parts.pages_at_once),
       pass_mutex_(core_.runtime),
-      copy_source_mutex_(core_.runtime),
       window_(pages_at_once_) {}
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
@@ -49,11 +48,6 @@ void SegmentCleaner::Stop() {
   space_.Signal();
   actor_->Join();
   actor_.reset();
-}
-
-void SegmentCleaner::SetCopySource(CopyIfCleanFunction copy_if_clean) {
-  MutexLock lock(copy_source_mutex_);
-  copy_if_clean_ = std::move(copy_if_clean);
 }
 
 void SegmentCleaner::Run() {
@@ -365,8 +359,9 @@ size_t SegmentCleaner::PlugBatch(std::vector<Move>& moves, size_t first) {
 }
 
 bool SegmentCleaner::CopyFromPool(Move& move, std::byte* out) {
-  MutexLock lock(copy_source_mutex_);
-  if (!copy_if_clean_ || !copy_if_clean_(move.page, out)) return false;
+  const bool copied = core_.client.Ask(
+      false, [&](PageStoreClient& client) { return client.CopyIfClean(move.page, out); });
+  if (!copied) return false;
   // The pool's copy is the write that the word names only if that write is still the newest one. If
   // the word changes after this check, the installation fails.
   if (directory_.map().Load(move.page) != move.word) return false;

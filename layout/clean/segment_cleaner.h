@@ -53,8 +53,6 @@ class SegmentCleaner final : public BackgroundCleaner {
 
   Mutex& pass_mutex() override LATCHKEY_RETURN_CAPABILITY(pass_mutex_) { return pass_mutex_; }
 
-  void SetCopySource(CopyIfCleanFunction copy_if_clean);
-
   /// Mean utilisation of all segments emptied, [0, 1]; nullopt before the first.
   std::optional<double> cleaning_utilization() const;
   bool may_plug() const { return policy_->may_plug(); }
@@ -106,9 +104,6 @@ class SegmentCleaner final : public BackgroundCleaner {
   const uint32_t pages_at_once_;
 
   Mutex pass_mutex_;
-  Mutex copy_source_mutex_;
-  CopyIfCleanFunction copy_if_clean_ LATCHKEY_GUARDED_BY(copy_source_mutex_);
-
   std::unique_ptr<IoQueue> queue_;
   IoWindow<size_t> window_;  // tag: index of the move
   FrameGroup* plug_frames_ = nullptr;

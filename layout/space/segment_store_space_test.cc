@@ -154,17 +154,23 @@ TEST_CASE("Statistics tell the layouts apart") {
   CHECK(overwrite.store->memory_bytes() > 0);
 }
 
-TEST_CASE("The cleaner takes clean copies from the pool above instead of reading") {
-  SegmentStoreOptions options = TestOptions("lfs", "greedy");
-  Filled filled(options);
-  std::atomic<uint64_t> copies{0};
-  filled.store->SetCopySource([&](PageId id, std::byte* out) {
+/// A pool that has a clean copy of every page.
+struct PoolOfAllPages final : PageStoreClient {
+  bool CopyIfClean(PageId id, std::byte* out) override {
     TestPage page;
     page.Fill(id, 1);
     std::memcpy(out, page.data(), kDefaultPageSize);
     copies.fetch_add(1);
     return true;
-  });
+  }
+  std::atomic<uint64_t> copies{0};
+};
+
+TEST_CASE("The cleaner takes clean copies from the pool above instead of reading") {
+  PoolOfAllPages pool;
+  SegmentStoreOptions options = TestOptions("lfs", "greedy");
+  Filled filled(options);
+  filled.store->Attach(pool);
   for (uint64_t i = 0; i < 2000; ++i) {
     filled.page.Fill(PageId{i}, 1);
     REQUIRE(filled.Add().ok());
@@ -177,9 +183,9 @@ TEST_CASE("The cleaner takes clean copies from the pool above instead of reading
   }
   // A page that is written again while it is copied may be read after all.
   const uint64_t reads = filled.store->stats().cleaner_page_reads;
-  filled.store->SetCopySource(nullptr);
-  CHECK(copies.load() > 0);
-  CHECK(reads <= copies.load() / 20);
+  filled.store->Detach();
+  CHECK(pool.copies.load() > 0);
+  CHECK(reads <= pool.copies.load() / 20);
   for (uint64_t i = 0; i < 2000; ++i) {
     REQUIRE(filled.store->ReadPage(PageId{i}, filled.page.data()).ok());
     REQUIRE(filled.page.Holds(PageId{i}, 1));
