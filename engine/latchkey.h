@@ -397,15 +397,27 @@ struct Statistics {
   uint64_t oldest_snapshot_age = 0;  ///< now, in commits of writing transactions
   // Layout (see PageStoreStats in storage/page_store.h).
   uint64_t page_reads = 0, user_page_writes = 0, in_place_page_writes = 0, appended_page_writes = 0;
+  uint64_t hole_page_writes = 0;  ///< of in_place_page_writes, those into a hole
   uint64_t cleaner_page_writes = 0, cleaned_segments = 0, plugged_segments = 0;
+  uint64_t plugged_page_writes = 0;  ///< of cleaner_page_writes, those into a hole
+  /// Slots of all segments emptied, and pages that had to be moved out of them: their ratio between
+  /// two readings is the cleaning utilisation u of the interval.
+  uint64_t emptied_slots = 0, emptied_live_pages = 0;
+  uint64_t protection_bytes = 0, protection_syncs = 0;  ///< of the doublewrite areas
+  double protection_sync_s = 0;
   uint64_t live_bytes = 0, file_bytes = 0;
   double space_utilization = 0, min_space_utilization = 0, max_space_utilization = 0;
+  double effective_space_utilization = 0;  ///< live / all slots of the file, the reserve included
   uint64_t capacities_written = 0;
   std::optional<double> write_cost, segment_io_efficiency, cleaning_utilization,
       hot_page_proportion, write_amplification;
   // Device.
   uint64_t reads = 0, writes = 0, bytes_read = 0, bytes_written = 0, syncs = 0;
   double device_busy_s = 0, mean_reads_in_flight = 0;
+  /// device_busy_s by the purpose of the requests (IoClass in storage/device/block_device.h).
+  double page_read_busy_s = 0, page_write_busy_s = 0, segment_read_busy_s = 0;
+  double segment_write_busy_s = 0, protection_busy_s = 0, meta_busy_s = 0;
+  uint64_t segment_writes = 0, segment_write_bytes = 0;  ///< requests of append logs
   /// The write-ahead log. nullopt for Durability::kNone.
   struct Log {
     uint64_t records = 0, record_bytes = 0;  ///< logged records

@@ -169,7 +169,7 @@ TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on 
   for (const uint64_t cache_bytes : {uint64_t{0}, uint64_t{64} << 20, uint64_t{1} << 40}) {
     const StoreBuffers buffers = StoreBuffers::For(cache_bytes, geometry, 4);
     CHECK(buffers.doublewrite_pages == 126);
-    CHECK(buffers.cleaner_pages == 64);
+    CHECK(buffers.cleaner_requests == 64);
     CHECK(buffers.segment_buffers == 9);
     CHECK(buffers.WriterDepth(256, uint64_t{1} << 40, 4096) == 256);
     CHECK(buffers.journal_entries == 8192);

@@ -23,7 +23,7 @@ NamedStatistic Unmeasured(std::string_view name, Value) {
 
 // A build that stops here has a figure that the lists below lack. Add its line, then the new size.
 static_assert(sizeof(Statistics::Log) == 7 * 8 && sizeof(Statistics::Recovery) == 10 * 8);
-static_assert(sizeof(Statistics) == 664);
+static_assert(sizeof(Statistics) == 664 + 16 * 8);
 
 #define LATCHKEY_FIGURE(member) Named(#member, statistics.member)
 #define LATCHKEY_LOG_FIGURE(member)                              \
@@ -72,15 +72,23 @@ std::vector<NamedStatistic> ListStatistics(const Statistics& statistics) {
       LATCHKEY_FIGURE(page_reads),
       LATCHKEY_FIGURE(user_page_writes),
       LATCHKEY_FIGURE(in_place_page_writes),
+      LATCHKEY_FIGURE(hole_page_writes),
       LATCHKEY_FIGURE(appended_page_writes),
       LATCHKEY_FIGURE(cleaner_page_writes),
       LATCHKEY_FIGURE(cleaned_segments),
       LATCHKEY_FIGURE(plugged_segments),
+      LATCHKEY_FIGURE(plugged_page_writes),
+      LATCHKEY_FIGURE(emptied_slots),
+      LATCHKEY_FIGURE(emptied_live_pages),
+      LATCHKEY_FIGURE(protection_bytes),
+      LATCHKEY_FIGURE(protection_syncs),
+      LATCHKEY_FIGURE(protection_sync_s),
       LATCHKEY_FIGURE(live_bytes),
       LATCHKEY_FIGURE(file_bytes),
       LATCHKEY_FIGURE(space_utilization),
       LATCHKEY_FIGURE(min_space_utilization),
       LATCHKEY_FIGURE(max_space_utilization),
+      LATCHKEY_FIGURE(effective_space_utilization),
       LATCHKEY_FIGURE(capacities_written),
       LATCHKEY_FIGURE(write_cost),
       LATCHKEY_FIGURE(segment_io_efficiency),
@@ -94,6 +102,14 @@ std::vector<NamedStatistic> ListStatistics(const Statistics& statistics) {
       LATCHKEY_FIGURE(syncs),
       LATCHKEY_FIGURE(device_busy_s),
       LATCHKEY_FIGURE(mean_reads_in_flight),
+      LATCHKEY_FIGURE(page_read_busy_s),
+      LATCHKEY_FIGURE(page_write_busy_s),
+      LATCHKEY_FIGURE(segment_read_busy_s),
+      LATCHKEY_FIGURE(segment_write_busy_s),
+      LATCHKEY_FIGURE(protection_busy_s),
+      LATCHKEY_FIGURE(meta_busy_s),
+      LATCHKEY_FIGURE(segment_writes),
+      LATCHKEY_FIGURE(segment_write_bytes),
       LATCHKEY_FIGURE(memory_bytes),
       LATCHKEY_FIGURE(cache_bytes),
       LATCHKEY_LOG_FIGURE(records),

@@ -42,13 +42,21 @@ void CopyFigures(const PageStoreStats& store, uint32_t page_size, Statistics* s)
   s->page_reads = store.page_reads;
   s->user_page_writes = store.user_page_writes;
   s->in_place_page_writes = store.in_place_page_writes;
+  s->hole_page_writes = store.hole_page_writes;
   s->appended_page_writes = store.appended_page_writes;
   s->cleaner_page_writes = store.cleaner_page_writes;
+  s->plugged_page_writes = store.plugged_page_writes;
+  s->emptied_slots = store.emptied_slots;
+  s->emptied_live_pages = store.emptied_live_pages;
+  s->protection_bytes = store.protection_bytes;
+  s->protection_syncs = store.protection_syncs;
+  s->protection_sync_s = static_cast<double>(store.protection_sync_ns) / kNanosPerSecond;
   s->cleaned_segments = store.cleaned_segments;
   s->plugged_segments = store.plugged_segments;
   s->live_bytes = store.live_pages * page_size;
   s->file_bytes = store.file_bytes;
   s->space_utilization = store.space_utilization;
+  s->effective_space_utilization = store.effective_space_utilization;
   s->min_space_utilization = store.min_space_utilization;
   s->max_space_utilization = store.max_space_utilization;
   s->capacities_written = store.capacities_written;
@@ -67,6 +75,17 @@ void CopyFigures(const DeviceStats& device, Statistics* s) {
     (is_read ? s->reads : s->writes) += by.requests;
     (is_read ? s->bytes_read : s->bytes_written) += by.bytes;
   }
+  const auto busy_s = [&](IoClass c) {
+    return static_cast<double>(device.of(c).busy) / kNanosPerSecond;
+  };
+  s->page_read_busy_s = busy_s(IoClass::kPageRead);
+  s->page_write_busy_s = busy_s(IoClass::kPageWrite);
+  s->segment_read_busy_s = busy_s(IoClass::kSegmentRead);
+  s->segment_write_busy_s = busy_s(IoClass::kSegmentWrite);
+  s->protection_busy_s = busy_s(IoClass::kProtection);
+  s->meta_busy_s = busy_s(IoClass::kMeta);
+  s->segment_writes = device.of(IoClass::kSegmentWrite).requests;
+  s->segment_write_bytes = device.of(IoClass::kSegmentWrite).bytes;
   s->syncs = device.syncs;
   s->device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
   s->mean_reads_in_flight = device.mean_depth;

@@ -77,14 +77,14 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
     s.costs = *o.assumed_costs;
     return s;
   }
+  const ProbedSegment segment{
+      .segment_bytes = s.segment_size,
+      .least_segment_bytes = kMinSlots * s.page_size,
+      .most_segment_bytes = StoreBuffers::LargestDefaultSegment(o.cache_bytes)};
   LATCHKEY_ASSIGN_OR_RETURN(const DeviceProbe probe,
-                            ProbeDevice(runtime, device, s.page_size, o.seed));
+                            ProbeDevice(runtime, device, s.page_size, segment, o.seed));
   s.costs = o.assumed_costs ? *o.assumed_costs : probe.costs;
-  if (s.segment_size == 0) {
-    const uint32_t most = StoreBuffers::LargestDefaultSegment(o.cache_bytes);
-    s.segment_size =
-        std::max(std::min(probe.preferred_segment_bytes, most), kMinSlots * s.page_size);
-  }
+  s.segment_size = probe.segment_bytes;
   return s;
 }
 

@@ -64,16 +64,17 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .doublewrite_pages = doublewrite_pages_,
                   .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
                                         options.torn_write_protection == Protection::kImages}),
-      costs_(runtime, *device_, superblock.page_size, superblock.costs),
+      costs_(runtime, *device_, core_.geometry, superblock.costs),
       cleaner_({.directory = directory_,
                 .space = space_,
                 .sink = placement_,
                 .durable_map = checkpointer_,
                 .separator = *separator_,
                 .costs = costs_,
-                .pages_at_once = buffers_.cleaner_pages},
+                .requests_at_once = buffers_.cleaner_requests},
                std::move(policy)) {
-  device_->SetPositioningBytes(PositioningBytes(superblock.costs, superblock.page_size));
+  device_->SetPositioningBytes(
+      PositioningBytes(superblock.costs, superblock.page_size, core_.geometry.slots_per_segment));
   checkpointer_.AttachCleaner(&cleaner_);
 }
 

@@ -39,8 +39,8 @@ void StoreCore::DetachClient() {
 Lsn StoreCore::LogReach() const {
   SpinLatchGuard guard(log_latch, runtime);
   // Not the greater of the two, because the noted value may be of an earlier log.
-  const std::optional<Lsn> now = client.Ask(
-      std::optional<Lsn>(), [](PageStoreClient& asked) { return asked.DurableLog(); });
+  const std::optional<Lsn> now =
+      client.Ask(std::optional<Lsn>(), [](PageStoreClient& asked) { return asked.DurableLog(); });
   if (now) known_log_reach = *now;
   return known_log_reach;
 }

@@ -19,14 +19,20 @@ namespace latchkey {
 struct StoreCounters {
   std::atomic<uint64_t> page_reads{0};
   std::atomic<uint64_t> user_page_writes{0};
-  std::atomic<uint64_t> in_place_page_writes{0};
+  std::atomic<uint64_t> in_place_page_writes{0};  ///< over the page's slot, or into a hole
+  std::atomic<uint64_t> hole_page_writes{0};      ///< of these, into a hole
   std::atomic<uint64_t> appended_page_writes{0};
   std::atomic<uint64_t> cleaner_page_writes{0};
+  std::atomic<uint64_t> plugged_page_writes{0};  ///< of these, into a hole
   std::atomic<uint64_t> cleaner_page_reads{0};
   std::atomic<uint64_t> cleaner_pages_copied{0};  ///< got from the pool above instead of read
   std::atomic<uint64_t> cleaned_segments{0};
   std::atomic<uint64_t> plugged_segments{0};
   std::atomic<uint64_t> cleaned_live_pages{0};
+  std::atomic<uint64_t> protected_page_writes{0};  ///< in place, through a doublewrite area
+  std::atomic<uint64_t> protection_bytes{0};       ///< written to the doublewrite areas
+  std::atomic<uint64_t> protection_syncs{0};
+  std::atomic<uint64_t> protection_sync_ns{0};  ///< summed latency of these
   std::atomic<uint64_t> meta_bytes_written{0};
   std::atomic<uint64_t> writes_again{0};  ///< retries of failed page writes
 };

@@ -16,11 +16,20 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   s.page_reads = load(c.page_reads);
   s.user_page_writes = load(c.user_page_writes);
   s.in_place_page_writes = load(c.in_place_page_writes);
+  s.hole_page_writes = load(c.hole_page_writes);
   s.appended_page_writes = load(c.appended_page_writes);
   s.cleaner_page_writes = load(c.cleaner_page_writes);
+  s.plugged_page_writes = load(c.plugged_page_writes);
   s.cleaner_page_reads = load(c.cleaner_page_reads);
+  s.cleaner_pages_copied = load(c.cleaner_pages_copied);
   s.cleaned_segments = load(c.cleaned_segments);
   s.plugged_segments = load(c.plugged_segments);
+  s.emptied_slots = (s.cleaned_segments + s.plugged_segments) * core.geometry.slots_per_segment;
+  s.emptied_live_pages = load(c.cleaned_live_pages);
+  s.protected_page_writes = load(c.protected_page_writes);
+  s.protection_bytes = load(c.protection_bytes);
+  s.protection_syncs = load(c.protection_syncs);
+  s.protection_sync_ns = load(c.protection_sync_ns);
   s.meta_bytes_written = load(c.meta_bytes_written);
   s.writes_again = load(c.writes_again);
   s.meta_bytes_written += checkpointer.journal_bytes_written();
@@ -28,13 +37,16 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   s.capacity_pages = space.capacity_pages();
   s.file_bytes = core.device.geometry().size_bytes;
   s.space_utilization = space.space_utilization();
+  const uint64_t slots = uint64_t{directory.segments().total()} * core.geometry.slots_per_segment;
+  s.effective_space_utilization =
+      slots == 0 ? 0 : static_cast<double>(s.live_pages) / static_cast<double>(slots);
   s.min_space_utilization = space.min_utilization();
   s.max_space_utilization = space.max_utilization();
   s.hot_page_proportion = separator.hot_page_proportion();
   s.cleaning_utilization = cleaner.cleaning_utilization();
   if (costs.eta() > 0) s.segment_io_efficiency = costs.eta();
 
-  const DeviceStats device = core.device.stats();
+  const DeviceStats& device = s.device = core.device.stats();
   const IoClassStats& page_writes = device.of(IoClass::kPageWrite);
   const IoClassStats& segment_writes = device.of(IoClass::kSegmentWrite);
   const uint64_t data_bytes = page_writes.bytes + segment_writes.bytes;
@@ -42,9 +54,11 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
       s.capacity_pages == 0 ? 0 : data_bytes / (s.capacity_pages * core.geometry.page_size);
   if (s.user_page_writes > 0) {
     const double user_bytes = static_cast<double>(s.user_page_writes) * core.geometry.page_size;
-    s.write_amplification = static_cast<double>(data_bytes + s.meta_bytes_written) / user_bytes;
-    const double write_time = static_cast<double>(page_writes.busy + segment_writes.busy +
-                                                  device.of(IoClass::kSegmentRead).busy);
+    s.write_amplification =
+        static_cast<double>(data_bytes + s.protection_bytes + s.meta_bytes_written) / user_bytes;
+    const double write_time = static_cast<double>(
+        page_writes.busy + segment_writes.busy + device.of(IoClass::kSegmentRead).busy +
+        device.of(IoClass::kProtection).busy + static_cast<Nanos>(s.protection_sync_ns));
     if (costs.page_write_ns > 0) {
       s.write_cost = write_time / static_cast<double>(s.user_page_writes) / costs.page_write_ns;
     }

@@ -73,23 +73,34 @@ struct PageStoreStats {
   uint64_t user_page_writes = 0;  ///< pages accepted from above
   uint64_t in_place_page_writes =
       0;  ///< user pages written over their current address or into a hole
+  uint64_t hole_page_writes = 0;      ///< of these, into a hole
   uint64_t appended_page_writes = 0;  ///< user pages written through a segment buffer
   uint64_t cleaner_page_writes = 0;   ///< live pages moved by the segment cleaner
-  uint64_t cleaner_page_reads = 0;
-  uint64_t cleaned_segments = 0;
-  uint64_t plugged_segments = 0;    ///< emptied into holes
-  uint64_t meta_bytes_written = 0;  ///< checkpoints, superblocks, doublewrite areas, map journal
+  uint64_t plugged_page_writes = 0;   ///< of these, into a hole
+  uint64_t cleaner_page_reads = 0;    ///< live pages read to be moved
+  uint64_t cleaner_pages_copied = 0;  ///< live pages copied from the pool above instead
+  uint64_t cleaned_segments = 0;      ///< emptied into fresh segments
+  uint64_t plugged_segments = 0;      ///< emptied into holes
+  uint64_t emptied_slots = 0;         ///< slots of all emptied segments,
+  uint64_t emptied_live_pages = 0;    ///< and the pages that had to be moved out of them
+  uint64_t protected_page_writes = 0;  ///< in place, through a doublewrite area
+  uint64_t protection_bytes = 0;       ///< written to doublewrite areas
+  uint64_t protection_syncs = 0;
+  uint64_t protection_sync_ns = 0;  ///< summed latency of these
+  uint64_t meta_bytes_written = 0;  ///< checkpoints, superblocks, map journal
   uint64_t writes_again = 0;        ///< retries of failed page writes
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
   uint64_t file_bytes = 0;          ///< now
   double space_utilization = 0;     ///< now: live / capacity, the thesis's u_d
+  double effective_space_utilization = 0;  ///< now: live / all slots, the reserve included
   double min_space_utilization = 0, max_space_utilization = 0;  ///< since the last ResetExtremes
   std::optional<double> write_cost;  ///< device time per user page written / page write time
   std::optional<double> segment_io_efficiency;  ///< measured eta
   std::optional<double> cleaning_utilization;   ///< mean live share u of cleaned segments
   std::optional<double> hot_page_proportion;    ///< h of the separator
   std::optional<double> write_amplification;    ///< bytes written to the device / user bytes
+  DeviceStats device;                           ///< of the data file: busy time by class
   uint64_t capacities_written = 0;  ///< whole multiples of the capacity written since open
 };
 

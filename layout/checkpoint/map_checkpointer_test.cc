@@ -79,9 +79,7 @@ TEST_CASE("The first change marks the file unclean and starts the cleaner, later
 }
 
 struct ClosedGate final : PageStoreClient {
-  absl::Status MayPublishCheckpoint() override {
-    return absl::DataLossError("the log has failed");
-  }
+  absl::Status MayPublishCheckpoint() override { return absl::DataLossError("the log has failed"); }
 };
 
 TEST_CASE("Behind a closed gate no checkpoint is published, and the store is read-only") {

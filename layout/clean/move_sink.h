@@ -1,6 +1,7 @@
 // Placement, as the segment cleaner sees it: takes the pages that the cleaner moves.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "layout/map/copy_frames.h"
@@ -8,6 +9,9 @@
 #include "layout/map/segment_table.h"
 
 namespace latchkey {
+
+/// How writes over a page's present slot are protected against tearing, now.
+enum class InPlaceProtection : uint8_t { kNone, kDoublewrite, kImages };
 
 /// One actor at a time moves pages. StartUserWrites and EndLogsFrom wait for no other thread.
 class MoveSink {
@@ -19,9 +23,9 @@ class MoveSink {
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
   /// the frame holds nothing, and the page stays where it is.
   virtual void FinishMove(FrameIndex frame, bool valid) = 0;
-  /// Whether all moves that have begun must be finished behind `frame` of BeginMove before another
-  /// begins, because a segment buffer is needed again.
-  virtual bool EndsBatch(FrameIndex frame) const = 0;
+  virtual InPlaceProtection protection() const = 0;
+  /// Completes the writes that the device has finished. Does not wait.
+  virtual void CompleteWrites() = 0;
   /// Writes all moved pages to their slots. REQUIRES: no move between BeginMove and FinishMove.
   virtual void WriteOutMoves() = 0;
 

@@ -1,20 +1,19 @@
 #include "layout/clean/segment_cleaner.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
-#include "layout/map/write_again.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
-#include "storage/page_format.h"
 
 namespace latchkey {
 namespace {
 
 constexpr double kWeightOfNewVictims = 0.1;
 constexpr uint32_t kMaxVictims = 64;
-// Segments to gain in one pass. Few, so that waiting writers get the first ones soon.
+// Segments to gain in one pass. Few, because a checkpoint may wait for the pass to end.
 constexpr double kSegmentsPerPass = 4;
 
 }  // namespace
@@ -28,15 +27,18 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       separator_(parts.separator),
       costs_(parts.costs),
       policy_(std::move(policy)),
-      pages_at_once_(parts.pages_at_once),
+      requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
-      window_(pages_at_once_) {}
+      reader_(directory_, requests_at_once_),
+      plugs_(directory_, requests_at_once_) {
+  victims_.reserve(kMaxVictims);
+}
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
 
 absl::Status SegmentCleaner::Start() {
-  LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(pages_at_once_));
-  plug_frames_ = directory_.frames().NewGroup(pages_at_once_);
+  LATCHKEY_RETURN_IF_ERROR(reader_.Prepare());
+  LATCHKEY_RETURN_IF_ERROR(plugs_.Prepare(requests_at_once_));
   MaybeTune();
   actor_ = core_.runtime.Spawn("lk-segclean", [this] { Run(); });
   return absl::OkStatus();
@@ -106,10 +108,14 @@ bool SegmentCleaner::ReleaseSlotsIfUseful() {
 }
 
 void SegmentCleaner::SampleCosts() const {
-  const uint64_t read = core_.counters.cleaner_page_reads.load(std::memory_order_relaxed);
-  const uint64_t copied = core_.counters.cleaner_pages_copied.load(std::memory_order_relaxed);
-  costs_.Sample(
-      read + copied == 0 ? 0.0 : static_cast<double>(copied) / static_cast<double>(read + copied));
+  const auto load = [](const std::atomic<uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  const StoreCounters& c = core_.counters;
+  costs_.Sample({.live_pages_read = load(c.cleaner_page_reads),
+                 .live_pages_copied = load(c.cleaner_pages_copied),
+                 .protected_pages = load(c.protected_page_writes),
+                 .protection_sync_ns = load(c.protection_sync_ns)});
 }
 
 TuningInputs SegmentCleaner::Inputs() {
@@ -120,6 +126,20 @@ TuningInputs SegmentCleaner::Inputs() {
     inputs.space_utilization = space_.sizing().space_utilization;  // an empty store
   }
   inputs.costs = costs_.costs();
+  switch (sink_.protection()) {
+    case InPlaceProtection::kNone:
+      inputs.costs.protection_ns = 0;
+      break;
+    case InPlaceProtection::kImages:
+      // The log writes the page's image in sequence, at most once between two checkpoints.
+      inputs.costs.protection_ns = inputs.costs.segment_write_ns;
+      break;
+    case InPlaceProtection::kDoublewrite:
+      if (inputs.costs.protection_ns <= 0) {  // not measured yet
+        inputs.costs.protection_ns = inputs.costs.segment_write_ns;
+      }
+      break;
+  }
   inputs.plugging_allowed = policy_->may_plug();
   if (method_of_late_ == CleaningMethod::kClean) {
     inputs.cleaning_utilization = victim_utilization_;
@@ -153,79 +173,82 @@ CleaningMethod SegmentCleaner::ChooseMethod() {
   return policy_->Choose(situation);
 }
 
-std::vector<SegmentView> SegmentCleaner::ChooseVictims(CleaningMethod method) {
-  const uint32_t slots = core_.geometry.slots_per_segment;
-  const uint64_t clock = directory_.clock() + 1;
-  std::vector<std::pair<double, SegmentView>> candidates;
-  uint64_t holes = 0;
-  directory_.segments().ForEachClosed([&](const SegmentView& view) {
-    if (view.live >= slots || IsStuck(view.id)) return;
-    const double age = clock > view.birth ? static_cast<double>(clock - view.birth) : 1.0;
-    const double u = static_cast<double>(view.live) / slots;
-    candidates.emplace_back(policy_->Priority(u, age), view);
-    holes += slots - view.live;
-  });
-  const size_t most = std::min<size_t>(kMaxVictims, candidates.size());
-  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(most),
-                    candidates.end(), [](const auto& a, const auto& b) {
-                      return a.first != b.first ? a.first > b.first : a.second.id < b.second.id;
-                    });
-
-  // Room for the moved pages: free segments, or the holes of segments that are not victims.
-  const bool cleans = method == CleaningMethod::kClean;
-  uint64_t room = cleans ? uint64_t{directory_.segments().free_count()} * slots : holes;
-  uint64_t budget = kMaxPassBytes / core_.geometry.page_size;
-  double gain = kSegmentsPerPass;
-  std::vector<SegmentView> victims;
-  for (size_t i = 0; i < most && gain > 0; ++i) {
-    const SegmentView& view = candidates[i].second;
-    const uint64_t takes = cleans ? view.live : slots;
-    if (takes > room || view.live > budget) break;
-    room -= takes;
-    budget -= view.live;
-    gain -= cleans ? 1.0 - static_cast<double>(view.live) / slots : 1.0;
-    victims.push_back(view);
-  }
-  return victims;
-}
-
-// A segment with damaged pages or bad slots never becomes free by moving pages out of it.
-bool SegmentCleaner::IsStuck(SegmentId segment) const {
-  return damaged_.contains(Raw(segment)) || directory_.segments().HasBadSlots(segment);
+std::optional<SegmentView> SegmentCleaner::ChooseVictim(uint64_t clock) {
+  return directory_.segments().BestVictim(
+      [this](double u, double age) { return policy_->Priority(u, age); }, clock);
 }
 
 bool SegmentCleaner::Clean() {
-  CleaningMethod method = ChooseMethod();
-  std::vector<SegmentView> victims = ChooseVictims(method);
-  if (victims.empty() && method == CleaningMethod::kClean) {
-    method = CleaningMethod::kPlug;  // the free segments cannot hold even one victim
-    victims = ChooseVictims(method);
-  }
-  const bool moved = !victims.empty() && Empty(victims, method);
-  if (!moved) {
-    // The remaining slots are superseded by copies in memory. Writing those out releases the slots
-    // and needs no new segment.
-    sink_.StartUserWrites();
-    return false;
-  }
-  RememberUtilization(victims, method);
-  return true;
+  bool gained = EmptyVictims(ChooseMethod());
+  if (!gained && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
+  // The remaining slots are superseded by copies in memory. Writing those out releases the slots
+  // and needs no new segment.
+  if (!gained) sink_.StartUserWrites();
+  return gained;
 }
 
-void SegmentCleaner::RememberUtilization(const std::vector<SegmentView>& victims,
-                                         CleaningMethod method) {
+// Empties victims until a few segments are gained. Returns whether it has made progress.
+bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
+  const uint32_t slots = core_.geometry.slots_per_segment;
+  const uint64_t clock = directory_.clock() + 1;
+  uint64_t budget = kMaxPassBytes / core_.geometry.page_size;
+  double gain = kSegmentsPerPass;
+  bool emptied = false;
+  const OnException give_back([&] { EndEmptied(/*all=*/true); });
+  while (gain > 0 && victims_.size() < kMaxVictims && !stop_.load(std::memory_order_acquire)) {
+    const std::optional<SegmentView> victim = ChooseVictim(clock);
+    if (!victim || victim->live > budget) break;
+    if (!directory_.segments().BeginCleaning(victim->id)) continue;
+    victims_.push_back({victim->id});
+    if (!Empty(victim->id, method)) break;
+    emptied = true;
+    budget -= victim->live;
+    gain -=
+        method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
+    sink_.CompleteWrites();
+    ReleaseSlotsIfUseful();
+    EndEmptied(/*all=*/false);
+  }
+  return EndPass() || emptied;
+}
+
+// Writes out what has been moved, and ends the pass for all victims. Returns whether one is free.
+bool SegmentCleaner::EndPass() {
+  sink_.WriteOutMoves();
+  if (directory_.journal() != nullptr) {
+    durable_map_.TryMakeDurable().IgnoreError();  // as in ReleaseSlotsIfUseful
+  }
+  const bool freed = EndEmptied(/*all=*/false) > 0;
+  EndEmptied(/*all=*/true);
+  return freed;
+}
+
+// Ends the cleaning of victims that are empty, which makes them free, or of all. Returns their
+// number.
+uint32_t SegmentCleaner::EndEmptied(bool all) {
+  uint32_t ended = 0;
+  for (Victim& victim : victims_) {
+    if (victim.ended || (!all && directory_.segments().LiveOf(victim.id) != 0)) continue;
+    directory_.segments().EndCleaning(victim.id);
+    victim.ended = true;
+    ++ended;
+  }
+  if (all) victims_.clear();
+  return ended;
+}
+
+// The utilisation that counts is the share of pages that had to be moved.
+void SegmentCleaner::NoteEmptied(size_t pages, CleaningMethod method) {
   if (method != method_of_late_) victim_utilization_.reset();
   method_of_late_ = method;
-  for (const SegmentView& view : victims) {
-    const double u = static_cast<double>(view.live) / core_.geometry.slots_per_segment;
-    victim_utilization_ = victim_utilization_ ? (1 - kWeightOfNewVictims) * *victim_utilization_ +
-                                                    kWeightOfNewVictims * u
-                                              : u;
-    core_.counters.cleaned_live_pages.fetch_add(view.live, std::memory_order_relaxed);
-  }
+  const double u = static_cast<double>(pages) / core_.geometry.slots_per_segment;
+  victim_utilization_ = victim_utilization_ ? (1 - kWeightOfNewVictims) * *victim_utilization_ +
+                                                  kWeightOfNewVictims * u
+                                            : u;
+  core_.counters.cleaned_live_pages.fetch_add(pages, std::memory_order_relaxed);
   auto& counter = method == CleaningMethod::kClean ? core_.counters.cleaned_segments
                                                    : core_.counters.plugged_segments;
-  counter.fetch_add(victims.size(), std::memory_order_relaxed);
+  counter.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::optional<double> SegmentCleaner::cleaning_utilization() const {
@@ -245,214 +268,68 @@ bool SegmentCleaner::Shrink() {
     sink_.EndLogsFrom(*obstacle);
     return directory_.segments().StateOf(*obstacle) != SegmentState::kOpen;
   }
-  if (state != SegmentState::kClosed || IsStuck(*obstacle)) return false;
-  const SegmentView view{*obstacle, directory_.segments().KindOf(*obstacle),
-                         directory_.segments().LiveOf(*obstacle),
-                         directory_.segments().BirthOf(*obstacle)};
+  if (state != SegmentState::kClosed || !directory_.segments().MayBeVictim(*obstacle) ||
+      !directory_.segments().BeginCleaning(*obstacle)) {
+    return false;
+  }
+  const OnException give_back([&] { EndEmptied(/*all=*/true); });
+  victims_.push_back({*obstacle});
   const bool room = directory_.segments().free_count() > space_.soft_watermark();
-  return Empty({view}, room ? CleaningMethod::kClean : CleaningMethod::kPlug);
+  const bool emptied = Empty(*obstacle, room ? CleaningMethod::kClean : CleaningMethod::kPlug);
+  return EndPass() || emptied;
 }
 
-bool SegmentCleaner::Empty(const std::vector<SegmentView>& victims, CleaningMethod method) {
-  std::vector<SegmentView> taken;
-  std::vector<Move> moves;
-  taken.reserve(victims.size());
-  const OnException give_back([&] {
-    for (const SegmentView& victim : taken) directory_.segments().EndCleaning(victim.id);
-  });
-  for (const SegmentView& victim : victims) {
-    if (!directory_.segments().BeginCleaning(victim.id)) continue;
-    taken.push_back(victim);
-    Collect(victim, moves);
-  }
-  // Sorted by page id, so that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
-  std::sort(moves.begin(), moves.end(),
-            [](const Move& a, const Move& b) { return a.page < b.page; });
-  size_t done = 0;
-  while (done < moves.size()) {
-    const size_t count = MoveBatch(moves, done, method);
-    if (count == 0) break;
-    done += count;
-  }
-  if (method == CleaningMethod::kClean) sink_.WriteOutMoves();
-  if (directory_.journal() != nullptr)
-    durable_map_.TryMakeDurable().IgnoreError();  // as in ReleaseSlotsIfUseful
-  size_t freed = 0;
-  for (const SegmentView& victim : taken) {
-    freed += directory_.segments().LiveOf(victim.id) == 0;
-    directory_.segments().EndCleaning(victim.id);
-  }
-  return freed > 0 || (done > 0 && done == moves.size());
-}
-
-void SegmentCleaner::Collect(const SegmentView& victim, std::vector<Move>& moves) {
-  for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
-    const SlotId slot = core_.geometry.SlotAt(victim.id, i);
-    const PageId page = directory_.segments().OwnerOf(slot);
-    if (page == kInvalidPageId) continue;
-    const LocationWord word = directory_.map().Load(page);
-    if (!word.on_device() || word.slot() != slot) continue;
-    moves.push_back({.page = page, .word = word});
-  }
-}
-
-size_t SegmentCleaner::MoveBatch(std::vector<Move>& moves, size_t first, CleaningMethod method) {
-  if (core_.poisoned()) return 0;
-  return method == CleaningMethod::kPlug ? PlugBatch(moves, first) : AppendBatch(moves, first);
-}
-
-// BeginMove and TakeHole do not throw, because every move that has begun must be ended.
-std::optional<FrameIndex> SegmentCleaner::BeginMove(const Move& move) {
-  const bool cold = separator_.OnMove(move.page) == Placement::kInPlace;
-  try {
-    return sink_.BeginMove(cold ? SegmentKind::kCold : SegmentKind::kHot, move.page, move.word);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;
-  }
-}
-
-std::optional<SlotId> SegmentCleaner::TakeHole(const Move& move) {
-  const bool cold = separator_.OnMove(move.page) == Placement::kInPlace;
-  try {
-    return directory_.segments().TakeHole(cold ? SegmentKind::kCold : SegmentKind::kHot, move.page);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;
-  }
-}
-
-size_t SegmentCleaner::AppendBatch(std::vector<Move>& moves, size_t first) {
-  size_t count = 0;
-  while (count < pages_at_once_ && first + count < moves.size()) {
-    Move& move = moves[first + count];
-    const auto frame = BeginMove(move);
-    if (!frame) break;
-    move.frame = *frame;
-    ++count;
-    if (sink_.EndsBatch(*frame)) break;
-  }
-  Fetch(moves, first, count);
-  for (size_t i = first; i < first + count; ++i) {
-    sink_.FinishMove(moves[i].frame, moves[i].valid);
-    if (moves[i].valid) core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
-  }
-  return count;
-}
-
-size_t SegmentCleaner::PlugBatch(std::vector<Move>& moves, size_t first) {
-  size_t count = 0;
-  while (count < pages_at_once_ && first + count < moves.size()) {
-    Move& move = moves[first + count];
-    const auto hole = TakeHole(move);
-    if (!hole) break;
-    move.frame = plug_frames_->IndexOf(static_cast<uint32_t>(count));
-    CopyFrame& frame = plug_frames_->frames[count];
-    frame.page = move.page;
-    frame.sequence = move.word.sequence();
-    frame.moved = true;
-    frame.target = *hole;
-    frame.durable_word.store(move.word.bits(), std::memory_order_relaxed);
-    ++count;
-  }
-  Fetch(moves, first, count);
-  WritePlugs(moves, first, count);
-  return count;
-}
-
-bool SegmentCleaner::CopyFromPool(Move& move, std::byte* out) {
-  const bool copied = core_.client.Ask(
-      false, [&](PageStoreClient& client) { return client.CopyIfClean(move.page, out); });
-  if (!copied) return false;
-  // The pool's copy is the write that the word names only if that write is still the newest one. If
-  // the word changes after this check, the installation fails.
-  if (directory_.map().Load(move.page) != move.word) return false;
-  SealPage({out, core_.geometry.page_size}, move.page, move.word.sequence(), core_.database_id);
+// Moves all live pages out of `victim`. False when there was nothing to move, or no room for all.
+bool SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
+  if (core_.poisoned()) return false;
+  std::vector<VictimPage>& pages = reader_.Load(victim, ReadCostsOf(costs_.costs()));
+  // By page id, so that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
+  std::sort(pages.begin(), pages.end(),
+            [](const VictimPage& a, const VictimPage& b) { return a.page < b.page; });
+  const size_t done = method == CleaningMethod::kClean
+                          ? Append(pages)
+                          : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
+  if (pages.empty() || done < pages.size()) return false;
+  NoteEmptied(pages.size(), method);
   return true;
 }
 
-void SegmentCleaner::Fetch(std::vector<Move>& moves, size_t first, size_t count) {
-  uint64_t copied = 0, read = 0;
-  size_t next = first;
-  window_.Run(
-      *queue_,
-      [&](TaggedRequest<size_t>& request) {
-        while (next < first + count) {
-          Move& move = moves[next++];
-          // Rewritten meanwhile: stays invalid.
-          if (directory_.map().Load(move.page) != move.word) continue;
-          std::byte* out = directory_.frames().Memory(move.frame);
-          if (CopyFromPool(move, out)) {
-            move.valid = true;
-            ++copied;
-            continue;
-          }
-          request.tag = next - 1;
-          request.op = IoRequest::Op::kRead;
-          request.io_class = IoClass::kSegmentRead;
-          request.offset = core_.geometry.OffsetOf(move.word.slot());
-          request.length = core_.geometry.page_size;
-          request.buffer = out;
-          ++read;
-          return true;
-        }
-        return false;
-      },
-      [&](const IoRequest& request, size_t i) { CheckRead(moves[i], request.status); });
-  core_.counters.cleaner_page_reads.fetch_add(read, std::memory_order_relaxed);
-  core_.counters.cleaner_pages_copied.fetch_add(copied, std::memory_order_relaxed);
+SegmentKind SegmentCleaner::KindFor(PageId page) const {
+  return separator_.OnMove(page) == Placement::kInPlace ? SegmentKind::kCold : SegmentKind::kHot;
 }
 
-void SegmentCleaner::CheckRead(Move& move, const absl::Status& status) {
-  absl::Status proof = status;
-  if (proof.ok()) {
-    proof = CatchOutOfMemory([&] {
-      return directory_.Prove(move.page, move.word,
-                              {directory_.frames().Memory(move.frame), core_.geometry.page_size});
-    });
-  }
-  move.valid = proof.ok();
-  if (proof.ok() || directory_.map().Load(move.page) != move.word) return;
-  if (IsOutOfMemory(proof)) return;
-  // The page stays where it is; its segment is not chosen again.
-  CatchOutOfMemory([&] {
-    damaged_.insert(Raw(core_.geometry.SegmentOf(move.word.slot())));
-    LogTo(core_.log_sink, LogLevel::kError,
-          fmt::format("segment cleaning left page {} in place: {}", Raw(move.page),
-                      std::string(proof.message())));
-    return absl::OkStatus();
-  }).IgnoreError();
-}
-
-void SegmentCleaner::WritePlugs(std::vector<Move>& moves, size_t first, size_t count) {
-  size_t next = first;
-  window_.Run(
-      *queue_,
-      [&](TaggedRequest<size_t>& request) {
-        while (next < first + count) {
-          const Move& move = moves[next++];
-          const SlotId target = directory_.frames().Frame(move.frame).target;
-          if (!move.valid) {
-            directory_.ReleaseUnnamed(target);
-            continue;
-          }
-          request.tag = next - 1;
-          request.op = IoRequest::Op::kWrite;
-          request.io_class = IoClass::kPageWrite;
-          request.offset = core_.geometry.OffsetOf(target);
-          request.length = core_.geometry.page_size;
-          request.buffer = directory_.frames().Memory(move.frame);
-          return true;
-        }
-        return false;
-      },
-      [&](const IoRequest& request, size_t i) { EndPlug(moves[i], request.status); });
-}
-
-void SegmentCleaner::EndPlug(const Move& move, const absl::Status& written) {
-  if (!written.ok()) {
-    WriteFrameAgain(directory_, move.frame, written).IgnoreError();
-  } else if (directory_.InstallWritten(move.frame)) {
+// Appends the loaded ones of `pages`. Returns how many of `pages`, from the front, need no more
+// work.
+size_t SegmentCleaner::Append(std::span<const VictimPage> pages) {
+  for (size_t i = 0; i < pages.size(); ++i) {
+    const VictimPage& page = pages[i];
+    if (!page.loaded) continue;
+    FrameIndex frame{};
+    if (!BeginMove(page, &frame) && (!MakeRoom() || !BeginMove(page, &frame))) return i;
+    std::memcpy(directory_.frames().Memory(frame), reader_.Memory(page.index),
+                core_.geometry.page_size);
+    sink_.FinishMove(frame, /*valid=*/true);
     core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }
+  return pages.size();
+}
+
+// Does not throw, because every move that has begun must be finished.
+bool SegmentCleaner::BeginMove(const VictimPage& page, FrameIndex* frame) {
+  try {
+    const auto begun = sink_.BeginMove(KindFor(page.page), page.page, page.word);
+    if (begun) *frame = *begun;
+    return begun.has_value();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// There is no free segment for a move: makes those victims free whose pages are all elsewhere.
+bool SegmentCleaner::MakeRoom() {
+  sink_.WriteOutMoves();
+  if (directory_.journal() != nullptr) durable_map_.TryMakeDurable().IgnoreError();
+  return EndEmptied(/*all=*/false) > 0;
 }
 
 }  // namespace latchkey

@@ -1,13 +1,15 @@
 // The segment cleaner: a background actor that makes free segments, empties the tail of a file that
 // is to shrink, and calls the separator's tuning.
 //
-// A pass
-//   1. chooses victims by the cleaning policy;
-//   2. collects their live pages: those whose map entry names a slot of the victim;
-//   3. copies each page from the pool above, if that has a clean copy, or reads it; reads of live
-//      pages run in parallel;
-//   4. writes the pages elsewhere, and installs each by compare-and-swap of its map entry. If the
-//      page was rewritten meanwhile, the exchange fails and the moved copy is dropped.
+// A pass empties one victim after the other, until it has gained a few segments:
+//   1. the cleaning policy chooses the victim;
+//   2. its live pages, those whose map entry names a slot of the victim, are brought into memory;
+//   3. each is written elsewhere and installed by compare-and-swap of its map entry. If the page was
+//      rewritten meanwhile, the exchange fails and the moved copy is dropped;
+//   4. a victim is free as soon as its pages are durable elsewhere.
+// So a victim's output needs no more space than the cleaner's own last segments, whatever users take
+// meanwhile, and each freed segment reaches the waiting writers at once.
+//
 // During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
 // is in memory: their slot in the victim is released when that copy is written.
 #pragma once
@@ -16,18 +18,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "layout/checkpoint/background_cleaner.h"
 #include "layout/clean/cleaning_policy.h"
 #include "layout/clean/durable_map.h"
 #include "layout/clean/move_sink.h"
+#include "layout/clean/plug_writer.h"
+#include "layout/clean/victim_reader.h"
 #include "layout/map/page_directory.h"
 #include "layout/separate/cost_meter.h"
 #include "layout/separate/separator.h"
 #include "layout/space/space_manager.h"
-#include "storage/device/io_window.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -41,7 +43,7 @@ class SegmentCleaner final : public BackgroundCleaner {
     DurableMap& durable_map;
     Separator& separator;
     CostMeter& costs;
-    uint32_t pages_at_once = 64;  ///< that are read, and moved, at once
+    uint32_t requests_at_once = 64;  ///< in flight, of reads and of plugging
   };
 
   SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
@@ -60,11 +62,11 @@ class SegmentCleaner final : public BackgroundCleaner {
   void SampleCosts() const;
 
  private:
-  struct Move {
-    PageId page;
-    LocationWord word;
-    FrameIndex frame{};
-    bool valid = false;
+  // A victim of the present pass. It stays in the state kCleaning until it is empty, at most until
+  // the pass ends, so that nothing is put into its holes.
+  struct Victim {
+    SegmentId id;
+    bool ended = false;
   };
   static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
 
@@ -76,22 +78,17 @@ class SegmentCleaner final : public BackgroundCleaner {
   bool Shrink();
   void MaybeTune();
   TuningInputs Inputs();
-  std::vector<SegmentView> ChooseVictims(CleaningMethod method);
   CleaningMethod ChooseMethod();
-  bool IsStuck(SegmentId segment) const;
-  bool Empty(const std::vector<SegmentView>& victims, CleaningMethod method);
-  void Collect(const SegmentView& victim, std::vector<Move>& moves);
-  size_t MoveBatch(std::vector<Move>& moves, size_t first, CleaningMethod method);
-  size_t PlugBatch(std::vector<Move>& moves, size_t first);
-  size_t AppendBatch(std::vector<Move>& moves, size_t first);
-  void Fetch(std::vector<Move>& moves, size_t first, size_t count);
-  bool CopyFromPool(Move& move, std::byte* out);
-  void CheckRead(Move& move, const absl::Status& status);
-  void WritePlugs(std::vector<Move>& moves, size_t first, size_t count);
-  void EndPlug(const Move& move, const absl::Status& written);
-  void RememberUtilization(const std::vector<SegmentView>& victims, CleaningMethod method);
-  std::optional<FrameIndex> BeginMove(const Move& move);
-  std::optional<SlotId> TakeHole(const Move& move);
+  std::optional<SegmentView> ChooseVictim(uint64_t clock);
+  bool EmptyVictims(CleaningMethod method);
+  bool Empty(SegmentId victim, CleaningMethod method);
+  size_t Append(std::span<const VictimPage> pages);
+  bool BeginMove(const VictimPage& page, FrameIndex* frame);
+  bool MakeRoom();
+  bool EndPass();
+  uint32_t EndEmptied(bool all);
+  SegmentKind KindFor(PageId page) const;
+  void NoteEmptied(size_t pages, CleaningMethod method);
 
   PageDirectory& directory_;
   StoreCore& core_;
@@ -101,13 +98,12 @@ class SegmentCleaner final : public BackgroundCleaner {
   Separator& separator_;
   CostMeter& costs_;
   const std::unique_ptr<CleaningPolicy> policy_;
-  const uint32_t pages_at_once_;
+  const uint32_t requests_at_once_;
 
   Mutex pass_mutex_;
-  std::unique_ptr<IoQueue> queue_;
-  IoWindow<size_t> window_;  // tag: index of the move
-  FrameGroup* plug_frames_ = nullptr;
-  std::unordered_set<uint32_t> damaged_;  // segments with pages that fail their proof
+  VictimReader reader_;
+  PlugWriter plugs_;
+  std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
   std::optional<double> victim_utilization_;
   CleaningMethod method_of_late_ = CleaningMethod::kClean;
   static constexpr Nanos kFirstRetry = kNanosPerMilli;

@@ -49,7 +49,8 @@ class FakeSink final : public MoveSink {
     if (!valid) directory_->frames().Frame(frame).page = kInvalidPageId;
     moved += valid;
   }
-  bool EndsBatch(FrameIndex) const override { return moves_.size() == 256; }
+  InPlaceProtection protection() const override { return InPlaceProtection::kNone; }
+  void CompleteWrites() override {}
   void WriteOutMoves() override {
     for (const FrameIndex frame : moves_) directory_.WriteOut(frame);
     for (const SegmentId segment : taken_) directory_->segments().Close(segment, /*birth=*/0);
@@ -104,7 +105,7 @@ struct Cleaning {
   DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
   SpaceManager space{*directory, SpaceSizing::Make(kGeometry, 0.8, 0)};
   std::unique_ptr<Separator> separator = Layouts().Named("lfs").Make(ThreadRuntime());
-  CostMeter costs{ThreadRuntime(), directory.device(), 4096, *TestOptions().assumed_costs};
+  CostMeter costs{ThreadRuntime(), directory.device(), kGeometry, *TestOptions().assumed_costs};
   FakeSink sink{directory};
   FakeDurableMap durable_map;
   SegmentCleaner cleaner{{.directory = *directory,

@@ -21,7 +21,8 @@ bool StoreSegmentTable::Grow(uint32_t total) {
   MutexLock lock(mutex_);
   const uint32_t old_total = total_.load(std::memory_order_relaxed);
   if (!segments_.EnsureSize(total) ||
-      !owners_.EnsureSize(uint64_t{total} * geometry_.slots_per_segment)) {
+      !owners_.EnsureSize(uint64_t{total} * geometry_.slots_per_segment) ||
+      !index_.EnsureSize(total)) {
     return false;
   }
   free_.Reserve(total);
@@ -110,6 +111,7 @@ void StoreSegmentTable::Close(SegmentId segment, uint64_t birth) {
     freed = s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
   }
+  NoteChange(segment);
   if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
@@ -118,6 +120,7 @@ bool StoreSegmentTable::BeginCleaning(SegmentId segment) {
   Segment& s = At(segment);
   if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed) return false;
   s.state.store(SegmentState::kCleaning, std::memory_order_release);
+  NoteChange(segment);
   return true;
 }
 
@@ -131,6 +134,7 @@ void StoreSegmentTable::EndCleaning(SegmentId segment) {
     freed = s.live.load(std::memory_order_acquire) == 0;
     if (freed) MakeFree(segment);
   }
+  NoteChange(segment);
   if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
 }
 
@@ -152,7 +156,9 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
   const uint32_t owner = owners_[Raw(slot)].exchange(0, std::memory_order_acq_rel);
   LATCHKEY_CHECK(owner != 0);
   AddLive(segment, -1);
-  if (s.live.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const uint32_t live = s.live.fetch_sub(1, std::memory_order_seq_cst);
+  NoteChange(segment);
+  if (live != 1) return;
   bool freed = false;
   {
     MutexLock lock(mutex_);
@@ -167,9 +173,10 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
 void StoreSegmentTable::MarkBad(SlotId slot) {
   LATCHKEY_CHECK(owners_[Raw(slot)].load(std::memory_order_relaxed) != 0);
   bad_slots_.fetch_add(1, std::memory_order_relaxed);
-  if (!At(geometry_.SegmentOf(slot)).has_bad_slots.exchange(true)) {
-    bad_segments_.fetch_add(1, std::memory_order_relaxed);
-  }
+  const SegmentId segment = geometry_.SegmentOf(slot);
+  if (At(segment).has_bad_slots.exchange(true)) return;
+  bad_segments_.fetch_add(1, std::memory_order_relaxed);
+  NoteChange(segment);
 }
 
 void StoreSegmentTable::MarkBadMeta(SegmentId segment) {
@@ -180,30 +187,67 @@ void StoreSegmentTable::MarkBadMeta(SegmentId segment) {
   }
 }
 
-void StoreSegmentTable::FindHoles(SegmentKind kind) {
-  HoleQueue& queue = holes_[static_cast<size_t>(kind)];
-  queue.segments.clear();
-  queue.next_index = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> found;  // live, segment: the fullest kHoleBatch
-  const auto emptier_on_top = std::greater<std::pair<uint32_t, uint32_t>>();
-  for (uint32_t s = 0; s < total_.load(std::memory_order_relaxed); ++s) {
-    const Segment& segment = At(SegmentId{s});
-    const uint32_t live = segment.live.load(std::memory_order_relaxed);
-    if (segment.state.load(std::memory_order_relaxed) != SegmentState::kClosed ||
-        segment.kind.load(std::memory_order_relaxed) != kind ||
-        live >= geometry_.slots_per_segment) {
-      continue;
-    }
-    if (found.size() == kHoleBatch && live <= found.front().first) continue;
-    found.emplace_back(live, s);
-    std::push_heap(found.begin(), found.end(), emptier_on_top);
-    if (found.size() > kHoleBatch) {
-      std::pop_heap(found.begin(), found.end(), emptier_on_top);
-      found.pop_back();
-    }
+void StoreSegmentTable::NoteChange(SegmentId segment) {
+  Segment& s = At(segment);
+  uint32_t none = 0;
+  // In the stack already: whoever takes it out reads the segment after that.
+  if (!s.next_changed.compare_exchange_strong(none, kEndOfChanged, std::memory_order_seq_cst)) {
+    return;
   }
-  std::sort(found.begin(), found.end());
-  for (const auto& [live, s] : found) queue.segments.push_back(SegmentId{s});
+  uint32_t top = changed_.load(std::memory_order_relaxed);
+  do {
+    s.next_changed.store(top == 0 ? kEndOfChanged : top, std::memory_order_relaxed);
+  } while (!changed_.compare_exchange_weak(top, Raw(segment) + 1, std::memory_order_acq_rel));
+}
+
+void StoreSegmentTable::FileChanged() {
+  uint32_t link = changed_.exchange(0, std::memory_order_acq_rel);
+  while (link != 0 && link != kEndOfChanged) {
+    const SegmentId segment{link - 1};
+    link = At(segment).next_changed.exchange(0, std::memory_order_seq_cst);
+    File(segment);
+  }
+}
+
+void StoreSegmentTable::File(SegmentId segment) {
+  const Segment& s = At(segment);
+  const uint32_t live = s.live.load(std::memory_order_seq_cst);
+  if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed || live == 0) {
+    return index_.Remove(segment);
+  }
+  const uint32_t group =
+      static_cast<uint32_t>(KindOf(segment)) + (MayBeVictim(segment) ? 0 : kBarred);
+  index_.File(segment, group, live, s.birth.load(std::memory_order_relaxed));
+}
+
+std::optional<SegmentView> StoreSegmentTable::BestVictim(
+    absl::FunctionRef<double(double u, double age)> priority, uint64_t clock) {
+  MutexLock lock(mutex_);
+  FileChanged();
+  std::optional<SegmentView> best;
+  double highest = 0;
+  for (const SegmentKind kind : {SegmentKind::kHot, SegmentKind::kCold}) {
+    index_.ForEachOldest(
+        static_cast<uint32_t>(kind), [&](uint32_t live, uint64_t birth, SegmentId segment) {
+          const double u = static_cast<double>(live) / geometry_.slots_per_segment;
+          const double age = clock > birth ? static_cast<double>(clock - birth) : 1.0;
+          const double value = priority(u, age);
+          if (best && value <= highest) return;
+          highest = value;
+          best = SegmentView{segment, kind, live, birth};
+        });
+  }
+  return best;
+}
+
+void StoreSegmentTable::Bar(SegmentId segment) {
+  At(segment).is_barred.store(true, std::memory_order_relaxed);
+  NoteChange(segment);
+}
+
+std::optional<SegmentId> StoreSegmentTable::FullestWithHole(uint32_t kind) {
+  const std::optional<SegmentId> segment = index_.Fullest(kind);
+  return segment ? segment : index_.Fullest(kind + kBarred);
 }
 
 std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t from, PageId page) {
@@ -220,6 +264,7 @@ std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t 
         none, static_cast<uint32_t>(Raw(page) + 1), std::memory_order_acq_rel);
     LATCHKEY_CHECK(taken);  // holes are taken under the mutex only
     AddLive(segment, 1);
+    NoteChange(segment);
     return slot;
   }
   return std::nullopt;
@@ -229,30 +274,23 @@ std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page)
   MutexLock lock(mutex_);
   const SegmentKind other = kind == SegmentKind::kHot ? SegmentKind::kCold : SegmentKind::kHot;
   for (const SegmentKind k : {kind, other}) {
-    HoleQueue& queue = holes_[static_cast<size_t>(k)];
-    for (const bool fresh : {false, true}) {
-      if (fresh) FindHoles(k);
-      while (!queue.segments.empty()) {
-        const auto slot = TakeHoleIn(queue.segments.back(), queue.next_index, page);
+    HoleCursor& cursor = holes_[static_cast<size_t>(k)];
+    for (;;) {
+      if (cursor.segment) {
+        const auto slot = TakeHoleIn(*cursor.segment, cursor.next_index, page);
         if (slot) {
-          queue.next_index = static_cast<uint32_t>(Raw(*slot) % geometry_.slots_per_segment) + 1;
+          cursor.next_index = static_cast<uint32_t>(Raw(*slot) % geometry_.slots_per_segment) + 1;
           return slot;
         }
-        queue.segments.pop_back();
-        queue.next_index = 0;
       }
+      FileChanged();
+      const std::optional<SegmentId> next = FullestWithHole(static_cast<uint32_t>(k));
+      if (!next || (next == cursor.segment && cursor.next_index == 0)) break;
+      cursor = {next, 0};
     }
+    cursor = {};
   }
   return std::nullopt;
-}
-
-void StoreSegmentTable::ForEachClosed(absl::FunctionRef<void(const SegmentView&)> visit) const {
-  const uint32_t total = this->total();
-  for (uint32_t s = 0; s < total; ++s) {
-    const SegmentId id{s};
-    if (StateOf(id) != SegmentState::kClosed) continue;
-    visit({id, KindOf(id), LiveOf(id), BirthOf(id)});
-  }
 }
 
 void StoreSegmentTable::RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind,
@@ -281,7 +319,9 @@ void StoreSegmentTable::FinishRestore() {
   MutexLock lock(mutex_);
   for (uint32_t s = 0; s < total_.load(std::memory_order_relaxed); ++s) {
     const SegmentId id{s};
-    if (StateOf(id) == SegmentState::kClosed && LiveOf(id) == 0) MakeFree(id);
+    if (StateOf(id) != SegmentState::kClosed) continue;
+    if (LiveOf(id) == 0) MakeFree(id);
+    NoteChange(id);
   }
 }
 

@@ -31,6 +31,7 @@
 
 #include "layout/geometry.h"
 #include "layout/map/lazy_array.h"
+#include "layout/map/segment_index.h"
 #include "layout/map/space_listener.h"
 #include "storage/runtime/mutex.h"
 
@@ -96,7 +97,7 @@ class SegmentSet {
 class StoreSegmentTable {
  public:
   StoreSegmentTable(Runtime& runtime, StoreGeometry geometry)
-      : geometry_(geometry), mutex_(runtime) {}
+      : geometry_(geometry), mutex_(runtime), index_(kGroups, geometry.slots_per_segment) {}
 
   /// `listener` is told after a segment became free. Set before the first use.
   void set_listener(SpaceListener* listener) { listener_ = listener; }
@@ -116,6 +117,18 @@ class StoreSegmentTable {
   /// Closes an open segment; `birth` is the clock now. REQUIRES: all writes to it are done.
   void Close(SegmentId segment, uint64_t birth);
 
+  /// The closed segment of the highest `priority(u, age)` among those with a hole; nullopt: there is
+  /// none. u in (0, 1) is its utilisation, age > 0 the number of pages accepted until `clock` since
+  /// it was filled. REQUIRES: among segments of equal u, priority does not fall with age. Segments
+  /// that are barred or have bad slots are left out. Takes time by S, not by the file's size.
+  std::optional<SegmentView> BestVictim(absl::FunctionRef<double(double u, double age)> priority,
+                                        uint64_t clock);
+  /// From now on until the store is opened again the segment is no victim: moving its pages out
+  /// does not free it.
+  void Bar(SegmentId segment);
+  bool MayBeVictim(SegmentId s) const {
+    return !At(s).is_barred.load(std::memory_order_relaxed) && !HasBadSlots(s);
+  }
   /// kClosed -> kCleaning. False when the segment is not closed, or not closed any more.
   bool BeginCleaning(SegmentId segment);
   void EndCleaning(SegmentId segment);
@@ -148,9 +161,6 @@ class StoreSegmentTable {
   uint64_t BirthOf(SegmentId s) const {
     return segments_[Raw(s)].birth.load(std::memory_order_relaxed);
   }
-  /// Visits every closed segment.
-  void ForEachClosed(absl::FunctionRef<void(const SegmentView&)> visit) const;
-
   /// Used only while a store is opened, before any other call: sets a segment's state from a
   /// checkpoint.
   void RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind, uint64_t birth);
@@ -172,7 +182,9 @@ class StoreSegmentTable {
   uint64_t live_of_kind(SegmentKind kind) const {
     return live_by_kind_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
   }
-  size_t memory_bytes() const { return segments_.memory_bytes() + owners_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return segments_.memory_bytes() + owners_.memory_bytes() + index_.memory_bytes();
+  }
 
  private:
   friend class PageDirectory;  // alone knows when nothing needs a slot's content any more
@@ -185,16 +197,24 @@ class StoreSegmentTable {
     std::atomic<SegmentState> state;
     std::atomic<SegmentKind> kind;
     std::atomic<bool> has_bad_slots;
+    std::atomic<bool> is_barred;
+    std::atomic<uint32_t> next_changed;  // in the stack of changed_, a link; 0: not in it
     std::atomic<uint64_t> birth;
   };
-  static constexpr size_t kHoleBatch = 64;
+  // Groups of the index: by kind, and those segments apart that are no victims.
+  static constexpr uint32_t kGroups = 4, kBarred = 2;
+  static constexpr uint32_t kEndOfChanged = UINT32_MAX;
 
   Segment& At(SegmentId s) const { return segments_[Raw(s)]; }
   void MakeFree(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
   std::optional<SegmentId> Take(uint32_t keep) LATCHKEY_REQUIRES(mutex_);
   void AddLive(SegmentId segment, int64_t delta);
-  void FindHoles(SegmentKind kind) LATCHKEY_REQUIRES(mutex_);
-  std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page);
+  void NoteChange(SegmentId segment);
+  void FileChanged() LATCHKEY_REQUIRES(mutex_);
+  void File(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
+  std::optional<SegmentId> FullestWithHole(uint32_t kind) LATCHKEY_REQUIRES(mutex_);
+  std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page)
+      LATCHKEY_REQUIRES(mutex_);
 
   const StoreGeometry geometry_;
   SpaceListener* listener_ = nullptr;
@@ -209,12 +229,16 @@ class StoreSegmentTable {
   std::atomic<uint64_t> bad_slots_{0};
   std::atomic<uint64_t> live_by_kind_[2] = {};
 
-  // Segments with holes, one queue per kind; emptiest first, so that the fullest is at the back.
-  struct HoleQueue {
-    std::vector<SegmentId> segments;
-    uint32_t next_index = 0;  ///< within the last segment
+  // Segments whose live pages, age or state have changed since they were filed in the index: a
+  // stack that any thread pushes to (links: number + 1), so that releasing a slot takes no lock.
+  std::atomic<uint32_t> changed_{0};
+  SegmentIndex index_ LATCHKEY_GUARDED_BY(mutex_);
+  // By kind: the segment that holes are taken from, in the order of its slots.
+  struct HoleCursor {
+    std::optional<SegmentId> segment;
+    uint32_t next_index = 0;
   };
-  HoleQueue holes_[2];
+  HoleCursor holes_[2] LATCHKEY_GUARDED_BY(mutex_);
 };
 
 }  // namespace latchkey

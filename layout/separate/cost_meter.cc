@@ -1,10 +1,12 @@
 #include "layout/separate/cost_meter.h"
 
+#include <absl/functional/function_ref.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "layout/geometry.h"
@@ -22,6 +24,7 @@ constexpr uint32_t kSmallRequests = 128;
 constexpr int kRounds = 5;
 constexpr uint32_t kDepth = 32;
 constexpr double kWeightOfNew = 0.3;
+constexpr uint64_t kEnough = 256;  // pages of a sample
 
 // Nanoseconds per request: `count` requests of `length` bytes, up to `depth` in flight.
 absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoRequest::Op op,
@@ -56,107 +59,178 @@ absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoReq
   return static_cast<double>(std::max<Nanos>(1, runtime.Now() - start)) / count;
 }
 
-// Busy time per unit between two snapshots; nullopt for fewer than `enough` units.
-std::optional<double> Rate(Nanos busy, uint64_t units, uint64_t enough) {
-  if (units < enough || busy == 0) return std::nullopt;
-  return static_cast<double>(busy) / static_cast<double>(units);
+// The least time of several rounds, because other load on the machine only adds time.
+class Probe {
+ public:
+  Probe(Runtime& runtime, BlockDevice& device, uint32_t page_size, uint64_t seed)
+      : runtime_(runtime), device_(device), page_size_(page_size), rng_(seed) {}
+
+  absl::StatusOr<double> Pages(IoRequest::Op op) {
+    return Best([&] {
+      return TimeRequests(runtime_, device_, op, kSmallRequests, page_size_, kDepth, [&](uint32_t) {
+        return kHeaderAreaBytes + rng_.Below(kProbeBytes / page_size_) * uint64_t{page_size_};
+      });
+    });
+  }
+  absl::StatusOr<double> Runs(IoRequest::Op op, uint32_t bytes) {
+    const uint64_t places = std::max<uint64_t>(1, kProbeBytes / bytes);
+    return Best([&] {
+      return TimeRequests(runtime_, device_, op, 4, bytes, 2,
+                          [&](uint32_t i) { return kHeaderAreaBytes + i % places * bytes; });
+    });
+  }
+  // A doublewrite batch and its sync.
+  absl::StatusOr<double> BatchAndSync(uint32_t bytes) {
+    AlignedBuffer batch(bytes);
+    return Best([&]() -> absl::StatusOr<double> {
+      const Nanos start = runtime_.Now();
+      LATCHKEY_RETURN_IF_ERROR(device_.Write(kHeaderAreaBytes, batch.span(), IoClass::kMeta));
+      LATCHKEY_RETURN_IF_ERROR(device_.Sync());
+      return static_cast<double>(runtime_.Now() - start);
+    });
+  }
+
+ private:
+  absl::StatusOr<double> Best(absl::FunctionRef<absl::StatusOr<double>()> measure) {
+    double best = std::numeric_limits<double>::max();
+    for (int round = 0; round < kRounds; ++round) {
+      LATCHKEY_ASSIGN_OR_RETURN(const double time, measure());
+      best = std::min(best, time);
+    }
+    return best;
+  }
+
+  Runtime& runtime_;
+  BlockDevice& device_;
+  const uint32_t page_size_;
+  Rng rng_;
+};
+
+// (6.3): T_large = T_pos + G/B and T_page = T_pos + P/B give 4 * T_pos * B in bytes.
+uint32_t PreferredSegmentBytes(double large_ns, double page_ns, uint32_t page_size) {
+  const double bytes_per_ns = (kLargeBytes - page_size) / std::max(1.0, large_ns - page_ns);
+  const double positioning_ns = std::max(0.0, page_ns - page_size / bytes_per_ns);
+  const double preferred = std::max(1.0, 4 * positioning_ns * bytes_per_ns);
+  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 262144.0, 4194304.0));
+}
+
+double Blend(double old_value, double fresh) {
+  return old_value <= 0 ? fresh : (1 - kWeightOfNew) * old_value + kWeightOfNew * fresh;
 }
 
 }  // namespace
 
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
-                                        uint64_t seed) {
-  if (device.geometry().size_bytes < kHeaderAreaBytes + kProbeBytes) {
-    LATCHKEY_RETURN_IF_ERROR(device.Resize(kHeaderAreaBytes + kProbeBytes));
-  }
-  Rng rng(seed);
-  const auto random_page = [&](uint32_t) {
-    return kHeaderAreaBytes + rng.Below(kProbeBytes / page_size) * page_size;
-  };
-  const auto next_large = [](uint32_t i) {
-    return kHeaderAreaBytes + i * uint64_t{kLargeBytes} % kProbeBytes;
-  };
-  // The minimum of several rounds, because other load on the machine only adds time.
-  double large = std::numeric_limits<double>::max(), write = large, read = large;
+                                        const ProbedSegment& segment, uint64_t seed) {
+  const uint64_t needed = kHeaderAreaBytes + std::max<uint64_t>(kProbeBytes, segment.segment_bytes);
+  if (device.geometry().size_bytes < needed) LATCHKEY_RETURN_IF_ERROR(device.Resize(needed));
   using Op = IoRequest::Op;
-  for (int round = 0; round < kRounds; ++round) {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const double l, TimeRequests(runtime, device, Op::kWrite, 4, kLargeBytes, 2, next_large));
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const double w,
-        TimeRequests(runtime, device, Op::kWrite, kSmallRequests, page_size, kDepth, random_page));
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const double r,
-        TimeRequests(runtime, device, Op::kRead, kSmallRequests, page_size, kDepth, random_page));
-    large = std::min(large, l);
-    write = std::min(write, w);
-    read = std::min(read, r);
+  Probe probe(runtime, device, page_size, seed);
+  LATCHKEY_ASSIGN_OR_RETURN(const double write, probe.Pages(Op::kWrite));
+  LATCHKEY_ASSIGN_OR_RETURN(const double read, probe.Pages(Op::kRead));
+  uint32_t bytes = segment.segment_bytes;
+  if (bytes == 0) {
+    LATCHKEY_ASSIGN_OR_RETURN(const double large, probe.Runs(Op::kWrite, kLargeBytes));
+    bytes = std::max(
+        std::min(PreferredSegmentBytes(large, write, page_size), segment.most_segment_bytes),
+        segment.least_segment_bytes);
   }
-  DeviceProbe probe;
-  const double pages = static_cast<double>(kLargeBytes) / page_size;
-  probe.costs = {
-      .page_write_ns = write, .segment_write_ns = large / pages, .segment_read_ns = read};
-  // T_large = T_pos + G/B and T_page = T_pos + P/B give T_pos * B in bytes.
-  const double bytes_per_ns = (kLargeBytes - page_size) / std::max(1.0, large - write);
-  const double positioning_ns = std::max(0.0, write - page_size / bytes_per_ns);
-  const double preferred = std::max(1.0, 4 * positioning_ns * bytes_per_ns);
-  probe.preferred_segment_bytes =
-      static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 262144.0, 4194304.0));
-  return probe;
+  LATCHKEY_ASSIGN_OR_RETURN(const double whole_write, probe.Runs(Op::kWrite, bytes));
+  LATCHKEY_ASSIGN_OR_RETURN(const double whole_read, probe.Runs(Op::kRead, bytes));
+  const uint32_t batch = DoublewriteCapacity(page_size);
+  LATCHKEY_ASSIGN_OR_RETURN(const double protection, probe.BatchAndSync(batch * page_size));
+  const uint32_t slots = bytes / page_size;
+  const double further = std::max(1.0, (whole_read - read) / (slots - 1));
+  return DeviceProbe{.costs = {.page_write_ns = write,
+                               .segment_write_ns = whole_write / slots,
+                               .segment_read_ns = read,
+                               .page_read_ns = read,
+                               .slot_read_ns = std::min(further, read),
+                               .protection_ns = protection / batch,
+                               .slots_per_segment = slots},
+                     .segment_bytes = bytes};
 }
 
-uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size) {
-  if (costs.eta() <= 1) return 1;
-  return static_cast<uint64_t>((std::min(costs.eta(), 1000.0) - 1) * page_size);
+// eta = S (p + P) / (S p + P), solved for P.
+uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
+  const double eta = std::min(costs.eta(), 0.9 * slots);
+  if (eta <= 1) return 1;
+  return static_cast<uint64_t>(page_size * slots * (eta - 1) / (slots - eta));
 }
 
-CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, uint32_t page_size,
+CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
                      const PageCosts& first_estimate)
-    : device_(device),
-      page_size_(page_size),
-      mutex_(runtime),
-      last_(device.stats()),
-      estimate_(first_estimate) {}
+    : device_(device), page_size_(geometry.page_size), mutex_(runtime), estimate_(first_estimate) {
+  estimate_.slots_per_segment = geometry.slots_per_segment;
+  const DeviceStats now = device.stats();
+  for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
+}
 
-void CostMeter::Sample(double copied_share) {
+IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
+  const IoClassStats& end = now.of(io_class);
+  const IoClassStats& begin = Last(io_class).device;
+  return {end.requests - begin.requests, end.bytes - begin.bytes, end.busy - begin.busy};
+}
+
+void CostMeter::End(IoClass io_class, const DeviceStats& now, const CostCounts& counts) {
+  windows_[static_cast<size_t>(io_class)] = {now.of(io_class), counts};
+}
+
+void CostMeter::Sample(const CostCounts& counts) {
   const DeviceStats now = device_.stats();
   MutexLock lock(mutex_);
-  const auto delta = [&](IoClass c) LATCHKEY_REQUIRES(mutex_) {
-    return IoClassStats{now.of(c).requests - last_.of(c).requests,
-                        now.of(c).bytes - last_.of(c).bytes, now.of(c).busy - last_.of(c).busy};
-  };
-  const IoClassStats page_write = delta(IoClass::kPageWrite);
-  const IoClassStats segment_write = delta(IoClass::kSegmentWrite);
-  const IoClassStats segment_read = delta(IoClass::kSegmentRead);
-  const IoClassStats page_read = delta(IoClass::kPageRead);
-  const auto pages = [&](const IoClassStats& s) { return s.bytes / page_size_; };
-  const auto pw = Rate(page_write.busy, pages(page_write), 256);
-  const auto sw = Rate(segment_write.busy, pages(segment_write), 256);
-  // Without enough reads by the cleaner, other page reads stand for them.
-  auto sr = Rate(segment_read.busy, pages(segment_read), 256);
-  if (!sr) sr = Rate(page_read.busy, pages(page_read), 256);
-  if (!pw && !sw && !sr) return;  // keep the window open until it holds enough
-
-  const PageCosts before = estimate_;
-  const auto blend = [](double old_value, double fresh) {
-    return old_value <= 0 ? fresh : (1 - kWeightOfNew) * old_value + kWeightOfNew * fresh;
-  };
-  if (pw) estimate_.page_write_ns = blend(before.page_write_ns, *pw);
-  if (sw) estimate_.segment_write_ns = blend(before.segment_write_ns, *sw);
-  if (sr) estimate_.segment_read_ns = blend(before.segment_read_ns, *sr);
-  if (pw && !sw && before.page_write_ns > 0) {
-    estimate_.segment_write_ns *= estimate_.page_write_ns / before.page_write_ns;
-  } else if (sw && !pw && before.segment_write_ns > 0) {
-    estimate_.page_write_ns *= estimate_.segment_write_ns / before.segment_write_ns;
+  for (const auto& [io_class, cost] :
+       {std::pair(IoClass::kPageWrite, &PageCosts::page_write_ns),
+        std::pair(IoClass::kSegmentWrite, &PageCosts::segment_write_ns),
+        std::pair(IoClass::kPageRead, &PageCosts::page_read_ns)}) {
+    const IoClassStats window = Since(io_class, now);
+    const uint64_t pages = window.bytes / page_size_;
+    if (pages < kEnough || window.busy == 0) continue;  // keeps the window open
+    estimate_.*cost =
+        Blend(estimate_.*cost, static_cast<double>(window.busy) / static_cast<double>(pages));
+    End(io_class, now, counts);
   }
-  copied_share_ = copied_share;
-  last_ = now;
+  SampleReads(now, counts);
+  SampleProtection(now, counts);
+}
+
+// Reads of the cleaner: single pages, runs and whole victims.
+void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
+  const IoClassStats window = Since(IoClass::kSegmentRead, now);
+  const CostCounts& before = Last(IoClass::kSegmentRead).counts;
+  const uint64_t live = counts.live_pages_read - before.live_pages_read;
+  const uint64_t copied = counts.live_pages_copied - before.live_pages_copied;
+  if (live + copied < kEnough) return;
+  copied_share_ = static_cast<double>(copied) / static_cast<double>(live + copied);
+  const auto busy = static_cast<double>(window.busy);
+  if (live >= kEnough && window.busy > 0) {
+    estimate_.segment_read_ns = Blend(estimate_.segment_read_ns, busy / static_cast<double>(live));
+    const uint64_t further = window.bytes / page_size_ - window.requests;
+    const double first = static_cast<double>(window.requests) * estimate_.page_read_ns;
+    if (further >= kEnough && busy > first) {
+      estimate_.slot_read_ns =
+          Blend(estimate_.slot_read_ns, (busy - first) / static_cast<double>(further));
+    }
+  }
+  End(IoClass::kSegmentRead, now, counts);
+}
+
+void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& counts) {
+  const CostCounts& before = Last(IoClass::kProtection).counts;
+  const uint64_t pages = counts.protected_pages - before.protected_pages;
+  if (pages < kEnough) return;
+  const auto busy = static_cast<double>(Since(IoClass::kProtection, now).busy);
+  const auto syncs = static_cast<double>(counts.protection_sync_ns - before.protection_sync_ns);
+  estimate_.protection_ns =
+      Blend(estimate_.protection_ns, (busy + syncs) / static_cast<double>(pages));
+  End(IoClass::kProtection, now, counts);
 }
 
 PageCosts CostMeter::costs() const {
   MutexLock lock(mutex_);
   PageCosts costs = estimate_;
-  costs.segment_read_ns *= 1 - copied_share_;
+  const double read_share = 1 - copied_share_;
+  costs.segment_read_ns *= read_share;
   return costs;
 }
 

@@ -18,14 +18,14 @@ double LogCost(const TuningInputs& inputs, double utilization) {
 }  // namespace
 
 double HotThreshold::Predict(const TuningInputs& inputs, const Choice& choice) const {
-  if (choice.h <= 0) return inputs.costs.page_write_ns;
+  if (choice.h <= 0) return inputs.costs.in_place_ns();
   double hot_utilization = HotPartitionUtilization(inputs.space_utilization, choice.h);
   // The measured bias holds for the present threshold. For another threshold only the pessimistic
   // side of it is carried over.
   const bool as_running = choice.threshold == current_.threshold;
   hot_utilization += as_running ? model_bias_ : std::max(0.0, model_bias_);
   hot_utilization = std::clamp(hot_utilization, 0.0, 0.9999);
-  return (1 - choice.w) * inputs.costs.page_write_ns + choice.w * LogCost(inputs, hot_utilization);
+  return (1 - choice.w) * inputs.costs.in_place_ns() + choice.w * LogCost(inputs, hot_utilization);
 }
 
 void HotThreshold::Begin(const TuningInputs& inputs) {

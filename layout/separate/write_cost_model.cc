@@ -88,12 +88,22 @@ double HillWriteShare(double h) {
   return std::min(1.0, 1.05 * x / (0.528 + x));
 }
 
+double LiveReadNanos(const PageCosts& costs, double u) {
+  if (costs.page_read_ns <= 0 || costs.slot_read_ns <= 0 || costs.slots_per_segment == 0) {
+    return costs.segment_read_ns;
+  }
+  const double positioning = std::max(0.0, costs.page_read_ns - costs.slot_read_ns);
+  const double whole =
+      (positioning / costs.slots_per_segment + costs.slot_read_ns) / std::max(1e-6, u);
+  return std::min(costs.page_read_ns, whole);
+}
+
 double CleaningCostNanos(const PageCosts& costs, double u) {
-  return (costs.segment_write_ns + u * costs.segment_read_ns) / std::max(1e-6, 1 - u);
+  return (costs.segment_write_ns + u * LiveReadNanos(costs, u)) / std::max(1e-6, 1 - u);
 }
 
 double PluggingCostNanos(const PageCosts& costs, double u) {
-  return costs.segment_write_ns + u * (costs.segment_read_ns + costs.page_write_ns);
+  return costs.segment_write_ns + u * (LiveReadNanos(costs, u) + costs.page_write_ns);
 }
 
 }  // namespace latchkey

@@ -63,14 +63,24 @@ double KnuthWriteShare(double a_percent, double b_percent, double h);
 double HillWriteShare(double h);
 
 /// Measured device busy time per page. The functions below are the closed forms above for the case
-/// that reads and writes differ in cost and that the cleaner reads live pages only.
+/// that reads and writes differ in cost, and that the cleaner reads what is cheapest: live pages one
+/// by one or whole victims.
 struct PageCosts {
   double page_write_ns = 0;     ///< T_pg: one page written by itself
   double segment_write_ns = 0;  ///< T_seg / S: one page written as part of a segment
   double segment_read_ns = 0;   ///< one live page read for cleaning
+  double page_read_ns = 0;      ///< one page read by itself; 0: not known
+  double slot_read_ns = 0;      ///< each further slot of a longer read; 0: not known
+  double protection_ns = 0;     ///< added to a page written over its slot: copy and share of a sync
+  uint32_t slots_per_segment = 0;  ///< the thesis's S; 0: not known
 
   double eta() const { return segment_write_ns > 0 ? page_write_ns / segment_write_ns : 0; }
+  /// A page written over its present slot, with its protection against tearing.
+  double in_place_ns() const { return page_write_ns + protection_ns; }
 };
+/// Device time to read one live page of a victim of utilisation `u`: by itself, or as its share of a
+/// whole victim, whatever is cheaper. Pages copied from memory lower both alike.
+double LiveReadNanos(const PageCosts& costs, double u);
 /// Device time per user page of a log whose victims have utilisation `u`: (sw + u r) / (1 - u).
 double CleaningCostNanos(const PageCosts& costs, double u);
 /// The same with hole-plugging: sw + u (r + pw).

@@ -116,9 +116,7 @@ void Doublewriter::WriteOpenBatch() {
       LATCHKEY_RETURN_IF_ERROR(WriteToArea(*batch));
     }
     // Makes the area durable, and the in-place writes of the previous batch.
-    if (!LATCHKEY_CANARY("doublewrite-without-sync")) {
-      LATCHKEY_RETURN_IF_ERROR(core_.device.Sync());
-    }
+    if (!LATCHKEY_CANARY("doublewrite-without-sync")) LATCHKEY_RETURN_IF_ERROR(Sync());
     return WriteToPlaces(*batch);
   });
   if (!status.ok()) {
@@ -126,6 +124,16 @@ void Doublewriter::WriteOpenBatch() {
     return;
   }
   Reopen(*batch);
+}
+
+absl::Status Doublewriter::Sync() {
+  const Nanos start = core_.runtime.Now();
+  absl::Status status = core_.device.Sync();
+  StoreCounters& counters = core_.counters;
+  counters.protection_syncs.fetch_add(1, std::memory_order_relaxed);
+  counters.protection_sync_ns.fetch_add(static_cast<uint64_t>(core_.runtime.Now() - start),
+                                        std::memory_order_relaxed);
+  return status;
 }
 
 Doublewriter::Batch* Doublewriter::CloseBatch() {
@@ -143,9 +151,10 @@ absl::Status Doublewriter::WriteToArea(const Batch& batch) {
   const size_t bytes = size_t{batch.filled + 1} * core_.geometry.page_size;
   const uint64_t offset = DoublewriteOffset(next_area_);
   if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
-  core_.counters.meta_bytes_written.fetch_add(bytes, std::memory_order_relaxed);
+  core_.counters.protection_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  core_.counters.protected_page_writes.fetch_add(batch.filled, std::memory_order_relaxed);
   return WriteRepeatedly([&] {
-    return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kMeta);
+    return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kProtection);
   });
 }
 

@@ -72,6 +72,7 @@ class Doublewriter final : public WriteHelper {
            std::atomic<size_t>* unwritten) LATCHKEY_REQUIRES(mutex_);
   void WriteOpenBatch() LATCHKEY_REQUIRES(io_mutex_);
   Batch* CloseBatch() LATCHKEY_REQUIRES(io_mutex_);
+  absl::Status Sync() LATCHKEY_REQUIRES(io_mutex_);
   absl::Status WriteToArea(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
   void NoteLogReach(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
   absl::Status WriteToPlaces(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);

@@ -90,13 +90,6 @@ std::optional<FrameIndex> PagePlacement::BeginMove(SegmentKind kind, PageId page
   return writer_.BeginMove(log, page, word);
 }
 
-// With few buffers each log has one and no more, and a move that has begun keeps the buffer of its
-// segment from being written.
-bool PagePlacement::EndsBatch(FrameIndex frame) const {
-  return buffers_.segment_buffers < SegmentWriter::kMostBuffers &&
-         SegmentWriter::IsLastOfSegment(core_.geometry, frame);
-}
-
 void PagePlacement::StartUserWrites() {
   PollQueues();
   writer_.StartUserLogs();
@@ -322,9 +315,12 @@ bool PagePlacement::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, 
 bool PagePlacement::WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind) {
   const std::optional<SlotId> hole = directory_.segments().TakeHole(kind, write.id);
   if (!hole) return false;
-  if (WriteInPlace(queue, write, *hole, std::nullopt)) return true;
-  directory_.ReleaseUnnamed(*hole);
-  return false;
+  if (!WriteInPlace(queue, write, *hole, std::nullopt)) {
+    directory_.ReleaseUnnamed(*hole);
+    return false;
+  }
+  core_.counters.hole_page_writes.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 bool PagePlacement::Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write) {

@@ -69,7 +69,12 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
 
   std::optional<FrameIndex> BeginMove(SegmentKind kind, PageId page, LocationWord word) override;
   void FinishMove(FrameIndex frame, bool valid) override { writer_.FinishMove(frame, valid); }
-  bool EndsBatch(FrameIndex frame) const override;
+  InPlaceProtection protection() const override {
+    return doublewriter_ == nullptr ? InPlaceProtection::kNone
+           : writes_twice()         ? InPlaceProtection::kDoublewrite
+                                    : InPlaceProtection::kImages;
+  }
+  void CompleteWrites() override { CompleteFinished(); }
   void WriteOutMoves() override { writer_.WriteOutMoves(); }
   void StartUserWrites() override;
   void EndLogsFrom(SegmentId first) override { writer_.EndLogsFrom(first); }

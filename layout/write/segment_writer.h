@@ -52,11 +52,6 @@ class SegmentWriter {
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
   /// the frame holds nothing, and the page stays where it is.
   void FinishMove(FrameIndex frame, bool valid);
-  /// Whether `frame` of BeginMove is the last one of its segment.
-  static bool IsLastOfSegment(const StoreGeometry& geometry, FrameIndex frame) {
-    return Raw(frame) % FrameGroup::kMaxFrames + 1 == geometry.slots_per_segment;
-  }
-
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
   void WriteOutUserLogs();

@@ -34,7 +34,7 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
   buffers.cache_bytes = cache_bytes;
   const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
   buffers.doublewrite_pages = Part(kFullDoublewrite, cache_bytes, ordinary, kLeastPages);
-  buffers.cleaner_pages = Part(kFullCleanerPages, cache_bytes, ordinary, kLeastPages);
+  buffers.cleaner_requests = Part(kFullCleanerRequests, cache_bytes, ordinary, kLeastPages);
   const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
   buffers.segment_buffers =
       static_cast<uint32_t>(std::clamp<uint64_t>(segments, logs, kFullSegmentBuffers));
@@ -65,9 +65,9 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
   const uint64_t writers = std::min(writer_bytes, writer_pages * page_size);
   const uint64_t batches =
       writes_twice ? 2 * std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size)) : 0;
-  constexpr uint64_t kCheckpoint = 1;
-  return writers + (batches + cleaner_pages) * page_size +
-         (segment_buffers + kCheckpoint) * uint64_t{geometry.segment_size};
+  constexpr uint64_t kCheckpoint = 1, kVictim = 1;
+  return writers + batches * page_size +
+         (segment_buffers + kCheckpoint + kVictim) * uint64_t{geometry.segment_size};
 }
 
 uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {

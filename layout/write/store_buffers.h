@@ -13,14 +13,14 @@ struct StoreBuffers {
   static constexpr uint64_t kOrdinaryCache = uint64_t{64} << 20;  ///< bytes
   static constexpr uint64_t kOrdinaryPages = 4096;
   static constexpr uint32_t kFullDoublewrite = 126;  ///< pages of a batch, its note included
-  static constexpr uint32_t kFullCleanerPages = 64;
+  static constexpr uint32_t kFullCleanerRequests = 64;
   static constexpr uint32_t kFullSegmentBuffers = 9;
   static constexpr uint64_t kUnbounded = UINT64_MAX;
 
   uint64_t cache_bytes = 0;                           ///< 0 = no bound: full sizes
   uint32_t doublewrite_pages = kFullDoublewrite;      ///< of one of the two batches, with its note
   uint32_t segment_buffers = kFullSegmentBuffers;     ///< the most that exist at once
-  uint32_t cleaner_pages = kFullCleanerPages;         ///< that the segment cleaner moves at once
+  uint32_t cleaner_requests = kFullCleanerRequests;   ///< of the segment cleaner, in flight
   uint64_t writer_bytes = kUnbounded;                 ///< of the frames of all page writers
   uint32_t journal_entries = 8192;                    ///< gathered changes that make a round due
   uint32_t journal_slots = 4096;                      ///< the same of superseded slots
@@ -34,7 +34,8 @@ struct StoreBuffers {
   /// take `taken_bytes`. At least 1, at most `wanted`.
   uint32_t WriterDepth(uint32_t wanted, uint64_t taken_bytes, uint32_t page_size) const;
   /// The most bytes that all buffers but those of the journal take, if page writers that ask for
-  /// `writer_pages` frames together are expected. Counts the buffer of a checkpoint, too.
+  /// `writer_pages` frames together are expected. Counts the buffer of a checkpoint and
+  /// that of a victim, too.
   uint64_t MostBytes(const StoreGeometry& geometry, bool writes_twice, uint64_t writer_pages) const;
 
   /// The largest default segment of a store that is created as a part of `cache_bytes`, bytes.

@@ -14,7 +14,7 @@ TEST_CASE("The buffers of a small cache are parts of it, and never too few to go
       const StoreBuffers buffers = StoreBuffers::For(cache, geometry, kLogs);
       CHECK(buffers.segment_buffers >= kLogs);
       CHECK(buffers.doublewrite_pages >= 4);
-      CHECK(buffers.cleaner_pages >= 4);
+      CHECK(buffers.cleaner_requests >= 4);
       CHECK(buffers.journal_entries >= 512);
       CHECK(buffers.journal_slots >= 256);
       CHECK(buffers.WriterDepth(256, /*taken_bytes=*/cache, page_size) == 2);

@@ -28,8 +28,15 @@ struct DeviceGeometry {
 
 /// The purpose of a request. Statistics and busy time are kept per class, as measured input of the
 /// layouts' write cost model (thesis 6.1; page and segment, reads and writes apart).
-enum class IoClass : uint8_t { kPageRead, kPageWrite, kSegmentRead, kSegmentWrite, kMeta };
-inline constexpr size_t kIoClasses = 5;
+enum class IoClass : uint8_t {
+  kPageRead,
+  kPageWrite,
+  kSegmentRead,   ///< by the segment cleaner: pages, runs of slots or whole segments
+  kSegmentWrite,  ///< one or more pages of an append log
+  kProtection,    ///< copies that protect in-place writes against tearing
+  kMeta,
+};
+inline constexpr size_t kIoClasses = 6;
 
 struct IoRequest {
   enum class Op : uint8_t { kRead, kWrite };

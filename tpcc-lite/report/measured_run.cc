@@ -84,22 +84,51 @@ Json BufferSampleToJson(const KvStatistics& begin, const KvStatistics& end) {
   return block;
 }
 
+Json Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? Json(nullptr) : Json(static_cast<double>(part) / static_cast<double>(whole));
+}
+
 Json LayoutToJson(const EngineSettings& settings, const KvStatistics& begin,
                   const KvStatistics& end) {
-  Json block = NullFields({"write_cost", "segment_io_efficiency", "cleaning_utilization",
-                           "hot_page_proportion", "write_amplification", "min_space_utilization",
-                           "max_space_utilization", "capacities_written", "steady"});
+  Json block = NullFields(
+      {"write_cost", "segment_io_efficiency", "cleaning_utilization", "hot_page_proportion",
+       "write_amplification", "effective_space_utilization", "min_space_utilization",
+       "max_space_utilization", "capacities_written", "pages_in_place", "pages_into_holes",
+       "pages_appended", "pages_moved", "pages_plugged", "protection_bytes", "protection_syncs",
+       "mean_segment_write_bytes", "busy_s", "steady"});
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
   const Statistics& to = *end.latchkey;
   block["write_cost"] = OrNull(to.write_cost);
   block["segment_io_efficiency"] = OrNull(to.segment_io_efficiency);
-  block["cleaning_utilization"] = OrNull(to.cleaning_utilization);
+  block["cleaning_utilization"] =
+      Ratio(to.emptied_live_pages - from.emptied_live_pages, to.emptied_slots - from.emptied_slots);
   block["hot_page_proportion"] = OrNull(to.hot_page_proportion);
   block["write_amplification"] = OrNull(to.write_amplification);
+  block["effective_space_utilization"] = to.effective_space_utilization;
   block["min_space_utilization"] = to.min_space_utilization;
   block["max_space_utilization"] = to.max_space_utilization;
   block["capacities_written"] = to.capacities_written - from.capacities_written;
+  const uint64_t holes = to.hole_page_writes - from.hole_page_writes;
+  const uint64_t plugged = to.plugged_page_writes - from.plugged_page_writes;
+  block["pages_in_place"] = to.in_place_page_writes - from.in_place_page_writes - holes;
+  block["pages_into_holes"] = holes;
+  block["pages_appended"] = to.appended_page_writes - from.appended_page_writes;
+  block["pages_moved"] = to.cleaner_page_writes - from.cleaner_page_writes - plugged;
+  block["pages_plugged"] = plugged;
+  block["protection_bytes"] = to.protection_bytes - from.protection_bytes;
+  block["protection_syncs"] = to.protection_syncs - from.protection_syncs;
+  block["mean_segment_write_bytes"] = Ratio(to.segment_write_bytes - from.segment_write_bytes,
+                                            to.segment_writes - from.segment_writes);
+  block["busy_s"] = {
+      {"page_read", to.page_read_busy_s - from.page_read_busy_s},
+      {"page_write", to.page_write_busy_s - from.page_write_busy_s},
+      {"segment_read", to.segment_read_busy_s - from.segment_read_busy_s},
+      {"segment_write", to.segment_write_busy_s - from.segment_write_busy_s},
+      {"protection", to.protection_busy_s - from.protection_busy_s},
+      {"protection_sync", to.protection_sync_s - from.protection_sync_s},
+      {"meta", to.meta_busy_s - from.meta_busy_s},
+  };
   // In an appending layout cleaning costs nothing until the free segments have been filled once.
   block["steady"] = settings.kv.techniques.layout == "overwrite" || from.capacities_written >= 1;
   return block;

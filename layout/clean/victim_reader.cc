@@ -1,0 +1,136 @@
+#include "layout/clean/victim_reader.h"
+
+#include <algorithm>
+#include <string>
+
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+#include "storage/page_format.h"
+
+namespace latchkey {
+
+VictimReader::VictimReader(PageDirectory& directory, uint32_t depth)
+    : directory_(directory), core_(directory.core()), depth_(depth), window_(depth) {}
+
+absl::Status VictimReader::Prepare() {
+  const uint32_t slots = core_.geometry.slots_per_segment;
+  LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(depth_));
+  group_ = directory_.frames().NewGroup(slots);
+  if (group_ == nullptr) return absl::ResourceExhaustedError("no frames for the segment cleaner");
+  pages_.reserve(slots);
+  to_read_.reserve(slots);
+  runs_.reserve(slots);
+  again_.reserve(slots);
+  return absl::OkStatus();
+}
+
+std::vector<VictimPage>& VictimReader::Load(SegmentId victim, const SlotReadCosts& costs) {
+  Collect(victim);
+  CopyFromPool();
+  Read(victim, costs);
+  return pages_;
+}
+
+void VictimReader::Collect(SegmentId victim) {
+  pages_.clear();
+  for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
+    const SlotId slot = core_.geometry.SlotAt(victim, i);
+    const PageId page = directory_.segments().OwnerOf(slot);
+    if (page == kInvalidPageId) continue;
+    const LocationWord word = directory_.map().Load(page);
+    if (!word.on_device() || word.slot() != slot) continue;
+    pages_.push_back({.page = page, .word = word, .index = i});
+  }
+}
+
+void VictimReader::CopyFromPool() {
+  uint64_t copied = 0;
+  for (VictimPage& page : pages_) {
+    page.loaded = CopyFromPool(page);
+    copied += page.loaded;
+  }
+  core_.counters.cleaner_pages_copied.fetch_add(copied, std::memory_order_relaxed);
+}
+
+bool VictimReader::CopyFromPool(const VictimPage& page) const {
+  std::byte* out = Memory(page.index);
+  const bool copied = core_.client.Ask(
+      false, [&](PageStoreClient& client) { return client.CopyIfClean(page.page, out); });
+  // The pool's copy is the write that the word names only if that write is still the newest one. If
+  // the word changes after this check, the installation fails.
+  if (!copied || directory_.map().Load(page.page) != page.word) return false;
+  SealPage({out, core_.geometry.page_size}, page.page, page.word.sequence(), core_.database_id);
+  return true;
+}
+
+void VictimReader::Read(SegmentId victim, const SlotReadCosts& costs) {
+  to_read_.clear();
+  for (const VictimPage& page : pages_) {
+    if (!page.loaded && directory_.map().Load(page.page) == page.word) {
+      to_read_.push_back(page.index);
+    }
+  }
+  core_.counters.cleaner_page_reads.fetch_add(to_read_.size(), std::memory_order_relaxed);
+  PlanReads(to_read_, costs, runs_);
+  ReadRuns(victim);
+  if (again_.empty()) return;
+  constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
+  to_read_.swap(again_);
+  PlanReads(to_read_, kOneByOne, runs_);
+  ReadRuns(victim);
+}
+
+void VictimReader::ReadRuns(SegmentId victim) {
+  again_.clear();
+  size_t next = 0;
+  window_.Run(
+      *queue_,
+      [&](TaggedRequest<ReadRun>& request) {
+        if (next == runs_.size()) return false;
+        request.tag = runs_[next++];
+        request.op = IoRequest::Op::kRead;
+        request.io_class = IoClass::kSegmentRead;
+        request.offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(victim, request.tag.first));
+        request.length = request.tag.count * core_.geometry.page_size;
+        request.buffer = Memory(request.tag.first);
+        return true;
+      },
+      [&](const IoRequest& request, const ReadRun& run) { EndRead(run, request.status); });
+}
+
+// A run may cross pages that were copied from the pool or not collected. What it brings of a copied
+// page is the same write.
+void VictimReader::EndRead(const ReadRun& run, const absl::Status& status) {
+  auto page =
+      std::lower_bound(pages_.begin(), pages_.end(), run.first,
+                       [](const VictimPage& left, uint32_t index) { return left.index < index; });
+  for (; page != pages_.end() && page->index < run.first + run.count; ++page) {
+    if (status.ok() || run.count == 1) {
+      CheckRead(*page, status);
+    } else {
+      page->loaded = false;  // the failed read may have changed its frame
+      again_.push_back(page->index);
+    }
+  }
+}
+
+void VictimReader::CheckRead(VictimPage& page, const absl::Status& status) {
+  absl::Status proof = status;
+  if (proof.ok()) {
+    proof = CatchOutOfMemory([&] {
+      return directory_.Prove(page.page, page.word, {Memory(page.index), core_.geometry.page_size});
+    });
+  }
+  page.loaded = proof.ok();
+  if (proof.ok() || directory_.map().Load(page.page) != page.word) return;
+  if (IsOutOfMemory(proof)) return;
+  directory_.segments().Bar(core_.geometry.SegmentOf(page.word.slot()));
+  CatchOutOfMemory([&] {
+    LogTo(core_.log_sink, LogLevel::kError,
+          fmt::format("segment cleaning left page {} in place: {}", Raw(page.page),
+                      std::string(proof.message())));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+}  // namespace latchkey
