@@ -99,6 +99,38 @@ lk_code MoveCursor(lk_cursor handle, lk_bytes target, lk_bytes* key, lk_bytes* v
 }
 constexpr lk_bytes kNoTarget = {nullptr, 0};
 
+void AppendRecord(const Cursor& cursor, std::string* packed) {
+  const std::string_view key = cursor.key();
+  const std::string_view value = cursor.value();
+  const uint32_t sizes[2] = {static_cast<uint32_t>(key.size()),
+                             static_cast<uint32_t>(value.size())};
+  packed->append(reinterpret_cast<const char*>(sizes), sizeof sizes);
+  packed->append(key);
+  packed->append(value);
+}
+
+/// Copies records from where the cursor stands on; returns their number. Without memory for a record
+/// behind the first, the cursor stays on it.
+size_t AppendRecords(Cursor& cursor, bool forward, size_t max_records, size_t max_bytes,
+                     std::string* packed) {
+  size_t count = 0;
+  size_t copied = 0;
+  while (count < max_records && cursor.Valid() && (count == 0 || copied < max_bytes)) {
+    const size_t before = packed->size();
+    try {
+      AppendRecord(cursor, packed);
+    } catch (const std::bad_alloc&) {
+      packed->resize(before);
+      if (count == 0) throw;
+      return count;
+    }
+    copied += cursor.key().size() + cursor.value().size();
+    ++count;
+    forward ? cursor.Next() : cursor.Prev();
+  }
+  return count;
+}
+
 std::optional<std::string> BoundOf(const lk_bytes* bound) {
   if (bound == nullptr) return std::nullopt;
   return std::string(ViewOf(*bound));
@@ -254,6 +286,28 @@ lk_code lk_cursor_prev(lk_cursor cursor, lk_bytes* key, lk_bytes* value, lk_erro
 
 lk_code lk_cursor_current(lk_cursor cursor, lk_bytes* key, lk_bytes* value, lk_error* error) {
   return MoveCursor(cursor, kNoTarget, key, value, error, [](Cursor&) {});
+}
+
+lk_code lk_cursor_read(lk_cursor handle, int step, size_t max_records, size_t max_bytes,
+                       lk_value* packed, size_t* count, lk_error* error) {
+  if (count == nullptr) return FailNull(error, "count");
+  *count = 0;
+  return With(cursors, "cursor", handle.id, error, [&](Cursor& cursor) {
+    if (step != 1 && step != -1) {
+      return Fail(error, LK_INVALID_ARGUMENT,
+                  "step=" + std::to_string(step) + ": give 1 (forward) or -1 (backward)");
+    }
+    if (max_records == 0) {
+      return Fail(error, LK_INVALID_ARGUMENT, "max_records=0: give at least 1");
+    }
+    if (packed == nullptr) return FailNull(error, "packed");
+    if (!cursor.Valid()) return TellRecord(cursor, nullptr, nullptr, error);
+    return ReadInto(packed, error, [&](std::string* text) {
+      text->clear();
+      *count = AppendRecords(cursor, step == 1, max_records, max_bytes, text);
+      return absl::OkStatus();
+    });
+  });
 }
 
 lk_code lk_cursor_release(lk_cursor cursor, lk_error* error) {

@@ -280,6 +280,19 @@ LK_API lk_code lk_cursor_next(lk_cursor cursor, lk_bytes *key, lk_bytes *value, 
 LK_API lk_code lk_cursor_prev(lk_cursor cursor, lk_bytes *key, lk_bytes *value, lk_error *error);
 /* The record that the cursor stands on. */
 LK_API lk_code lk_cursor_current(lk_cursor cursor, lk_bytes *key, lk_bytes *value, lk_error *error);
+/* Reads many records with one call, for languages in which each call of C costs something. Copies the
+ * record that the cursor stands on, and those behind it, into *packed, and moves the cursor to the
+ * first record that was not copied. `step` is 1 (forward) or -1 (backward). Copies at most
+ * `max_records` records (at least 1), and ends after the record with which `max_bytes` of keys and
+ * values are reached. *count receives their number.
+ *
+ * A record is four parts without padding: size of the key, size of the value (both uint32_t in the
+ * machine's byte order), key, value. The copies do not show what the transaction writes afterwards.
+ *
+ * LK_OK: *count is at least 1. LK_NOT_FOUND: the cursor is beyond its range, and *count is 0. An
+ * error behind the first record is returned by the next call. */
+LK_API lk_code lk_cursor_read(lk_cursor cursor, int step, size_t max_records, size_t max_bytes,
+                              lk_value *packed, size_t *count, lk_error *error);
 LK_API lk_code lk_cursor_release(lk_cursor cursor, lk_error *error);
 
 /* ---- Batches: puts and deletes that lk_write applies together or not at all. */

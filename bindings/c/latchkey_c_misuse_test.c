@@ -37,6 +37,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   lk_statistics made_statistics;
   lk_savepoint made_savepoint;
   uint32_t size;
+  size_t count;
   lk_error *e = &test_error;
   ZERO(lk_options_set(options, "device", "file", e));
   ZERO(lk_options_get(options, "device", &value, e));
@@ -81,6 +82,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_cursor_next(no_cursor, NULL, NULL, e));
   ZERO(lk_cursor_prev(no_cursor, NULL, NULL, e));
   ZERO(lk_cursor_current(no_cursor, NULL, NULL, e));
+  ZERO(lk_cursor_read(no_cursor, 1, 1, 1, &value, &count, e));
   ZERO(lk_cursor_release(no_cursor, e));
   ZERO(lk_batch_put(batch, no_tree, lk_text("k"), lk_text("v"), e));
   ZERO(lk_batch_delete(batch, no_tree, lk_text("k"), e));

@@ -254,6 +254,67 @@ static void a_cursor_walks_its_range_both_ways(void) {
   OK(lk_close(db, &test_error));
 }
 
+/* Checks the `index`-th record of what lk_cursor_read packed: key and value are `text`. */
+static int packed_is(const lk_value *packed, size_t index, const char *text) {
+  const char *at = packed->data;
+  uint32_t sizes[2];
+  for (;; --index) {
+    CHECK(at + sizeof sizes <= packed->data + packed->size);
+    memcpy(sizes, at, sizeof sizes);
+    at += sizeof sizes;
+    if (index == 0) break;
+    at += sizes[0] + sizes[1];
+  }
+  return same(lk_slice(at, sizes[0]), text) && same(lk_slice(at + sizes[0], sizes[1]), text);
+}
+
+static void a_cursor_packs_many_records_with_one_call(void) {
+  const char *letters[] = {"a", "bb", "", "dddd", "e"};
+  lk_bytes from = lk_text("a"), key;
+  lk_value packed = LK_VALUE_INIT;
+  size_t count, i;
+  lk_db db;
+  lk_tree tree;
+  lk_txn txn;
+  lk_cursor cursor;
+  open_in_memory(&db, &tree);
+  for (i = 0; i < 5; ++i) {
+    OK(lk_put(db, tree, lk_text(letters[i]), lk_text(letters[i]), &test_error));
+  }
+  OK(lk_begin(db, NULL, &txn, &test_error));
+  OK(lk_cursor_create(txn, tree, &from, NULL, &cursor, &test_error));
+  EXPECT(LK_NOT_FOUND, lk_cursor_read(cursor, 1, 9, 99, &packed, &count, &test_error));
+  OK(lk_cursor_seek_first(cursor, NULL, NULL, &test_error));
+  OK(lk_cursor_read(cursor, 1, 2, 1000, &packed, &count, &test_error));
+  CHECK(count == 2 && packed_is(&packed, 0, "a") && packed_is(&packed, 1, "bb"));
+  OK(lk_cursor_current(cursor, &key, NULL, &test_error));
+  CHECK(same(key, "dddd"));
+  OK(lk_cursor_read(cursor, 1, 9, 0, &packed, &count, &test_error)); /* one at least */
+  CHECK(count == 1 && packed_is(&packed, 0, "dddd"));
+  OK(lk_cursor_read(cursor, 1, 9, 1000, &packed, &count, &test_error));
+  CHECK(count == 1 && packed_is(&packed, 0, "e"));
+  EXPECT(LK_NOT_FOUND, lk_cursor_read(cursor, 1, 9, 1000, &packed, &count, &test_error));
+  CHECK(count == 0);
+  OK(lk_cursor_seek_last(cursor, NULL, NULL, &test_error));
+  OK(lk_cursor_read(cursor, -1, 9, 5, &packed, &count, &test_error)); /* 2 + 8 bytes: 5 are reached */
+  CHECK(count == 2 && packed_is(&packed, 0, "e") && packed_is(&packed, 1, "dddd"));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_read(cursor, 0, 9, 9, &packed, &count, &test_error));
+  CHECK_MESSAGE("step=0");
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_read(cursor, 1, 0, 9, &packed, &count, &test_error));
+  CHECK_MESSAGE("max_records=0");
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_read(cursor, 1, 1, 9, NULL, &count, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_read(cursor, 1, 1, 9, &packed, NULL, &test_error));
+  OK(lk_txn_commit(txn, &test_error));
+  OK(lk_cursor_read(cursor, -1, 9, 99, &packed, &count, &test_error)); /* on which it stood */
+  CHECK(count == 1 && packed_is(&packed, 0, "bb"));
+  EXPECT(LK_FAILED_PRECONDITION, lk_cursor_read(cursor, -1, 9, 99, &packed, &count, &test_error));
+  CHECK(count == 0);
+  OK(lk_cursor_release(cursor, &test_error));
+  EXPECT(LK_FAILED_PRECONDITION, lk_cursor_read(cursor, 1, 1, 9, &packed, &count, &test_error));
+  OK(lk_close(db, &test_error));
+  lk_value_release(&packed);
+}
+
 static void statistics_are_found_by_name_and_by_index(void) {
   lk_statistic one = LK_STATISTIC_INIT, again = LK_STATISTIC_INIT;
   lk_statistics statistics;
@@ -299,6 +360,7 @@ int main(int argc, char **argv) {
   a_transaction_is_one_change_with_savepoints();
   of_two_writers_one_is_aborted();
   a_cursor_walks_its_range_both_ways();
+  a_cursor_packs_many_records_with_one_call();
   statistics_are_found_by_name_and_by_index();
   test_misuse(argv[1]);
   printf("the C interface does what its header says\n");
