@@ -1,0 +1,392 @@
+/* Transaction and Savepoint. */
+#include "latchkey_python.h"
+
+typedef struct {
+  PyObject_HEAD
+  lk_savepoint handle;
+} Savepoint;
+
+/* ---- Beginning and ending. */
+
+int transaction_refused(Transaction *self) {
+  if (self->is_over) {
+    raise_error(LK_FAILED_PRECONDITION, "the transaction is over: begin another one");
+  } else {
+    raise_error(LK_FAILED_PRECONDITION,
+                "another thread is in a call of this transaction: one thread at a time may use it");
+  }
+  return 0;
+}
+
+static int isolation_of(PyObject *object, int32_t *isolation) {
+  *isolation = LK_ISOLATION_DEFAULT;
+  if (object == NULL || object == Py_None) return 1;
+  if (PyUnicode_Check(object)) {
+    if (PyUnicode_CompareWithASCIIString(object, "snapshot") == 0) *isolation = LK_ISOLATION_SNAPSHOT;
+    if (PyUnicode_CompareWithASCIIString(object, "serializable") == 0) *isolation = LK_ISOLATION_SERIALIZABLE;
+  }
+  if (*isolation != LK_ISOLATION_DEFAULT) return 1;
+  PyErr_Format(PyExc_ValueError, "isolation=%R: give None, 'snapshot' or 'serializable'", object);
+  return 0;
+}
+
+PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only) {
+  NEW_ERROR(error);
+  lk_begin_options options = LK_BEGIN_OPTIONS_INIT;
+  Transaction *self;
+  lk_txn handle;
+  lk_code code;
+  if (!isolation_of(isolation, &options.isolation) || !may_enter(db)) return NULL;
+  options.read_only = read_only;
+  WITHOUT_GIL(db, code = lk_begin(db->handle, &options, &handle, &error));
+  if (code != LK_OK) return raise_error(code, error.message);
+  self = PyObject_New(Transaction, &transaction_type);
+  if (self == NULL) {
+    WITHOUT_GIL(db, lk_txn_rollback(handle, NULL));
+    return NULL;
+  }
+  Py_INCREF(db);
+  self->db = db;
+  self->handle = handle;
+  self->is_over = self->in_use = 0;
+  self->changes = 0;
+  self->orphans = NULL;
+  self->orphan_count = 0;
+  return (PyObject *)self;
+}
+
+static void release_orphans(Transaction *self) {
+  for (size_t i = 0; i < self->orphan_count; ++i) lk_cursor_release(self->orphans[i], NULL);
+  PyMem_Free(self->orphans);
+  self->orphans = NULL;
+  self->orphan_count = 0;
+}
+
+void release_cursor(Transaction *self, lk_cursor cursor) {
+  lk_cursor *grown;
+  if (!self->in_use && self->db->state != DATABASE_CLOSING) {
+    lk_cursor_release(cursor, NULL); /* waits for nothing */
+    return;
+  }
+  grown = PyMem_Realloc(self->orphans, (self->orphan_count + 1) * sizeof cursor);
+  if (grown == NULL) return; /* its memory is lost, as that of Python is */
+  self->orphans = grown;
+  self->orphans[self->orphan_count++] = cursor;
+}
+
+/* Ends by `end`, lk_txn_commit or lk_txn_rollback. REQUIRES: neither over nor in use. */
+static lk_code end_by(Transaction *self, lk_code (*end)(lk_txn, lk_error *), lk_error *error) {
+  lk_code code;
+  self->changes++;
+  IN_TRANSACTION(self, code = end(self->handle, error));
+  self->is_over = code != LK_RESOURCE_EXHAUSTED || end == lk_txn_rollback;
+  return code;
+}
+
+void abandon(Transaction *self) {
+  if (self->is_over) return;
+  await_close(self->db);
+  end_by(self, lk_txn_rollback, NULL);
+}
+
+static void transaction_dealloc(Transaction *self) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  await_close(self->db);
+  release_orphans(self);
+  abandon(self);
+  PyErr_Restore(type, value, traceback);
+  Py_DECREF(self->db);
+  PyObject_Free(self);
+}
+
+static PyObject *transaction_commit(Transaction *self, PyObject *Py_UNUSED(ignored)) {
+  NEW_ERROR(error);
+  if (!may_use(self)) return NULL;
+  return none_or_raise(end_by(self, lk_txn_commit, &error), &error);
+}
+
+static PyObject *transaction_rollback(Transaction *self, PyObject *Py_UNUSED(ignored)) {
+  NEW_ERROR(error);
+  if (!may_use(self)) return NULL;
+  return none_or_raise(end_by(self, lk_txn_rollback, &error), &error);
+}
+
+static PyObject *transaction_enter(Transaction *self, PyObject *Py_UNUSED(ignored)) {
+  if (!may_use(self)) return NULL;
+  Py_INCREF(self);
+  return (PyObject *)self;
+}
+
+/* Commits, or rolls back if an exception ends the block. Nothing is left to do if the block did it. */
+static PyObject *transaction_exit(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  if (!check_count("__exit__", count, 3, 3)) return NULL;
+  if (self->is_over) Py_RETURN_NONE;
+  if (args[0] == Py_None) return transaction_commit(self, NULL);
+  if (self->in_use) {
+    transaction_refused(self);
+    return NULL;
+  }
+  abandon(self); /* of a closed database, too: the exception of the block counts */
+  Py_RETURN_NONE;
+}
+
+/* ---- Reads. */
+
+typedef lk_code (*ReadCall)(lk_txn, lk_tree, lk_bytes, lk_value *, lk_error *);
+
+/* Reads into *value, which the caller gives back. 0 with an exception set before the call. */
+static int read_with(Transaction *self, PyObject *const *args, ReadCall call, lk_value **value, lk_code *code,
+                     lk_error *error) {
+  Bytes key;
+  lk_tree tree;
+  if (!may_use(self) || !get_tree(args[0], &tree) || !get_bytes(args[1], "key", &key)) return 0;
+  *value = take_value(self->db);
+  if (*value != NULL) IN_TRANSACTION(self, *code = call(self->handle, tree, key.bytes, *value, error));
+  release_bytes(&key);
+  return *value != NULL;
+}
+
+static PyObject *read_bytes(Transaction *self, PyObject *const *args, Py_ssize_t count, const char *name,
+                            ReadCall call) {
+  NEW_ERROR(error);
+  lk_value *value;
+  lk_code code;
+  PyObject *result;
+  if (!check_count(name, count, 2, 3) || !read_with(self, args, call, &value, &code, &error)) return NULL;
+  result = bytes_or_missing(code, value, &error, count == 3 ? args[2] : Py_None);
+  give_value(self->db, value);
+  return result;
+}
+
+static PyObject *transaction_get(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  return read_bytes(self, args, count, "get", lk_txn_get);
+}
+static PyObject *transaction_get_for_update(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  return read_bytes(self, args, count, "get_for_update", lk_txn_get_for_update);
+}
+
+static PyObject *transaction_get_view(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  NEW_ERROR(error);
+  lk_value *value;
+  lk_code code;
+  if (!check_count("get_view", count, 2, 2) ||
+      !read_with(self, args, lk_txn_get, &value, &code, &error)) {
+    return NULL;
+  }
+  return view_or_none(self->db, code, value, &error);
+}
+
+/* prefetch(tree, keys): a hint. */
+static PyObject *transaction_prefetch(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  NEW_ERROR(error);
+  lk_tree tree, *trees = NULL;
+  lk_bytes *keys = NULL;
+  PyObject *list;
+  Py_ssize_t size;
+  lk_code code = LK_OK;
+  if (!check_count("prefetch", count, 2, 2) || !get_tree(args[0], &tree)) return NULL;
+  list = PySequence_Tuple(args[1]);
+  if (list == NULL) return NULL;
+  size = PyTuple_GET_SIZE(list);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (!PyBytes_Check(PyTuple_GET_ITEM(list, i))) {
+      PyErr_SetString(PyExc_TypeError, "keys must be bytes");
+      goto done;
+    }
+  }
+  if (!may_use(self)) goto done;
+  trees = PyMem_Calloc((size_t)size + 1, sizeof *trees);
+  keys = PyMem_Calloc((size_t)size + 1, sizeof *keys);
+  if (trees == NULL || keys == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject *key = PyTuple_GET_ITEM(list, i);
+    trees[i] = tree;
+    keys[i] = lk_slice(PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
+  }
+  IN_TRANSACTION(self, code = lk_txn_prefetch(self->handle, trees, keys, (size_t)size, &error));
+done:
+  PyMem_Free(trees);
+  PyMem_Free(keys);
+  Py_DECREF(list);
+  return PyErr_Occurred() ? NULL : none_or_raise(code, &error);
+}
+
+/* ---- Writes. */
+
+static PyObject *write_with(Transaction *self, PyObject *const *args, Py_ssize_t count, const char *name,
+                            lk_code (*call)(lk_txn, lk_tree, lk_bytes, lk_bytes, lk_error *)) {
+  NEW_ERROR(error);
+  Bytes key, value;
+  lk_tree tree;
+  lk_code code;
+  if (!check_count(name, count, 3, 3) || !may_use(self) || !get_tree(args[0], &tree)) return NULL;
+  if (!get_bytes(args[1], "key", &key)) return NULL;
+  if (!get_bytes(args[2], "value", &value)) {
+    release_bytes(&key);
+    return NULL;
+  }
+  self->changes++;
+  IN_TRANSACTION(self, code = call(self->handle, tree, key.bytes, value.bytes, &error));
+  release_bytes(&key);
+  release_bytes(&value);
+  return none_or_raise(code, &error);
+}
+
+static PyObject *transaction_put(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  return write_with(self, args, count, "put", lk_txn_put);
+}
+static PyObject *transaction_insert(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  return write_with(self, args, count, "insert", lk_txn_insert);
+}
+
+static PyObject *transaction_delete(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  NEW_ERROR(error);
+  Bytes key;
+  lk_tree tree;
+  lk_code code;
+  if (!check_count("delete", count, 2, 2) || !may_use(self) || !get_tree(args[0], &tree)) return NULL;
+  if (!get_bytes(args[1], "key", &key)) return NULL;
+  self->changes++;
+  IN_TRANSACTION(self, code = lk_txn_delete(self->handle, tree, key.bytes, &error));
+  release_bytes(&key);
+  return found_or_raise(code, &error);
+}
+
+/* ---- Savepoints. */
+
+static PyObject *transaction_savepoint(Transaction *self, PyObject *Py_UNUSED(ignored)) {
+  NEW_ERROR(error);
+  Savepoint *savepoint;
+  lk_savepoint handle;
+  lk_code code;
+  if (!may_use(self)) return NULL;
+  IN_TRANSACTION(self, code = lk_txn_set_savepoint(self->handle, &handle, &error));
+  if (code != LK_OK) return raise_error(code, error.message);
+  savepoint = PyObject_New(Savepoint, &savepoint_type);
+  if (savepoint != NULL) savepoint->handle = handle;
+  return (PyObject *)savepoint;
+}
+
+static PyObject *transaction_rollback_to(Transaction *self, PyObject *object) {
+  NEW_ERROR(error);
+  lk_savepoint savepoint;
+  lk_code code;
+  if (!PyObject_TypeCheck(object, &savepoint_type)) {
+    PyErr_Format(PyExc_TypeError, "savepoint must be what Transaction.savepoint returned, not %.100s",
+                 Py_TYPE(object)->tp_name);
+    return NULL;
+  }
+  savepoint = ((Savepoint *)object)->handle;
+  if (!may_use(self)) return NULL;
+  self->changes++;
+  IN_TRANSACTION(self, code = lk_txn_rollback_to(self->handle, savepoint, &error));
+  return none_or_raise(code, &error);
+}
+
+/* ---- Scans and cursors. */
+
+static PyObject *scan_of(Transaction *self, PyObject *args, PyObject *kwargs, int what) {
+  static char *names[] = {"tree", "start", "stop", "prefix", "reverse", NULL};
+  PyObject *tree_object, *start = NULL, *stop = NULL, *prefix = NULL, *scan;
+  int is_reverse = 0;
+  lk_tree tree;
+  Range range;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$Op:scan", names, &tree_object, &start, &stop, &prefix,
+                                   &is_reverse) ||
+      !get_tree(tree_object, &tree) || !get_range(start, stop, prefix, &range)) {
+    return NULL;
+  }
+  scan = make_scan(self, tree, &range, is_reverse, what, 0);
+  release_range(&range);
+  return scan;
+}
+static PyObject *transaction_scan(Transaction *self, PyObject *args, PyObject *kwargs) {
+  return scan_of(self, args, kwargs, SCAN_ITEMS);
+}
+static PyObject *transaction_keys(Transaction *self, PyObject *args, PyObject *kwargs) {
+  return scan_of(self, args, kwargs, SCAN_KEYS);
+}
+static PyObject *transaction_values(Transaction *self, PyObject *args, PyObject *kwargs) {
+  return scan_of(self, args, kwargs, SCAN_VALUES);
+}
+
+static PyObject *transaction_cursor(Transaction *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"tree", "start", "stop", "prefix", NULL};
+  PyObject *tree_object, *start = NULL, *stop = NULL, *prefix = NULL, *cursor;
+  lk_tree tree;
+  Range range;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$O:cursor", names, &tree_object, &start, &stop,
+                                   &prefix) ||
+      !get_tree(tree_object, &tree) || !get_range(start, stop, prefix, &range)) {
+    return NULL;
+  }
+  cursor = make_cursor(self, tree, &range);
+  release_range(&range);
+  return cursor;
+}
+
+static PyObject *transaction_get_is_open(Transaction *self, void *Py_UNUSED(closure)) {
+  return PyBool_FromLong(!self->is_over && self->db->state == DATABASE_OPEN);
+}
+
+#define METHOD(name, function, flags, doc) {name, (PyCFunction)(void (*)(void))function, flags, doc}
+#define RANGE "($self, tree, start=None, stop=None, *, prefix=None, reverse=False)\n--\n\n"
+static PyMethodDef transaction_methods[] = {
+    METHOD("get", transaction_get, METH_FASTCALL,
+           "get($self, tree, key, default=None, /)\n--\n\nThe value of the key, or default."),
+    METHOD("get_for_update", transaction_get_for_update, METH_FASTCALL,
+           "get_for_update($self, tree, key, default=None, /)\n--\n\nAs get, and takes the write lock of the key."),
+    METHOD("get_view", transaction_get_view, METH_FASTCALL,
+           "get_view($self, tree, key, /)\n--\n\nThe value as a read-only memoryview, or None."),
+    METHOD("prefetch", transaction_prefetch, METH_FASTCALL,
+           "prefetch($self, tree, keys, /)\n--\n\nA hint: reads the pages of the keys with many reads in flight."),
+    METHOD("put", transaction_put, METH_FASTCALL, "put($self, tree, key, value, /)\n--\n\nInserts or replaces."),
+    METHOD("insert", transaction_insert, METH_FASTCALL,
+           "insert($self, tree, key, value, /)\n--\n\nAlreadyExists if the tree holds the key."),
+    METHOD("delete", transaction_delete, METH_FASTCALL,
+           "delete($self, tree, key, /)\n--\n\nWhether the tree held the key."),
+    METHOD("scan", transaction_scan, METH_VARARGS | METH_KEYWORDS,
+           "scan" RANGE "Pairs (key, value) with start <= key < stop, in order. It shows the writes of this\n"
+           "transaction, also those made ahead of it meanwhile."),
+    METHOD("items", transaction_scan, METH_VARARGS | METH_KEYWORDS, "items" RANGE "As scan."),
+    METHOD("keys", transaction_keys, METH_VARARGS | METH_KEYWORDS, "keys" RANGE "As scan, the keys alone."),
+    METHOD("values", transaction_values, METH_VARARGS | METH_KEYWORDS, "values" RANGE "As scan, the values alone."),
+    METHOD("cursor", transaction_cursor, METH_VARARGS | METH_KEYWORDS,
+           "cursor($self, tree, start=None, stop=None, *, prefix=None)\n--\n\nA cursor before the range."),
+    METHOD("savepoint", transaction_savepoint, METH_NOARGS,
+           "savepoint($self, /)\n--\n\nA point to which rollback_to returns."),
+    METHOD("rollback_to", transaction_rollback_to, METH_O,
+           "rollback_to($self, savepoint, /)\n--\n\nUndoes the writes since the savepoint."),
+    METHOD("commit", transaction_commit, METH_NOARGS,
+           "commit($self, /)\n--\n\nAborted: run the transaction again, as Database.run does."),
+    METHOD("rollback", transaction_rollback, METH_NOARGS, "rollback($self, /)\n--\n\nUndoes everything."),
+    METHOD("__enter__", transaction_enter, METH_NOARGS, NULL),
+    METHOD("__exit__", transaction_exit, METH_FASTCALL, NULL),
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef transaction_properties[] = {
+    {"is_open", (getter)transaction_get_is_open, NULL, "Whether it was neither committed nor rolled back.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject transaction_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "latchkey.Transaction",
+    .tp_basicsize = sizeof(Transaction),
+    .tp_dealloc = (destructor)transaction_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "Reads one snapshot and its own writes. As a context manager it commits at the end of the block, or\n"
+              "rolls back if an exception ends it. One thread at a time may use it.",
+    .tp_methods = transaction_methods,
+    .tp_getset = transaction_properties,
+};
+
+PyTypeObject savepoint_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "latchkey.Savepoint",
+    .tp_basicsize = sizeof(Savepoint),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "A point in a transaction.",
+};
