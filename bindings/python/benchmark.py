@@ -27,6 +27,7 @@ import latchkey
 VALUE = b"v" * 100
 CACHE = 512 << 20
 SHORT = 10  # records of a short scan
+PART = 1000  # puts of a transaction of medium size
 
 
 class Latchkey:
@@ -41,6 +42,10 @@ class Latchkey:
         with self.db.transaction() as tx:
             for key in keys:
                 tx.put(tree, key, VALUE)
+
+    def put_in_parts(self, keys):
+        for start in range(0, len(keys), PART):
+            self.put(keys[start:start + PART])
 
     def put_alone(self, keys):
         tree = self.tree
@@ -86,6 +91,10 @@ class Lmdb:
             for key in keys:
                 txn.put(key, VALUE, db=tree)
 
+    def put_in_parts(self, keys):
+        for start in range(0, len(keys), PART):
+            self.put(keys[start:start + PART])
+
     def put_alone(self, keys):
         env, tree = self.env, self.tree
         for key in keys:
@@ -122,7 +131,8 @@ class Lmdb:
 
 
 # Name of the loop, its method, the share of the records that it visits.
-LOOPS = [("put, one transaction", "put", 1), ("put, a transaction each", "put_alone", 0.1),
+LOOPS = [("put of new records, one transaction", "put", 1),
+         (f"put of old records, {PART} a transaction", "put_in_parts", 1), ("put, a transaction each", "put_alone", 0.1),
          ("get, one transaction", "get", 1), ("get, a transaction each", "get_alone", 0.5),
          ("scan of everything", "scan", 1), (f"scan of {SHORT} records", "short_scan", 0.1)]
 
