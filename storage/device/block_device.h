@@ -24,6 +24,15 @@ struct DeviceGeometry {
   uint64_t size_bytes = 0;
   uint32_t logical_block = 512;      ///< bytes; alignment of every request
   uint32_t atomic_write_unit = 512;  ///< bytes; an aligned write of this size is never torn
+  /// An array puts consecutive units of so many bytes on consecutive disks. 0: not known, or no
+  /// array.
+  uint64_t stripe_unit_bytes = 0;
+  uint32_t data_disks = 1;     ///< disks that hold data in one stripe; RAID-5: all but one
+  uint32_t write_streams = 1;  ///< different values of IoRequest::stream that the device separates
+
+  /// Bytes of a full stripe: an aligned write of a multiple of it reads no old data or parity. 0:
+  /// not known.
+  uint64_t full_stripe_bytes() const { return stripe_unit_bytes * data_disks; }
 };
 
 /// The purpose of a request. Statistics and busy time are kept per class, as measured input of the
@@ -42,6 +51,9 @@ struct IoRequest {
   enum class Op : uint8_t { kRead, kWrite };
   Op op = Op::kRead;
   IoClass io_class = IoClass::kPageRead;
+  /// A hint for writes: data of one stream is expected to die at about the same time. The device
+  /// takes it modulo geometry().write_streams.
+  uint8_t stream = 0;
   uint64_t offset = 0;          ///< bytes
   uint32_t length = 0;          ///< bytes, > 0
   std::byte* buffer = nullptr;  ///< the owner must not change it while the request is in flight
@@ -68,10 +80,45 @@ struct IoClassStats {
   /// Share of the device's busy time: every instant is divided among the requests in flight in
   /// proportion to length + positioning bytes. The sum over all classes is the device's busy time.
   Nanos busy = 0;
+  /// Simulated devices only, else 0: the time that the requests took in the device, without waiting,
+  /// summed over its disks. Parity I/O and the device's own garbage collection are included.
+  Nanos service = 0;
+};
+
+/// I/O of one kind on the single disks of a simulated device.
+struct DiskIoStats {
+  uint64_t requests = 0;
+  uint64_t bytes = 0;
+  Nanos service = 0;  ///< without waiting
+};
+
+/// What a simulated device knows about its inside: sums over its disks, since its construction. All
+/// zeros for other devices.
+struct MediumStats {
+  /// I/O on the single disks. Parity I/O counts; a request that spans k disks counts k times. It is
+  /// sequential if it begins where the previous I/O of that disk ended.
+  DiskIoStats sequential_reads, random_reads, sequential_writes, random_writes;
+  Nanos queued = 0;  ///< between arrival at a disk and start, summed over its I/O
+  Nanos seek = 0, rotation = 0, transfer = 0;  ///< parts of `service`; a fixed time counts as seek
+  uint64_t cylinders_crossed = 0;              ///< by the heads
+
+  // Flash only. Pages are the device's own, of 4096 bytes.
+  uint64_t host_pages_written = 0;  ///< touched by the requests
+  uint64_t moved_pages = 0;         ///< copied by the device's own garbage collection
+  uint64_t erases = 0;              ///< of erase units
+  uint64_t discarded_pages = 0;     ///< that held data
+
+  /// Pages written to the medium per page written by the host; 1 if the device moves no pages.
+  double write_amplification() const {
+    if (host_pages_written == 0) return 1;
+    return static_cast<double>(host_pages_written + moved_pages) /
+           static_cast<double>(host_pages_written);
+  }
 };
 
 struct DeviceStats {
   std::array<IoClassStats, kIoClasses> by_class;
+  MediumStats medium;
   uint64_t syncs = 0;
   Nanos sync_time = 0;  ///< summed latency of the syncs; not part of busy
   Nanos busy = 0;       ///< time with at least one request in flight
@@ -106,6 +153,15 @@ class BlockDevice {
   /// writes change no file-system metadata. It is durable on return, so later writes may refer to
   /// the new space. ResourceExhausted when the medium is full; the size is then unchanged.
   virtual absl::Status Resize(uint64_t size_bytes) = 0;
+
+  /// A hint: nobody needs the content of this range any more. Until it is written again, its bytes
+  /// read as the old content or as zeros. OK on devices without use for the hint. REQUIRES: no
+  /// request of this range is in flight. Errors: as of Write.
+  virtual absl::Status Discard(uint64_t offset, uint64_t length) {
+    static_cast<void>(offset);
+    static_cast<void>(length);
+    return absl::OkStatus();
+  }
 
   virtual DeviceStats stats() const = 0;
   /// Sets the positioning cost of a request, as the bytes that the device transfers in that time

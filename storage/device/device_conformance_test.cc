@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -11,9 +12,11 @@
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/block_device.h"
+#include "storage/device/device_list.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/file_device.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/simulated/disk_array.h"
 #include "storage/device/simulated/simulated_disk.h"
 
 namespace latchkey {
@@ -61,20 +64,49 @@ struct SlowFaultyUnderTest : FaultyUnderTest {
       : FaultyUnderTest({.record = false, .min_latency = 100, .max_latency = 20'000}) {}
 };
 
+// Simulated devices take real time on threads: these are fast.
 struct SimulatedUnderTest {
+  std::string_view text = "fixed:service_ms=0.005:disks=3";
+  std::unique_ptr<BlockDevice> Make(uint64_t size_bytes) {
+    auto device = OpenDeviceOf(ThreadRuntime(), *ParseDeviceSpec(text), "simulated");
+    REQUIRE(device.ok());
+    REQUIRE((*device)->Resize(size_bytes).ok());
+    return *std::move(device);
+  }
+};
+struct ScanUnderTest : SimulatedUnderTest {
+  ScanUnderTest() { text = "fixed:service_ms=0.005:disks=3:queue=scan"; }
+};
+struct Raid5UnderTest : SimulatedUnderTest {
+  Raid5UnderTest() { text = "fixed:service_ms=0.002:disks=4:stripe_kb=16:raid=raid5"; }
+};
+struct ScanRaid5UnderTest : SimulatedUnderTest {
+  ScanRaid5UnderTest() { text = "fixed:service_ms=0.002:disks=5:raid=raid5:queue=scan"; }
+};
+struct FlashUnderTest : SimulatedUnderTest {
+  FlashUnderTest() { text = "flash:read_us=5:write_us=5:erase_kb=64:streams=2"; }
+};
+
+// A disk that turns some thousand times faster than any other.
+struct MechanicalUnderTest {
+  static constexpr MechanicalDiskParameters kFast = {"fast", 0.002,   30'000'000, 2'000'000'000,
+                                                     1000,   1 << 30, 64 << 10};
   std::unique_ptr<BlockDevice> Make(uint64_t size_bytes) {
     std::vector<std::unique_ptr<DiskModel>> disks;
-    for (int i = 0; i < 3; ++i) disks.push_back(std::make_unique<FixedServiceDisk>(5'000, 0));
+    for (int i = 0; i < 2; ++i) disks.push_back(std::make_unique<MechanicalDisk>(kFast, i * 0.4));
     auto device = MemoryDevice::Create(ThreadRuntime(), {.size_bytes = size_bytes});
     REQUIRE(device.ok());
     return std::make_unique<SimulatedDisk>(
         ThreadRuntime(), *std::move(device),
-        std::make_unique<StripedArray>(std::move(disks), 64 * kKiB));
+        std::make_unique<DiskArray>(std::move(disks), DiskSchedule::kScan,
+                                    RaidMap(RaidLevel::kRaid0, 2, 16 * kKiB)));
   }
 };
 
-using DevicesUnderTest = std::tuple<MemoryUnderTest, DirectFileUnderTest, BufferedFileUnderTest,
-                                    FaultyUnderTest, SlowFaultyUnderTest, SimulatedUnderTest>;
+using DevicesUnderTest =
+    std::tuple<MemoryUnderTest, DirectFileUnderTest, BufferedFileUnderTest, FaultyUnderTest,
+               SlowFaultyUnderTest, SimulatedUnderTest, ScanUnderTest, Raid5UnderTest,
+               ScanRaid5UnderTest, MechanicalUnderTest, FlashUnderTest>;
 
 // Content that identifies the page and the number of its write.
 void FillPage(std::byte* page, uint64_t number, uint64_t generation) {
@@ -405,6 +437,27 @@ TEMPLATE_LIST_TEST_CASE("Statistics add up: requests, bytes, syncs, and busy wit
   CHECK(static_cast<double>(sum) == Approx(static_cast<double>(after.busy)).margin(kIoClasses));
   CHECK(after.errors == 0);
   CHECK(after.in_flight == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE(
+    "A discarded range reads as its old content or as zeros until it is written", "[device]",
+    DevicesUnderTest) {
+  TestType maker;
+  auto device = maker.Make(64 * kPage);
+  WritePages(*device, 64, 1);
+  REQUIRE(device->Discard(8 * kPage, 40 * kPage).ok());
+  AlignedBuffer page(kPage);
+  for (uint64_t i = 0; i < 64; ++i) {
+    REQUIRE(device->Read(i * kPage, page.span(), IoClass::kPageRead).ok());
+    const bool discarded = i >= 8 && i < 48;
+    CHECK((HoldsPage(page.data(), i, 1) || (discarded && AllZero(page.span()))));
+  }
+  WritePages(*device, 64, 2);
+  for (uint64_t i = 0; i < 64; ++i) {
+    REQUIRE(device->Read(i * kPage, page.span(), IoClass::kPageRead).ok());
+    CHECK(HoldsPage(page.data(), i, 2));
+  }
+  CHECK(device->geometry().size_bytes == 64 * kPage);
 }
 
 TEMPLATE_LIST_TEST_CASE("A device says what it is and keeps a sane geometry", "[device]",

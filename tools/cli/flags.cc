@@ -10,6 +10,7 @@
 #include "layout/clean/cleaning_policy.h"
 #include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/device_list.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/policy_flags.h"
 #include "tools/cli/settings.h"
@@ -60,7 +61,13 @@ bool IsTechnique(const std::string& flag) {
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
-bool IsOfSimulation(const std::string& flag) { return flag == "disks" || flag == "cpu-us"; }
+bool IsOfArray(const std::string& flag) { return flag == "disks" || flag == "raid"; }
+
+const DeviceInfo* DeviceOf(const Combination& so_far) {
+  if (!so_far.Has("device")) return nullptr;
+  const std::string& device = so_far.Get("device");
+  return Devices().Find(std::string_view(device).substr(0, device.find(':')));
+}
 
 bool IsSkewed(const std::string& workload) {
   const absl::StatusOr<const KvWorkload*> found = FindKvWorkload(workload);
@@ -79,15 +86,18 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   if (flag == "zipf" && !IsSkewed(so_far.Get("workload"))) return std::nullopt;
   // Only the default gets here: a device that the user gave is one that every engine has.
   if (flag == "device" && value == "file" && !traits.file_device) return "memory";
-  const bool simulated = so_far.Has("device") && so_far.Get("device").starts_with("fixed");
+  const DeviceInfo* const device = DeviceOf(so_far);
+  const bool simulated = device != nullptr && device->simulated;
   if (flag == "snapshot" && (simulated || !traits.held_snapshots)) return std::nullopt;
-  if (IsOfSimulation(flag) && !so_far.Get("device").starts_with("fixed")) return std::nullopt;
+  if (flag == "cpu-us" && !simulated) return std::nullopt;
+  if (IsOfArray(flag) && (device == nullptr || !device->array)) return std::nullopt;
   return value;
 }
 
 /// The flag that must be given as well so that `flag` has an effect.
 std::string_view RemedyFor(const std::string& flag) {
-  if (IsOfSimulation(flag)) return "only simulated disks have it: give --device=fixed";
+  if (IsOfArray(flag)) return "only simulated disks have it: give --device=fixed or atlas10k";
+  if (flag == "cpu-us") return "only simulated devices have it: give --device=fixed";
   if (flag == "torn-write-protection") {
     return "it is part of --engine=latchkey with --durability=group or commit";
   }
@@ -193,10 +203,12 @@ std::vector<FlagSpec> EngineFlags() {
           {"eviction-batch", "0",
            "victims of one eviction, 1 to 64; 0: as the synchronization says"},
           {"device", "file",
-           "file, memory, fixed:service_ms=9:mb_s=0:disks=1:stripe_kb=64. fixed: simulated disks "
-           "with "
-           "their content in memory; users are simulated, too, and every time and rate is virtual"},
+           "a device and its parameters: " + DescribeDevices() +
+               ". All but file and memory are simulated, with their content in memory; users are "
+               "simulated, too, and every time and rate is virtual"},
           {"disks", "auto", "simulated: disks below the data, 1 to 1024; auto: as --device says"},
+          {"raid", "auto",
+           "simulated: array of the disks: raid0, raid5 (3 disks or more); auto: as --device says"},
           {"cpu-us", "10",
            "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes "
            "its "

@@ -85,27 +85,45 @@ absl::Status ParseCache(const Combination& from, uint64_t data_bytes, uint32_t u
       text, kv.cache_bytes, fewest, users);
 }
 
+// --disks and --raid as parameters of the device: ":disks=4:raid=raid5".
+absl::StatusOr<std::string> ParseArray(const Combination& from, const std::string& device) {
+  std::string parameters;
+  for (const char* name : {"disks", "raid"}) {
+    if (!from.Has(name) || from.Get(name) == "auto") continue;
+    const std::string& value = from.Get(name);
+    if (device.find(fmt::format("{}=", name)) != std::string::npos) {
+      return InvalidArgument("--{}={} and --device={}: give {} once", name, value, device, name);
+    }
+    parameters += fmt::format(":{}={}", name, value);
+  }
+  if (from.Has("disks") && from.Get("disks") != "auto") {
+    LATCHKEY_RETURN_IF_ERROR(
+        ParseCount("disks", from.Get("disks"), 1, kMaxDisks, ", or auto").status());
+  }
+  if (from.Has("raid") && from.Get("raid") != "auto") {
+    const absl::StatusOr<RaidLevel> raid = ParseRaidLevel(from.Get("raid"));
+    if (!raid.ok()) {
+      return InvalidArgument("--raid={}: {}, auto", from.Get("raid"),
+                             std::string(raid.status().message()));
+    }
+  }
+  return parameters;
+}
+
 absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
   const std::string& text = from.Get("device");
   DeviceSpec& device = settings.kv.device;
-  const absl::StatusOr<DeviceSpec> parsed = ParseDeviceSpec(text);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string array, ParseArray(from, text));
+  const absl::StatusOr<DeviceSpec> parsed = ParseDeviceSpec(text + array);
   if (!parsed.ok()) {
-    return InvalidArgument("--device={}: {}", text, std::string(parsed.status().message()));
+    return InvalidArgument("--device={}{}: {}", text, array,
+                           std::string(parsed.status().message()));
   }
   device = *parsed;
   if (!device.is_simulated()) return absl::OkStatus();
   if (!settings.traits.simulated_device) {
     return InvalidArgument("--device={}: {} cannot be simulated; give file{}", text,
                            settings.engine, settings.traits.memory_device ? " or memory" : "");
-  }
-  if (from.Has("disks") && from.Get("disks") != "auto") {
-    if (text.find("disks=") != std::string::npos) {
-      return InvalidArgument("--disks={} and --device={}: give the number of disks once",
-                             from.Get("disks"), text);
-    }
-    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t disks,
-                              ParseCount("disks", from.Get("disks"), 1, kMaxDisks, ", or auto"));
-    device.disks = static_cast<uint32_t>(disks);
   }
   LATCHKEY_ASSIGN_OR_RETURN(const double cpu_us,
                             ParseNumber("cpu-us", from.Get("cpu-us"), 0, kMaxCpuMicros));
@@ -119,7 +137,7 @@ absl::Status CheckTimePasses(const RunPlan& plan, bool bounded_by_count) {
   const KvOptions& kv = plan.settings.kv;
   const bool work_takes_time = !kv.device.is_simulated() || kv.cpu_per_operation > 0;
   const bool waits = kv.durability == Durability::kCommit || plan.data_bytes > kv.cache_bytes;
-  if (work_takes_time || bounded_by_count || (waits && kv.device.service > 0)) {
+  if (work_takes_time || bounded_by_count || (waits && kv.device.takes_time())) {
     return absl::OkStatus();
   }
   return InvalidArgument(

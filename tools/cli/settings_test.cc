@@ -235,9 +235,14 @@ TEST_CASE("Simulated disks are named by one flag or two, and the row says that t
   REQUIRE(two.ok());
   const Json row = DescribeSettings(two->settings);
   CHECK(row == DescribeSettings(one->settings));
-  CHECK(row["device"] == "fixed:service_ms=9:mb_s=0:disks=11:stripe_kb=64");
+  CHECK(row["device"] == "fixed:service_ms=9:mb_s=0:disks=11:stripe_kb=64:raid=raid0:queue=fcfs");
   CHECK(row["virtual_time"] == true);
   CHECK(row["cpu_us"] == 10);
+  const auto raid5 = Plan({{"device", "atlas10k"}, {"disks", "5"}, {"raid", "raid5"}});
+  REQUIRE(raid5.ok());
+  CHECK(DescribeSettings(raid5->settings)["device"] ==
+        "atlas10k:disks=5:stripe_kb=512:raid=raid5:queue=scan");
+  CHECK(DescribeSettings(Plan({{"device", "flash"}})->settings)["virtual_time"] == true);
   const Json on_file = DescribeSettings(Plan({})->settings);
   CHECK(on_file["device"] == "file");
   CHECK(on_file["virtual_time"] == false);
@@ -254,6 +259,11 @@ TEST_CASE("Simulated disks that cannot be are refused") {
   CHECK_THAT(refusal({{"disks", "0"}}), Catch::Contains("--disks=0") && Catch::Contains("or auto"));
   CHECK_THAT(refusal({{"cpu-us", "-1"}}), Catch::Contains("--cpu-us=-1"));
   CHECK_THAT(refusal({{"device", "fixed:rpm=7200"}}), Catch::Contains("rpm"));
+  CHECK_THAT(refusal({{"raid", "raid6"}}),
+             Catch::Contains("--raid=raid6: ") && Catch::Contains("raid0, raid5, auto"));
+  CHECK_THAT(refusal({{"raid", "raid5"}, {"disks", "2"}}), Catch::Contains("3 to 1024"));
+  CHECK_THAT(refusal({{"device", "rz26:raid=raid0"}, {"raid", "raid5"}}), Catch::Contains("once"));
+  CHECK_THAT(refusal({{"device", "flash"}, {"disks", "2"}}), Catch::Contains("would be ignored"));
   CHECK_THAT(refusal({{"engine", "memory"}}), Catch::Contains("memory cannot be simulated"));
   // All data in memory, and operations take no time: the run would never end.
   CHECK_THAT(refusal({{"cpu-us", "0"}}), Catch::Contains("--cpu-us=0"));

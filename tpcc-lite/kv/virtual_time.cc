@@ -82,8 +82,7 @@ class ChargedBackend final : public KvBackend {
 
 absl::StatusOr<DatabaseDevices> NewDevices(const KvOptions& options) {
   Runtime& runtime = *options.runtime;
-  DeviceSpec alone = options.device;
-  alone.disks = 1;
+  const DeviceSpec alone = options.device.OfOneDisk();
   DatabaseDevices devices;
   LATCHKEY_ASSIGN_OR_RETURN(devices.data, OpenDeviceOf(runtime, options.device, options.path));
   LATCHKEY_ASSIGN_OR_RETURN(devices.spill, OpenDeviceOf(runtime, alone, options.path + ".spill"));

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/device/simulated/disk_model.h"
+#include "storage/device/simulated/disk_array.h"
 #include "storage/runtime/runtime.h"
 #include "storage/volatile_page_store.h"
 
@@ -27,7 +27,7 @@ class SlowPageStore final : public VolatilePageStore {
     for (uint32_t i = 0; i < disks; ++i) {
       models.push_back(std::make_unique<FixedServiceDisk>(service, 0));
     }
-    disks_ = std::make_unique<StripedArray>(std::move(models), page_size);
+    disks_ = DiskArray::Striped(std::move(models), page_size);
   }
 
   struct Accepted {
@@ -53,7 +53,7 @@ class SlowPageStore final : public VolatilePageStore {
   uint64_t page_id_limit() const override { return limit_; }
   absl::Status ReadPage(PageId id, std::byte* out) override {
     const Nanos now = runtime_.Now();
-    const Nanos done = disks_->Enqueue(now, Raw(id) * page_size_, page_size_);
+    const Nanos done = StartIo(IoRequest::Op::kRead, Raw(id) * page_size_);
     const auto it = pages_.find(Raw(id));
     if (it == pages_.end()) return absl::NotFoundError("page was never written");
     std::memcpy(out, it->second.data(), page_size_);
@@ -103,11 +103,14 @@ class SlowPageStore final : public VolatilePageStore {
     std::vector<Nanos> done_;  // when each started write is done
   };
 
+  // Returns the time at which it is done.
+  Nanos StartIo(IoRequest::Op op, uint64_t offset) {
+    return disks_->Enqueue(runtime_.Now(), {.op = op, .offset = offset, .length = page_size_});
+  }
   void Accept(Writer& writer, const PageWrite& write) {
     pages_[Raw(write.id)].assign(write.data, write.data + page_size_);
     if (batch_pages_ == 0) {
-      writer.done_.push_back(
-          disks_->Enqueue(runtime_.Now(), Raw(write.id) * page_size_, page_size_));
+      writer.done_.push_back(StartIo(IoRequest::Op::kWrite, Raw(write.id) * page_size_));
     } else {
       batch_.push_back(&writer);
       if (batch_.size() == batch_pages_) WriteBatch();
@@ -116,7 +119,7 @@ class SlowPageStore final : public VolatilePageStore {
   }
   void WriteBatch() {
     if (batch_.empty()) return;
-    const Nanos done = disks_->Enqueue(runtime_.Now(), appended_++ * page_size_, page_size_);
+    const Nanos done = StartIo(IoRequest::Op::kWrite, appended_++ * page_size_);
     for (Writer* writer : batch_) writer->done_.push_back(done);
     batch_.clear();
   }
@@ -124,7 +127,7 @@ class SlowPageStore final : public VolatilePageStore {
   Runtime& runtime_;
   const uint32_t page_size_;
   const size_t batch_pages_;
-  std::unique_ptr<DiskModel> disks_;
+  std::unique_ptr<DiskArray> disks_;
   std::map<uint64_t, std::vector<std::byte>> pages_;
   std::vector<Writer*> batch_;  // the writer of each page in it
   uint64_t appended_ = 0;       // batches

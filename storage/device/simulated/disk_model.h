@@ -1,53 +1,48 @@
-// DiskModel: computes when a request is done, given the requests queued before it. Pure arithmetic
-// over virtual time: no waiting, no content.
+// DiskModel: how long one disk takes for one request, given where its head is. Pure arithmetic;
+// the queue in front of the disk is a DiskQueue.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
+#include "storage/device/simulated/medium.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
+
+/// The parts of the time that a request takes.
+struct ServiceTime {
+  Nanos seek = 0;  ///< of a disk without a seek curve: its whole fixed time
+  Nanos rotation = 0;
+  Nanos transfer = 0;
+  uint64_t cylinders = 0;  ///< crossed by the seek
+
+  Nanos total() const { return seek + rotation + transfer; }
+};
 
 /// Not thread-safe.
 class DiskModel {
  public:
   virtual ~DiskModel() = default;
-  /// Queues a request at time `now` and returns the time at which it is done. `now` never decreases
-  /// from call to call. `length` in bytes, > 0.
-  virtual Nanos Enqueue(Nanos now, uint64_t offset, uint64_t length) = 0;
+  /// Serves `io` from time `start` on, and leaves the head at its end. The disk is idle at `start`.
+  virtual ServiceTime Serve(Nanos start, const DiskIo& io) = 0;
+  virtual uint64_t capacity_bytes() const = 0;
   virtual std::string Describe() const = 0;
 };
 
-/// One disk, FIFO. Every request takes `service`, at any offset, plus the time of the transfer if
+/// Every request takes `service`, at any offset, plus the time of the transfer if
 /// `bytes_per_second` is not 0 (thesis chapter 4: 9 ms a page; 6.1: T_pos and B).
 class FixedServiceDisk final : public DiskModel {
  public:
   FixedServiceDisk(Nanos service, uint64_t bytes_per_second)
       : service_(service), bytes_per_second_(bytes_per_second) {}
-  Nanos Enqueue(Nanos now, uint64_t offset, uint64_t length) override;
+  ServiceTime Serve(Nanos start, const DiskIo& io) override;
+  uint64_t capacity_bytes() const override { return UINT64_MAX; }
   std::string Describe() const override;
 
  private:
   const Nanos service_;
   const uint64_t bytes_per_second_;
-  Nanos free_at_ = 0;
-};
-
-/// RAID-0: consecutive stripe units lie on consecutive disks. A request becomes one request on each
-/// of its disks, and is done when the last of these is.
-class StripedArray final : public DiskModel {
- public:
-  /// REQUIRES: at least one disk; stripe_bytes > 0.
-  StripedArray(std::vector<std::unique_ptr<DiskModel>> disks, uint64_t stripe_bytes);
-  Nanos Enqueue(Nanos now, uint64_t offset, uint64_t length) override;
-  std::string Describe() const override;
-
- private:
-  const std::vector<std::unique_ptr<DiskModel>> disks_;
-  const uint64_t stripe_bytes_;
 };
 
 }  // namespace latchkey

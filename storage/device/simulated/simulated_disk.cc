@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,15 @@
 #include "storage/device/request_check.h"
 
 namespace latchkey {
+namespace {
+
+DeviceGeometry ShapeOf(const SimulatedMedium& medium) {
+  DeviceGeometry geometry;
+  medium.DescribeGeometry(geometry);
+  return geometry;
+}
+
+}  // namespace
 
 class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
  public:
@@ -30,13 +40,13 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
   void Wait(size_t min_completions, std::vector<IoRequest*>& completed) override {
     if (flights_.empty()) return;
     min_completions = std::min(min_completions, flights_.size());
-    Nanos now = disk_.runtime_.Now();
-    const size_t due = PassTime(min_completions, now);
+    const size_t due = PassTime(min_completions);
     std::vector<Flight> done;
     {
       SpinLatchGuard guard(latch_, disk_.runtime_);
-      done.assign(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(due));
-      flights_.erase(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(due));
+      const auto end = flights_.begin() + static_cast<ptrdiff_t>(due);
+      done.assign(std::move_iterator(flights_.begin()), std::move_iterator(end));
+      flights_.erase(flights_.begin(), end);
     }
     for (Flight& flight : done) {
       Finish(flight);
@@ -47,11 +57,13 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
   size_t in_flight() const override { return flights_.size(); }
 
   void TakeCompleted(IoBatch& completed) override {
+    if (!disk_.decides_at_once_) disk_.Advance();
     SpinLatchGuard guard(latch_, disk_.runtime_);
     if (flights_.empty()) return;
     const Nanos now = disk_.runtime_.Now();
     for (Flight& flight : flights_) {
-      if (flight.refused || flight.taken || flight.done_at > now) continue;
+      if (flight.refused || flight.taken) continue;
+      if (DoneAt(flight) > now) continue;
       flight.taken = true;
       completed.Add(flight.request->io_class, flight.request->length);
     }
@@ -60,35 +72,91 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
  private:
   struct Flight {
     IoRequest* request;
-    Nanos done_at = 0;
+    std::unique_ptr<MediumRequest> progress;  // null: refused, or done_at is known
+    Nanos done_at = 0;                        // kForever: not known yet
     bool refused = false;
     bool taken = false;  // the accounting has seen it completed
   };
 
   void Start(IoRequest& request) {
     request.status = disk_.Check(request.offset, request.length, request.buffer);
-    Flight flight{.request = &request, .refused = !request.status.ok()};
+    Flight flight{.request = &request, .progress = nullptr, .refused = !request.status.ok()};
     if (!flight.refused) {
       disk_.accounting_.Start(IoBatch::One(request.io_class, request.length));
-      flight.done_at = disk_.Enqueue(request.offset, request.length);
+      StartOnMedium(flight);
       if (request.op == IoRequest::Op::kWrite) {
         request.status = disk_.content_->Write(request.offset, {request.buffer, request.length},
                                                request.io_class);
       }
     }
     SpinLatchGuard guard(latch_, disk_.runtime_);
-    // In the order of completion; equal times in the order of submission.
+    Insert(std::move(flight));
+  }
+
+  void StartOnMedium(Flight& flight) {
+    const IoRequest& request = *flight.request;
+    const MediumIo io{.op = request.op,
+                      .io_class = request.io_class,
+                      .stream = request.stream,
+                      .offset = request.offset,
+                      .length = request.length};
+    if (disk_.decides_at_once_) {
+      MediumRequest progress(io);
+      disk_.Start(progress);
+      flight.done_at = progress.done_at;
+    } else {
+      flight.progress = std::make_unique<MediumRequest>(io);
+      flight.done_at = kForever;
+      disk_.Start(*flight.progress);
+    }
+  }
+
+  // In the order of completion; equal times in the order of insertion.
+  void Insert(Flight flight) LATCHKEY_REQUIRES(latch_) {
     const auto behind = std::upper_bound(
         flights_.begin(), flights_.end(), flight.done_at,
         [](Nanos done_at, const Flight& other) { return done_at < other.done_at; });
-    flights_.insert(behind, flight);
+    flights_.insert(behind, std::move(flight));
+  }
+
+  Nanos DoneAt(const Flight& flight) const {
+    if (flight.done_at != kForever) return flight.done_at;
+    SpinLatchGuard guard(disk_.medium_latch_, disk_.runtime_);
+    return flight.progress->done_at;
+  }
+
+  // Moves the flights whose ends have become known to their places in the order. Returns the
+  // earliest time at which more may be known; kForever if all is known.
+  Nanos Sort() {
+    if (disk_.decides_at_once_) return kForever;
+    disk_.Advance();
+    Nanos news = kForever;
+    bool changed = false;
+    SpinLatchGuard guard(latch_, disk_.runtime_);
+    for (size_t i = flights_.size(); i > 0 && flights_[i - 1].done_at == kForever; --i) {
+      SpinLatchGuard medium_guard(disk_.medium_latch_, disk_.runtime_);
+      Flight& flight = flights_[i - 1];
+      flight.done_at = flight.progress->done_at;
+      changed = changed || flight.done_at != kForever;
+      if (flight.done_at == kForever) {
+        news = std::min(news, disk_.medium_->NextNews(*flight.progress));
+      }
+    }
+    if (changed) {
+      std::stable_sort(flights_.begin(), flights_.end(),
+                       [](const Flight& a, const Flight& b) { return a.done_at < b.done_at; });
+    }
+    return news;
   }
 
   // Sleeps until `min_completions` are due; returns how many are.
-  size_t PassTime(size_t min_completions, Nanos now) {
-    if (min_completions > 0 && flights_[min_completions - 1].done_at > now) {
-      disk_.SleepUntil(flights_[min_completions - 1].done_at);
+  size_t PassTime(size_t min_completions) {
+    Nanos now = disk_.runtime_.Now();
+    Nanos news = Sort();
+    while (min_completions > 0 && flights_[min_completions - 1].done_at > now) {
+      disk_.SleepUntil(std::min(flights_[min_completions - 1].done_at, news));
       now = disk_.runtime_.Now();
+      news = Sort();
     }
     size_t due = min_completions;
     while (due < flights_.size() && flights_[due].done_at <= now) ++due;
@@ -119,23 +187,61 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
 };
 
 SimulatedDisk::SimulatedDisk(Runtime& runtime, std::unique_ptr<BlockDevice> content,
-                             std::unique_ptr<DiskModel> model)
+                             std::unique_ptr<SimulatedMedium> medium)
     : runtime_(runtime),
       content_(std::move(content)),
-      name_(fmt::format("simulated({})", model->Describe())),
-      model_(std::move(model)),
-      accounting_(runtime) {}
+      name_(fmt::format("simulated({})", medium->Describe())),
+      decides_at_once_(medium->decides_at_once()),
+      shape_(ShapeOf(*medium)),
+      capacity_bytes_(medium->capacity_bytes()),
+      resize_mutex_(runtime),
+      medium_(std::move(medium)),
+      accounting_(runtime) {
+  ResizeMedium(content_->geometry().size_bytes);
+}
+
+DeviceGeometry SimulatedDisk::geometry() const {
+  const DeviceGeometry content = content_->geometry();
+  DeviceGeometry geometry = shape_;
+  geometry.size_bytes = content.size_bytes;
+  geometry.logical_block = content.logical_block;
+  geometry.atomic_write_unit = content.atomic_write_unit;
+  return geometry;
+}
 
 absl::Status SimulatedDisk::Check(uint64_t offset, uint64_t length, const void* buffer) {
-  absl::Status status = CheckRequest(geometry(), name_, offset, length, buffer);
+  absl::Status status = CheckRequest(content_->geometry(), name_, offset, length, buffer);
   if (!status.ok()) accounting_.CountRefused();
   return status;
 }
 
-Nanos SimulatedDisk::Enqueue(uint64_t offset, uint64_t length) {
+void SimulatedDisk::Start(MediumRequest& request) {
   const Nanos now = runtime_.Now();
-  SpinLatchGuard guard(model_latch_, runtime_);
-  return model_->Enqueue(now, offset, length);
+  SpinLatchGuard guard(medium_latch_, runtime_);
+  medium_->Start(now, request);
+}
+
+void SimulatedDisk::Advance() const {
+  const Nanos now = runtime_.Now();
+  SpinLatchGuard guard(medium_latch_, runtime_);
+  medium_->AdvanceTo(now);
+}
+
+void SimulatedDisk::Await(const MediumRequest& request) {
+  if (decides_at_once_) {
+    SleepUntil(request.done_at);
+    return;
+  }
+  for (bool known = false; !known;) {
+    Nanos when;
+    {
+      SpinLatchGuard guard(medium_latch_, runtime_);
+      known = request.done_at != kForever;
+      when = medium_->NextNews(request);
+    }
+    SleepUntil(when);
+    if (!known) Advance();
+  }
 }
 
 void SimulatedDisk::SleepUntil(Nanos when) {
@@ -151,7 +257,10 @@ void SimulatedDisk::Account(IoClass io_class, uint64_t length, bool ok) {
 absl::Status SimulatedDisk::Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) {
   LATCHKEY_RETURN_IF_ERROR(Check(offset, out.size(), out.data()));
   accounting_.Start(IoBatch::One(io_class, out.size()));
-  SleepUntil(Enqueue(offset, out.size()));
+  MediumRequest request(
+      {.op = IoRequest::Op::kRead, .io_class = io_class, .offset = offset, .length = out.size()});
+  Start(request);
+  Await(request);
   absl::Status status = content_->Read(offset, out, io_class);
   Account(io_class, out.size(), status.ok());
   return status;
@@ -161,7 +270,10 @@ absl::Status SimulatedDisk::Write(uint64_t offset, std::span<const std::byte> da
                                   IoClass io_class) {
   LATCHKEY_RETURN_IF_ERROR(Check(offset, data.size(), data.data()));
   accounting_.Start(IoBatch::One(io_class, data.size()));
-  SleepUntil(Enqueue(offset, data.size()));
+  MediumRequest request(
+      {.op = IoRequest::Op::kWrite, .io_class = io_class, .offset = offset, .length = data.size()});
+  Start(request);
+  Await(request);
   absl::Status status = content_->Write(offset, data, io_class);
   Account(io_class, data.size(), status.ok());
   return status;
@@ -176,6 +288,44 @@ absl::Status SimulatedDisk::Sync() {
   absl::Status status = content_->Sync();
   accounting_.CountSync(0, status.ok());
   return status;
+}
+
+// The medium is never smaller than the content, so it knows every page that a request may name.
+absl::Status SimulatedDisk::Resize(uint64_t size_bytes) {
+  if (size_bytes > capacity_bytes_) {
+    return MakeStatus(absl::StatusCode::kResourceExhausted,
+                      "{}: {} bytes exceed its capacity of {} bytes; take more disks, or keep less "
+                      "on it",
+                      name_, size_bytes, capacity_bytes_);
+  }
+  MutexLock lock(resize_mutex_);
+  const uint64_t old_size = content_->geometry().size_bytes;
+  ResizeMedium(std::max(old_size, size_bytes));
+  const absl::Status status = content_->Resize(size_bytes);
+  ResizeMedium(status.ok() ? size_bytes : old_size);
+  return status;
+}
+
+void SimulatedDisk::ResizeMedium(uint64_t size_bytes) {
+  SpinLatchGuard guard(medium_latch_, runtime_);
+  medium_->Resize(size_bytes);
+}
+
+absl::Status SimulatedDisk::Discard(uint64_t offset, uint64_t length) {
+  LATCHKEY_RETURN_IF_ERROR(Check(offset, length, nullptr));
+  SpinLatchGuard guard(medium_latch_, runtime_);
+  medium_->Discard(offset, length);
+  return absl::OkStatus();
+}
+
+DeviceStats SimulatedDisk::stats() const {
+  DeviceStats stats = accounting_.Snapshot();
+  if (!decides_at_once_) Advance();
+  SpinLatchGuard guard(medium_latch_, runtime_);
+  const MediumTotals totals = medium_->totals();
+  stats.medium = totals.stats;
+  for (size_t c = 0; c < kIoClasses; ++c) stats.by_class[c].service = totals.service[c];
+  return stats;
 }
 
 std::string SimulatedDisk::Describe() const { return name_; }

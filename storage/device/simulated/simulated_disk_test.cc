@@ -1,5 +1,6 @@
 #include "storage/device/simulated/simulated_disk.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/device_list.h"
+#include "storage/device/simulated/disk_array.h"
 #include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey {
@@ -15,39 +17,44 @@ namespace {
 constexpr uint32_t kPage = 4096;
 constexpr Nanos kMs = kNanosPerMilli;
 
-std::unique_ptr<DiskModel> Array(size_t disks, uint64_t stripe_bytes) {
+std::unique_ptr<DiskArray> Array(size_t disks, uint64_t stripe_bytes, Nanos service = 9 * kMs,
+                                 uint64_t bytes_per_second = 0) {
   std::vector<std::unique_ptr<DiskModel>> members;
   for (size_t i = 0; i < disks; ++i) {
-    members.push_back(std::make_unique<FixedServiceDisk>(9 * kMs, 0));
+    members.push_back(std::make_unique<FixedServiceDisk>(service, bytes_per_second));
   }
-  return std::make_unique<StripedArray>(std::move(members), stripe_bytes);
+  return DiskArray::Striped(std::move(members), stripe_bytes);
+}
+
+Nanos Enqueue(DiskArray& array, Nanos now, uint64_t offset, uint64_t length) {
+  return array.Enqueue(now, {.offset = offset, .length = length});
 }
 
 TEST_CASE("A fixed disk serves its queue one after the other, and rests when it is empty") {
-  FixedServiceDisk disk(9 * kMs, 0);
-  CHECK(disk.Enqueue(0, 0, kPage) == 9 * kMs);
-  CHECK(disk.Enqueue(1 * kMs, 1 << 30, kPage) == 18 * kMs);
-  CHECK(disk.Enqueue(100 * kMs, 0, kPage) == 109 * kMs);
+  const auto disk = Array(1, kPage);
+  CHECK(Enqueue(*disk, 0, 0, kPage) == 9 * kMs);
+  CHECK(Enqueue(*disk, 1 * kMs, 1 << 30, kPage) == 18 * kMs);
+  CHECK(Enqueue(*disk, 100 * kMs, 0, kPage) == 109 * kMs);
 }
 
 TEST_CASE("A fixed disk with a transfer rate takes longer for longer requests") {
-  FixedServiceDisk disk(8 * kMs, 100'000'000);
-  CHECK(disk.Enqueue(0, 0, 1'000'000) == 18 * kMs);
+  const auto disk = Array(1, 1 << 20, 8 * kMs, 100'000'000);
+  CHECK(Enqueue(*disk, 0, 0, 1'000'000) == 18 * kMs);
 }
 
 TEST_CASE("A striped array serves requests of different disks at once and of one disk in turn") {
   const auto array = Array(11, kPage);
   for (uint64_t page = 0; page < 11; ++page) {
-    CHECK(array->Enqueue(0, page * kPage, kPage) == 9 * kMs);
+    CHECK(Enqueue(*array, 0, page * kPage, kPage) == 9 * kMs);
   }
-  CHECK(array->Enqueue(0, 11 * kPage, kPage) == 18 * kMs);
+  CHECK(Enqueue(*array, 0, 11 * kPage, kPage) == 18 * kMs);
 }
 
 TEST_CASE("A request over several stripe units is one request on each disk it touches") {
   const auto array = Array(4, kPage);
-  CHECK(array->Enqueue(0, 2 * kPage, 8 * kPage) == 9 * kMs);   // two units on each
-  CHECK(array->Enqueue(0, 3 * kPage, 1 * kPage) == 18 * kMs);  // disk 3 again
-  CHECK(array->Enqueue(0, 512, 512) == 18 * kMs);              // disk 0 again
+  CHECK(Enqueue(*array, 0, 2 * kPage, 8 * kPage) == 9 * kMs);   // two units on each
+  CHECK(Enqueue(*array, 0, 3 * kPage, 1 * kPage) == 18 * kMs);  // disk 3 again
+  CHECK(Enqueue(*array, 0, 512, 512) == 18 * kMs);              // disk 0 again
 }
 
 TEST_CASE("The parts of a striped request cover it exactly") {
@@ -58,12 +65,9 @@ TEST_CASE("The parts of a striped request cover it exactly") {
     const uint64_t offset = rng.Below(64) * 512, length = (1 + rng.Below(64)) * 512;
     std::vector<uint64_t> of_disk(disks, 0);
     for (uint64_t at = offset; at < offset + length; at += 512) of_disk[at / stripe % disks] += 512;
-    std::vector<std::unique_ptr<DiskModel>> members;
-    for (uint64_t i = 0; i < disks; ++i) {
-      members.push_back(std::make_unique<FixedServiceDisk>(0, kNanosPerSecond));
-    }
-    StripedArray array(std::move(members), stripe);
-    REQUIRE(array.Enqueue(0, offset, length) == *std::max_element(of_disk.begin(), of_disk.end()));
+    const auto array = Array(disks, stripe, 0, kNanosPerSecond);
+    REQUIRE(Enqueue(*array, 0, offset, length) ==
+            *std::max_element(of_disk.begin(), of_disk.end()));
   }
 }
 

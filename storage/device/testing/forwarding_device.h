@@ -28,6 +28,9 @@ class ForwardingDevice : public BlockDevice {
   }
   absl::Status Sync() override { return device_->Sync(); }
   absl::Status Resize(uint64_t size_bytes) override { return device_->Resize(size_bytes); }
+  absl::Status Discard(uint64_t offset, uint64_t length) override {
+    return device_->Discard(offset, length);
+  }
   DeviceStats stats() const override { return device_->stats(); }
   void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
   std::string Describe() const override { return device_->Describe(); }
