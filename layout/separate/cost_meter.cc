@@ -169,7 +169,12 @@ CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeo
 IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
   const IoClassStats& end = now.of(io_class);
   const IoClassStats& begin = Last(io_class).device;
-  return {end.requests - begin.requests, end.bytes - begin.bytes, end.busy - begin.busy};
+  IoClassStats since;
+  since.requests = end.requests - begin.requests;
+  since.bytes = end.bytes - begin.bytes;
+  // A simulated device knows what its disks did for the class; others divide their busy time.
+  since.busy = end.service > 0 ? end.service - begin.service : end.busy - begin.busy;
+  return since;
 }
 
 void CostMeter::End(IoClass io_class, const DeviceStats& now, const CostCounts& counts) {

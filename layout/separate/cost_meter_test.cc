@@ -1,0 +1,99 @@
+#include "layout/separate/cost_meter.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "storage/base/rng.h"
+#include "storage/device/aligned_buffer.h"
+#include "storage/device/device_list.h"
+#include "storage/device/io_window.h"
+#include "storage/device/simulated/expected_costs.h"
+#include "storage/runtime/simulated_runtime.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint32_t kPage = 4096, kSegment = 1 << 20;
+constexpr uint64_t kBytes = uint64_t{256} << 20;
+constexpr StoreGeometry kGeometry = StoreGeometry::Of(kPage, kSegment);
+
+// Page reads, page writes and segment writes at random places, `depth` in flight.
+void RunMix(BlockDevice& device, uint32_t depth, int requests) {
+  Rng rng(depth);
+  auto queue = device.NewQueue(depth);
+  REQUIRE(queue.ok());
+  AlignedBuffer buffer(kSegment);
+  IoWindow<int> window(depth);
+  int started = 0;
+  window.Run(
+      **queue,
+      [&](IoRequest& request) {
+        if (started++ >= requests) return false;
+        const uint64_t kind = rng.Below(10);
+        request.op = kind < 3 ? IoRequest::Op::kRead : IoRequest::Op::kWrite;
+        request.io_class = kind < 3   ? IoClass::kPageRead
+                           : kind < 9 ? IoClass::kPageWrite
+                                      : IoClass::kSegmentWrite;
+        request.length = kind < 9 ? kPage : kSegment;
+        request.offset = rng.Below(kBytes / request.length) * request.length;
+        request.buffer = buffer.data();
+        return true;
+      },
+      [](const IoRequest& request, int) { REQUIRE(request.status.ok()); });
+}
+
+TEST_CASE("What the cost meter measures under a mix is what the device charges for each alone") {
+  const std::string device_text =
+      GENERATE(as<std::string>(), "fixed:service_ms=5.6:mb_s=61",
+               "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=64",
+               "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=64:raid=raid5");
+  const uint32_t depth = GENERATE(1u, 8u, 64u);
+  CAPTURE(device_text, depth);
+  SimulatedRuntime runtime({.seed = 3});
+  const DeviceSpec spec = *ParseDeviceSpec(device_text);
+  PageCosts measured;
+  const absl::Status ran = runtime.Run([&] {
+    auto device = OpenDeviceOf(runtime, spec, "data");
+    REQUIRE(device.ok());
+    REQUIRE((*device)->Resize(kBytes).ok());
+    // The first guess is far from the truth, and fades.
+    CostMeter meter(runtime, **device, kGeometry,
+                    {.page_write_ns = 1e6, .segment_write_ns = 1e6, .segment_read_ns = 1e6});
+    for (int sample = 0; sample < 40; ++sample) {
+      RunMix(**device, depth, 500);
+      meter.Sample({});
+    }
+    measured = meter.costs();
+  });
+  REQUIRE(ran.ok());
+  const ExpectedCosts expected =
+      ExpectedCostsOf(spec, {.page_bytes = kPage, .segment_bytes = kSegment, .span_bytes = kBytes});
+  const double eta =
+      expected.page_write_ns / (expected.segment_write_ns / kGeometry.slots_per_segment);
+  CHECK(measured.eta() == Approx(eta).epsilon(0.03));
+  CHECK(measured.page_read_ns == Approx(expected.page_read_ns).epsilon(0.03));
+}
+
+TEST_CASE("A cost without samples stays as last measured") {
+  SimulatedRuntime runtime({.seed = 4});
+  const absl::Status ran = runtime.Run([&] {
+    auto device = OpenDeviceOf(runtime, *ParseDeviceSpec("fixed:service_ms=5:mb_s=50"), "data");
+    REQUIRE(device.ok());
+    REQUIRE((*device)->Resize(kBytes).ok());
+    CostMeter meter(runtime, **device, kGeometry,
+                    {.page_write_ns = 1e3, .segment_write_ns = 7e5, .segment_read_ns = 1e6});
+    AlignedBuffer page(kPage);
+    for (uint64_t i = 0; i < 1000; ++i) {
+      REQUIRE((*device)->Write(i * 8 * kPage, page.span(), IoClass::kPageWrite).ok());
+      meter.Sample({});
+    }
+    // The page write costs 1,300 times what was assumed; the others do not follow it.
+    CHECK(meter.costs().page_write_ns > 1e6);
+    CHECK(meter.costs().segment_write_ns == 7e5);
+  });
+  REQUIRE(ran.ok());
+}
+
+}  // namespace
+}  // namespace latchkey
