@@ -183,6 +183,7 @@ class StoreSegmentTable {
     return live_by_kind_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
   }
   size_t memory_bytes() const {
+    MutexLock lock(mutex_);
     return segments_.memory_bytes() + owners_.memory_bytes() + index_.memory_bytes();
   }
 
