@@ -475,14 +475,14 @@ absl::Status DatabaseImpl::SetCacheBytes(uint64_t cache_bytes) {
 
 // ---- Requests of the version store
 
-void DatabaseImpl::PurgeGhost(TreeId tree_id, std::string_view key) {
+void DatabaseImpl::PurgeGhost(TreeId tree_id, std::string_view key, CommitTs unneeded_until) {
   CatchOutOfMemory([&] {
-    TryPurgeGhost(tree_id, key);
+    TryPurgeGhost(tree_id, key, unneeded_until);
     return absl::OkStatus();
   }).IgnoreError();  // stays a ghost: harmless
 }
 
-void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
+void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key, CommitTs unneeded_until) {
   TreeImpl* tree = catalog_->FindTree(tree_id);
   if (tree == nullptr) return;
   PoolActor& actor = pool_->Here();
@@ -497,7 +497,7 @@ void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key) {
     // The leaf of a dropped tree may be another tree's by now. While the tree is not dropped, this
     // leaf stays the tree's own: a drop frees no page that is latched.
     if (tree->is_dropped() || !position.exact || !leaf.is_ghost(position.slot) ||
-        versions_->HasVersions(tree_id, key)) {
+        versions_->HasVersions(tree_id, key, unneeded_until)) {
       return;
     }
     if (engine_log_ != nullptr) {

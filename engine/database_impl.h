@@ -129,7 +129,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   const LastWords* last_words() const { return last_words_.get(); }
 
   // GcClient.
-  void PurgeGhost(TreeId tree, std::string_view key) override;
+  void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) override;
   void FreeOverflow(TreeId tree, std::string_view reference) override;
 
  private:
@@ -164,7 +164,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
     return FreeDroppedTree();
   }
   absl::Status DropIntended(std::string_view name, LogTxn& drop);
-  void TryPurgeGhost(TreeId tree, std::string_view key);
+  void TryPurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until);
   void FreeChain(const OverflowReference& chain);
   absl::Status FreeTree(BTree& tree, LogTxn& drop, absl::FunctionRef<bool(PageId)> is_free);
 

@@ -81,7 +81,7 @@ absl::Status Recovery::PurgeGhosts(Client& client) {
   for (const Lsn lsn : analysis_.ghosts()) {
     LATCHKEY_RETURN_IF_ERROR(log_.Read(lsn, &bytes));
     LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes, &record));
-    client.PurgeGhost(record.change.tree, record.change.key);
+    client.PurgeGhost(record.change.tree, record.change.key, /*unneeded_until=*/0);
   }
   return absl::OkStatus();
 }

@@ -43,7 +43,8 @@ class Recovery {
     /// Finishes a drop that the log began: frees the rest of the tree's pages and chains, and
     /// removes its entry from the catalogue.
     virtual absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) = 0;
-    virtual void PurgeGhost(TreeId tree, std::string_view key) = 0;
+    /// As GcClient::PurgeGhost.
+    virtual void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) = 0;
   };
 
   /// `log_reach`: PageStore::log_reach() when the store was opened.

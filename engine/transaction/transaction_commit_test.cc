@@ -11,9 +11,9 @@ namespace {
 
 // Notes at each request of the garbage collector whether all that is logged is durable.
 struct WatchedTrees : LoggedTrees {
-  void PurgeGhost(TreeId tree, std::string_view key) override {
+  void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) override {
     was_durable.push_back(engine_log->durable() >= log.next());
-    LoggedTrees::PurgeGhost(tree, key);
+    LoggedTrees::PurgeGhost(tree, key, unneeded_until);
   }
   void FreeOverflow(TreeId tree, std::string_view reference) override {
     was_durable.push_back(engine_log->durable() >= log.next());

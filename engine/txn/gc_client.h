@@ -16,9 +16,9 @@ class GcClient {
  public:
   virtual ~GcClient() = default;
   /// The record of `key` may be a ghost that no snapshot needs. Latch its page exclusively, and
-  /// remove the record if it is a ghost and !HasVersions(tree, key). If the tree is dropped, do
-  /// nothing.
-  virtual void PurgeGhost(TreeId tree, std::string_view key) = 0;
+  /// remove the record if it is a ghost and !HasVersions(tree, key, unneeded_until). If the tree is
+  /// dropped, do nothing.
+  virtual void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) = 0;
   /// No reader needs the overflow chain behind `reference` (the bytes given to Install) any more.
   virtual void FreeOverflow(TreeId tree, std::string_view reference) = 0;
 };

@@ -76,7 +76,9 @@ void Rollback::ReleaseRestored(WriteRecord& record) {
     ++unlinked;
     // The collector of the delete that made the ghost may have come while the ghost was
     // overwritten.
-    if (entry->old_state == RecordState::kGhost) gc_client_.PurgeGhost(entry->tree, entry->key());
+    if (entry->old_state == RecordState::kGhost) {
+      gc_client_.PurgeGhost(entry->tree, entry->key(), /*unneeded_until=*/0);
+    }
   }
   counters_.CountUnlinked(unlinked);
 }

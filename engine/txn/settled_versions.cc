@@ -40,6 +40,13 @@ void Chores::Add(const SettlingVersion& version, bool purge) {
   if (purge) ghosts.push_back(std::move(ghost));
 }
 
+void Chores::AddGhostOfInserted(const SettlingVersion& version, RecordState before) {
+  const bool was_absent =
+      before == RecordState::kAbsent || LATCHKEY_CANARY("ghost-purged-before-its-snapshot-ends");
+  if (!version.leaves_ghost || !was_absent) return;
+  ghosts.push_back({version.tree, std::string(version.key), version.ts});
+}
+
 void Chores::Append(Chores&& others) {
   ghosts.reserve(ghosts.size() + others.ghosts.size());
   chains.reserve(chains.size() + others.chains.size());
@@ -127,6 +134,7 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
     from = std::max(from, live.read_ts.back());
   }
   if (!live.AnyIn(from, version.ts)) {
+    if (write != nullptr) chores->AddGhostOfInserted(version, write->state);
     chores->Add(version, /*purge=*/before == nullptr);
     if (version.leaves_ghost && before != nullptr) before->leaves_ghost = true;
     return false;

@@ -18,7 +18,8 @@
 //     that are still linked in the VersionTable. An entry is added here before it leaves the table,
 //     so a reader that looks there first and here second misses none.
 //  2. An entry that leaves a ghost hands that duty to the next older one of its key when it is
-//     dropped. If there is none, Chores gets it.
+//     dropped. If there is none, Chores gets it. If the next older one inserted the key, Chores gets
+//     it as well: a queue beside a long snapshot keeps no ghosts.
 #pragma once
 
 #include <atomic>
@@ -54,7 +55,8 @@ struct SettlingVersion {
 struct Chores {
   struct Chore {
     TreeId tree{0};
-    std::string bytes;  ///< a key, or the reference of an overflow chain
+    std::string bytes;            ///< a key, or the reference of an overflow chain
+    CommitTs unneeded_until = 0;  ///< of a ghost: see GcClient::PurgeGhost
   };
   std::vector<Chore> ghosts;  ///< keys whose ghosts may be purged
   std::vector<Chore> chains;  ///< chains that no reader needs any more
@@ -62,6 +64,12 @@ struct Chores {
   /// Adds the chores of a dropped version. `purge`: no other entry is responsible for its ghost.
   /// Throws std::bad_alloc with nothing changed.
   void Add(const SettlingVersion& version, bool purge);
+  /// Adds the ghost of the dropped `version` if `before`, the state that the write before it has
+  /// replaced, is kAbsent. Then no snapshot sees a value of the key, although the version of that
+  /// write stays, for the conflicts of writers with old snapshots: at that write the key had no
+  /// record, and a ghost leaves its page only when no snapshot needs it. Throws std::bad_alloc with
+  /// nothing changed.
+  void AddGhostOfInserted(const SettlingVersion& version, RecordState before);
   /// Throws std::bad_alloc with nothing changed.
   void Append(Chores&& others);
 };

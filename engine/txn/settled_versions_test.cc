@@ -231,6 +231,55 @@ TEST_CASE("keys that come and go beside a long snapshot leave neither ghosts nor
   CHECK(tree.store.stats().versions == 0);
 }
 
+TEST_CASE("a queue beside a long snapshot keeps no ghosts of what came and went after it") {
+  ToyTree tree(ThreadRuntime());
+  const auto key = [](int i) { return fmt::format("{:04}", i); };
+  for (int i = 0; i < 10; ++i) PutNow(tree, key(i), "before");
+  Txn reader;
+  REQUIRE(tree.Begin(reader).ok());
+  REQUIRE(tree.Get(reader, key(0)) == "before");
+  for (int i = 10; i < 1000; ++i) {
+    PutNow(tree, key(i), "after");
+    DeleteNow(tree, key(i - 10));
+  }
+  // Ten that the snapshot sees, and what has not settled yet.
+  CHECK(tree.CountGhosts() <= 10 + 20);
+  for (int i = 0; i < 10; ++i) CHECK(tree.Get(reader, key(i)) == "before");
+  for (int i = 10; i < 1000; ++i) REQUIRE(tree.Get(reader, key(i)) == std::nullopt);
+  CHECK(absl::IsAborted(tree.Put(reader, key(500), "conflict")));  // the versions are still there
+  REQUIRE(tree.Rollback(reader).ok());
+  for (int i = 990; i < 1000; ++i) DeleteNow(tree, key(i));
+  tree.store.CollectAll();
+  CHECK(tree.CountGhosts() == 0);
+  CHECK(tree.store.stats().versions == 0);
+}
+
+TEST_CASE("a key that a snapshot sees keeps its ghost, however often it comes and goes later") {
+  SettledVersions versions(ThreadRuntime());
+  Chores chores;
+  const LiveSnapshots live = Live({5}, 100);
+  const auto add = [&](CommitTs ts, RecordState state, bool leaves_ghost) {
+    SettlingVersion version = Version("k", ts, "old");
+    version.state = state;
+    version.leaves_ghost = leaves_ghost;
+    versions.Add(version, live, &chores);
+  };
+  add(10, RecordState::kValue, /*leaves_ghost=*/true);  // the snapshot at 5 sees this value
+  add(20, RecordState::kGhost, false);
+  add(30, RecordState::kValue, true);
+  CHECK(chores.empty());
+  SettledVersions others(ThreadRuntime());
+  SettlingVersion inserted = Version("k", 10, "");
+  inserted.state = RecordState::kAbsent;
+  others.Add(inserted, live, &chores);
+  SettlingVersion removed = Version("k", 30, "old");
+  removed.leaves_ghost = true;
+  others.Add(removed, live, &chores);
+  REQUIRE(chores.ghosts.size() == 1);
+  CHECK(chores.ghosts[0].bytes == "k");
+  CHECK(chores.ghosts[0].unneeded_until == 30);
+}
+
 TEST_CASE("a writer whose snapshot is old finds its conflicts among settled versions") {
   ToyTree tree(ThreadRuntime());
   PutNow(tree, "a", "1");

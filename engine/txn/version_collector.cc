@@ -39,7 +39,9 @@ uint64_t VersionCollector::CollectRecord(WriteRecord& record, uint64_t budget, u
 // False: the entry has settled and is no longer this collector's.
 bool VersionCollector::CollectEntry(VersionEntry& entry) {
   if (!table_.Unlink(entry)) return false;
-  if (entry.leaves_ghost) gc_client_.PurgeGhost(entry.tree, entry.key());
+  if (entry.leaves_ghost) {
+    gc_client_.PurgeGhost(entry.tree, entry.key(), /*unneeded_until=*/0);
+  }
   if (entry.old_state == RecordState::kOverflow && !entry.lock_only) {
     gc_client_.FreeOverflow(entry.tree, entry.old());
   }

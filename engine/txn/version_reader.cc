@@ -1,5 +1,7 @@
 #include "engine/txn/version_reader.h"
 
+#include <algorithm>
+
 #include "storage/base/canary.h"
 
 namespace latchkey {
@@ -63,12 +65,12 @@ bool VersionReader::LookupSettled(const Txn& txn, const VersionTable::Unseen& wa
   return true;
 }
 
-bool VersionReader::HasVersions(TreeId tree, std::string_view key) {
+bool VersionReader::HasVersions(TreeId tree, std::string_view key, CommitTs unneeded_until) {
   // The newest entry decides. If it has been collected, older ones may still be linked, since each
   // actor collects its own queue. No snapshot needs them, and they leave nothing on the page.
   const uint64_t hash = VersionTable::HashOf(tree, key);
   const VersionTable::Newest newest = table_.FindNewest(hash, tree, key);
-  const CommitTs oldest = snapshots_.oldest_snapshot();
+  const CommitTs oldest = std::max(snapshots_.oldest_snapshot(), unneeded_until);
   if (newest.entry != nullptr && !IsVisible(newest.outcome, oldest)) return true;
   if (newest.entry == nullptr && settled_.HasAfter(oldest) &&
       settled_.NewestOf(hash, tree, key) > oldest) {

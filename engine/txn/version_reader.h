@@ -45,8 +45,9 @@ class VersionReader {
   Visible Lookup(const Txn& txn, TreeId tree, std::string_view key, std::string* old);
 
   /// Whether the key is locked, or a reader may need an older state of it than the page's. The
-  /// answer holds for as long as the key's leaf stays latched exclusively.
-  bool HasVersions(TreeId tree, std::string_view key);
+  /// answer holds for as long as the key's leaf stays latched exclusively. `unneeded_until`: no
+  /// reader needs a version with a timestamp up to this one.
+  bool HasVersions(TreeId tree, std::string_view key, CommitTs unneeded_until);
 
  private:
   bool LookupSettled(const Txn& txn, const VersionTable::Unseen& walk, uint64_t hash, TreeId tree,

@@ -125,6 +125,12 @@ SpilledBlock* SpilledBlocks::Of(uint64_t run) {
   return blocks_[next_].get();
 }
 
+uint64_t SpilledBlocks::reads() const {
+  uint64_t reads = 0;
+  for (const auto& block : blocks_) reads += block->reads;
+  return reads;
+}
+
 // ---- A run
 
 VersionRun::VersionRun(std::shared_ptr<SpillFile> file)
@@ -163,6 +169,7 @@ absl::Status VersionRun::ReadBlock(size_t index, SpilledBlock* block) const {
   if (block->run == id_ && block->index == index) return absl::OkStatus();
   const Fence& fence = fences_[index];
   block->run = 0;
+  ++block->reads;
   if (block->buffer.size() < fence.length) block->buffer = AlignedBuffer(fence.length);
   std::byte* data = block->buffer.data();
   LATCHKEY_RETURN_IF_ERROR(file_->Read(fence.offset, {data, fence.length}));
@@ -177,9 +184,9 @@ absl::Status VersionRun::ReadBlock(size_t index, SpilledBlock* block) const {
   return absl::OkStatus();
 }
 
-absl::Status VersionRun::Find(uint64_t hash, TreeId tree, std::string_view key, CommitTs read_ts,
-                              CommitTs commit_ts, SpilledBlocks* blocks, Oldest* oldest,
-                              std::string* old) const {
+absl::Status VersionRun::VisitWrites(uint64_t hash, TreeId tree, std::string_view key,
+                                     SpilledBlocks* blocks,
+                                     absl::FunctionRef<void(const SettlingVersion&)> visit) const {
   if (!MayContain(hash)) return absl::OkStatus();
   SpilledBlock* last = blocks->Of(id_);
   const auto before = [](const Fence& fence, const std::pair<TreeId, std::string_view>& wanted) {
@@ -202,16 +209,33 @@ absl::Status VersionRun::Find(uint64_t hash, TreeId tree, std::string_view key, 
     SettlingVersion version;
     for (size_t at = sizeof(header); at < end;) {
       at = Decode(last->buffer.data(), at, &version);
-      if (version.tree != tree || version.key != key || version.lock_only) continue;
-      const CommitTs ts = commit_ts != 0 ? commit_ts : version.ts;
-      // Versions of one transaction have equal timestamps; the last of them in the run is the
-      // oldest.
-      if (ts <= read_ts || ts > oldest->ts) continue;
-      *oldest = {.ts = ts, .state = version.state, .found = true};
-      old->assign(version.old);
+      if (version.tree == tree && version.key == key && !version.lock_only) visit(version);
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status VersionRun::Find(uint64_t hash, TreeId tree, std::string_view key, CommitTs read_ts,
+                              CommitTs commit_ts, SpilledBlocks* blocks, Oldest* oldest,
+                              std::string* old) const {
+  return VisitWrites(hash, tree, key, blocks, [&](const SettlingVersion& version) {
+    const CommitTs ts = commit_ts != 0 ? commit_ts : version.ts;
+    // Versions of one transaction have equal timestamps; the last of them in the run is the oldest.
+    if (ts <= read_ts || ts > oldest->ts) return;
+    *oldest = {.ts = ts, .state = version.state, .found = true};
+    old->assign(version.old);
+  });
+}
+
+absl::StatusOr<VersionRun::Write> VersionRun::NewestWrite(uint64_t hash, TreeId tree,
+                                                          std::string_view key,
+                                                          SpilledBlocks* blocks) const {
+  Write newest;
+  LATCHKEY_RETURN_IF_ERROR(
+      VisitWrites(hash, tree, key, blocks, [&](const SettlingVersion& version) {
+        if (newest.ts == 0) newest = {.ts = version.ts, .before = version.state};
+      }));
+  return newest;
 }
 
 // ---- Writing

@@ -7,6 +7,7 @@
 // The file belongs to this process: it is never synced, and never read after a restart.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -69,6 +70,7 @@ struct SpilledBlock {
   uint64_t run = 0;
   size_t index = 0;
   AlignedBuffer buffer;
+  uint64_t reads = 0;  ///< of blocks into this buffer
 };
 
 /// The block of each run that a reader has read last: a scan finds many keys in one block. Belongs
@@ -76,6 +78,8 @@ struct SpilledBlock {
 class SpilledBlocks {
  public:
   SpilledBlock* Of(uint64_t run);
+  /// Blocks read so far.
+  uint64_t reads() const;
 
  private:
   static constexpr size_t kMostBlocks = 24;
@@ -105,6 +109,15 @@ class VersionRun {
                     CommitTs commit_ts, SpilledBlocks* blocks, Oldest* oldest,
                     std::string* old) const;
 
+  /// A write that a run holds.
+  struct Write {
+    CommitTs ts = 0;                            ///< 0 = the run holds none of the key
+    RecordState before = RecordState::kAbsent;  ///< the state that it has replaced
+  };
+  /// The newest write of the key.
+  absl::StatusOr<Write> NewestWrite(uint64_t hash, TreeId tree, std::string_view key,
+                                    SpilledBlocks* blocks) const;
+
   uint64_t count() const { return count_; }
   CommitTs newest() const { return newest_; }
   /// Whether a version leaves a ghost or an overflow chain when it is dropped.
@@ -128,6 +141,9 @@ class VersionRun {
 
   explicit VersionRun(std::shared_ptr<SpillFile> file);
   absl::Status ReadBlock(size_t index, SpilledBlock* block) const;
+  /// Visits the writes of the key, newest first.
+  absl::Status VisitWrites(uint64_t hash, TreeId tree, std::string_view key, SpilledBlocks* blocks,
+                           absl::FunctionRef<void(const SettlingVersion&)> visit) const;
 
   const std::shared_ptr<SpillFile> file_;
   uint64_t id_ = 0;  // unique in this process

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/txn/version_order.h"
+#include "engine/txn/version_table.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -109,6 +110,7 @@ size_t KeepNeeded(std::span<OwnedVersion> group, const LiveSnapshots& live, Chor
       ++kept;
       continue;
     }
+    if (before != 0) left->AddGhostOfInserted(group[i].view(), group[before - 1].version.state);
     left->Add(group[i].view(), /*purge=*/kept == 0);
     if (kept != 0 && version.leaves_ghost) group[kept - 1].version.leaves_ghost = true;
   }
@@ -186,11 +188,10 @@ uint32_t VersionSpill::FilterBits(uint64_t versions) const {
 }
 
 absl::StatusOr<std::shared_ptr<VersionRun>> VersionSpill::Write(
-    const std::vector<SettlingVersion>& versions) {
+    const std::vector<SettlingVersion>& versions, const std::vector<uint32_t>& order) {
   // They lie anywhere in memory, so that most time would be waiting for it.
   constexpr size_t kVersionsAhead = 16, kBytesAhead = 8;
-  const std::vector<uint32_t> order = OrderOf(versions);
-  RunBuilder builder(file_, versions.size(), FilterBits(versions.size()), /*level=*/0);
+  RunBuilder builder(file_, order.size(), FilterBits(order.size()), /*level=*/0);
   for (size_t i = 0; i < order.size(); ++i) {
     if (i + kVersionsAhead < order.size()) {
       Prefetch(&versions[order[i + kVersionsAhead]], sizeof(SettlingVersion));
@@ -258,11 +259,62 @@ VersionSpill::Newest VersionSpill::NewestOf(const WriteRecord* own, uint64_t has
 
 // ---- Settled versions
 
-absl::Status VersionSpill::AddSettled(const std::vector<SettlingVersion>& versions) {
+absl::Status VersionSpill::AddSettled(const std::vector<SettlingVersion>& versions,
+                                      const LiveSnapshots& live, Chores* chores) {
   MutexLock lock(settled_mutex_);
-  LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, Write(versions));
+  std::vector<uint32_t> order = OrderOf(versions);
+  DropDeletesOfInserted(versions, live, &order, chores);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, Write(versions, order));
   if (run != nullptr) Change([&](Runs& runs) { runs.settled.push_back(run); });
   return absl::OkStatus();
+}
+
+// Memory keeps the version of a delete if it no longer knows the write before it, which may have
+// been spilled. This call looks for that write: if it inserted the key, and no snapshot reads
+// between both, then the delete's version is dropped and the ghost goes. The keys of a queue lie
+// side by side, so one block answers for many of them. If too many blocks are read, the remaining
+// versions stay.
+void VersionSpill::DropDeletesOfInserted(const std::vector<SettlingVersion>& versions,
+                                         const LiveSnapshots& live, std::vector<uint32_t>* order,
+                                         Chores* chores) const {
+  constexpr uint64_t kReads = 64, kLookupsPerRead = 8;
+  const std::shared_ptr<const Runs> runs = Current();
+  if (runs->settled.empty()) return;
+  SpilledBlocks blocks;
+  uint64_t lookups = 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < order->size(); ++i) {
+    const SettlingVersion& version = versions[(*order)[i]];
+    const bool is_oldest = i + 1 == order->size() || !SameKey(version, versions[(*order)[i + 1]]);
+    // An overflow chain would have to be freed, and could not be if the run is not written.
+    const bool is_candidate = is_oldest && version.leaves_ghost && !version.lock_only &&
+                              version.state == RecordState::kValue &&
+                              blocks.reads() <= kReads + lookups / kLookupsPerRead;
+    lookups += is_candidate;
+    if (is_candidate && InsertedForNoSnapshot(*runs, version, live, &blocks)) {
+      chores->AddGhostOfInserted(version, RecordState::kAbsent);
+    } else {
+      (*order)[kept++] = (*order)[i];
+    }
+  }
+  order->resize(kept);
+}
+
+// Whether the write before `version` is in a settled run and inserted the key, and no snapshot
+// reads between both. False if a block cannot be read.
+bool VersionSpill::InsertedForNoSnapshot(const Runs& runs, const SettlingVersion& version,
+                                         const LiveSnapshots& live, SpilledBlocks* blocks) {
+  const uint64_t hash = VersionTable::HashOf(version.tree, version.key);
+  for (const auto& undo : runs.undo) {
+    if (undo->Outcome() != WriteRecord::kRolledBack && undo->run->MayContain(hash)) return false;
+  }
+  for (auto run = runs.settled.rbegin(); run != runs.settled.rend(); ++run) {
+    const auto write = (*run)->NewestWrite(hash, version.tree, version.key, blocks);
+    if (!write.ok()) return false;
+    if (write->ts == 0) continue;
+    return write->before == RecordState::kAbsent && !live.AnyIn(write->ts, version.ts);
+  }
+  return false;
 }
 
 size_t VersionSpill::RunsPerMerge() const {
@@ -379,7 +431,7 @@ void VersionSpill::TakePostponed(Chores* chores) {
 
 absl::Status VersionSpill::AddUndo(WriteRecord& record, TxnId id,
                                    const std::vector<SettlingVersion>& undo) {
-  LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, Write(undo));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::shared_ptr<VersionRun> run, Write(undo, OrderOf(undo)));
   auto added = std::make_shared<TransactionRun>();
   added->run = run;
   added->record = &record;

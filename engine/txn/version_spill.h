@@ -75,8 +75,11 @@ class VersionSpill {
 
   // ---- Settled versions. These calls wait for each other, and do I/O.
 
-  /// Writes a run of `versions`, which may be in any order. ResourceExhausted: the device is full.
-  absl::Status AddSettled(const std::vector<SettlingVersion>& versions);
+  /// Writes a run of `versions`, which may be in any order and are the newest of their keys here.
+  /// Leaves out those of deletes that no snapshot of `live` needs; `chores` gets their ghosts.
+  /// ResourceExhausted: the device is full.
+  absl::Status AddSettled(const std::vector<SettlingVersion>& versions, const LiveSnapshots& live,
+                          Chores* chores);
   /// Merges runs if there are many of one level. While readers ask few runs, a merge would help
   /// nobody, so it waits until there are more.
   absl::Status Merge(const LiveSnapshots& live, Chores* chores);
@@ -121,7 +124,13 @@ class VersionSpill {
   uint32_t FilterBits(uint64_t versions) const;
   size_t RunsPerMerge() const;
   absl::Status MergeSettled(size_t first, size_t last, const LiveSnapshots& live, Chores* chores);
-  absl::StatusOr<std::shared_ptr<VersionRun>> Write(const std::vector<SettlingVersion>& versions);
+  absl::StatusOr<std::shared_ptr<VersionRun>> Write(const std::vector<SettlingVersion>& versions,
+                                                    const std::vector<uint32_t>& order);
+  void DropDeletesOfInserted(const std::vector<SettlingVersion>& versions,
+                             const LiveSnapshots& live, std::vector<uint32_t>* order,
+                             Chores* chores) const;
+  static bool InsertedForNoSnapshot(const Runs& runs, const SettlingVersion& version,
+                                    const LiveSnapshots& live, SpilledBlocks* blocks);
   absl::Status MergeUndo(const WriteRecord& record);
   static void AddChores(const std::shared_ptr<VersionRun>& run, Chores* chores);
   void TakePostponed(Chores* chores);

@@ -22,10 +22,10 @@ bool VersionSpiller::SpillSettled() {
   Chores chores;
   const absl::Status done = CatchOutOfMemory([&]() -> absl::Status {
     settled_.Freeze();
-    LATCHKEY_RETURN_IF_ERROR(spill_->AddSettled(settled_.Frozen()));
-    settled_.DropFrozen();
     LiveSnapshots live;
     snapshots_.ListSnapshots(&live);
+    LATCHKEY_RETURN_IF_ERROR(spill_->AddSettled(settled_.Frozen(), live, &chores));
+    settled_.DropFrozen();
     // If the merge fails, there are only more runs than usual.
     spill_->Merge(live, &chores).IgnoreError();
     return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace {
 constexpr TreeId kTree{3};
 
 struct NoTrees : GcClient {
-  void PurgeGhost(TreeId, std::string_view) override {}
+  void PurgeGhost(TreeId, std::string_view, CommitTs) override {}
   void FreeOverflow(TreeId, std::string_view) override {}
 };
 

@@ -63,7 +63,9 @@ class VersionStore {
     return reader_.Lookup(txn, tree, key, old);
   }
   /// See VersionReader.
-  bool HasVersions(TreeId tree, std::string_view key) { return reader_.HasVersions(tree, key); }
+  bool HasVersions(TreeId tree, std::string_view key, CommitTs unneeded_until) {
+    return reader_.HasVersions(tree, key, unneeded_until);
+  }
   /// Notes for a serializable `txn` that it has read `key` or found it missing. Other transactions
   /// note nothing.
   void NoteRead(Txn& txn, TreeId tree, std::string_view key) {

@@ -75,7 +75,7 @@ class LoggedTrees : public GcClient {
   }
 
   // GcClient, as DatabaseImpl.
-  void PurgeGhost(TreeId tree_id, std::string_view key) override {
+  void PurgeGhost(TreeId tree_id, std::string_view key, CommitTs unneeded_until) override {
     const auto it = trees.find(Raw(tree_id));
     if (it == trees.end()) return;
     BTree& tree = it->second->btree;
@@ -87,7 +87,8 @@ class LoggedTrees : public GcClient {
       LATCHKEY_CHECK(tree.FixLeaf(pool->Here(), key, &guard).ok());  // called by any actor
       const LatchedNodeView leaf(guard.data(), kPageSize);
       const SlotPosition position = leaf.LowerBound(key);
-      if (!position.exact || !leaf.is_ghost(position.slot) || versions.HasVersions(tree_id, key)) {
+      if (!position.exact || !leaf.is_ghost(position.slot) ||
+          versions.HasVersions(tree_id, key, unneeded_until)) {
         return;
       }
       engine_log->LogSystemChange(space,

@@ -112,13 +112,13 @@ class ToyTree : public GcClient {
   }
 
   // GcClient.
-  void PurgeGhost(TreeId tree, std::string_view key) override {
+  void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) override {
     LATCHKEY_CHECK(tree == kTree);
     Page& page = PageOf(key);
     MutexLock lock(page.mutex);
     const auto found = page.records.find(std::string(key));
     if (found == page.records.end() || !found->second.ghost) return;
-    if (!store.HasVersions(tree, key)) page.records.erase(found);
+    if (!store.HasVersions(tree, key, unneeded_until)) page.records.erase(found);
   }
   void FreeOverflow(TreeId tree, std::string_view reference) override {
     LATCHKEY_CHECK(tree == kTree);
