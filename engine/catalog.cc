@@ -22,6 +22,12 @@ std::string EncodeTree(TreeId id, PageId root) {
   return value;
 }
 
+absl::Status CheckName(std::string_view name) {
+  if (!name.empty() && name.size() <= Database::kMaxTreeNameSize) return absl::OkStatus();
+  return InvalidArgument("a tree name of {} bytes: names have 1 to {} bytes", name.size(),
+                         Database::kMaxTreeNameSize);
+}
+
 }  // namespace
 
 Catalog::Catalog(BufferPool& pool, PageId root, EngineLog* log)
@@ -92,19 +98,14 @@ absl::Status Catalog::LoadTrees() {
 }
 
 absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) {
-  if (name.empty() || name.size() > Database::kMaxTreeNameSize) {
-    return InvalidArgument("a tree name of {} bytes: names have 1 to {} bytes", name.size(),
-                           Database::kMaxTreeNameSize);
-  }
+  LATCHKEY_RETURN_IF_ERROR(CheckName(name));
   // Reserved before the mutex is taken: a full log waits for a checkpoint, which needs the mutex.
   LogSpace space;
   if (create && log_ != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/false, &space));
   }
   MutexLock lock(mutex_);
-  for (const auto& tree : trees_) {
-    if (tree->name == name) return tree.get();
-  }
+  if (TreeImpl* const tree = FindName(name); tree != nullptr) return tree;
   if (!create) return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", name);
   return CreateTree(name, space);
 }
@@ -115,7 +116,48 @@ absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) 
 absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& space) {
   ExclusiveGuard root;
   LATCHKEY_RETURN_IF_ERROR(BTree::CreateRoot(pool_, &root));
-  const PageId root_page = root.page();
+  const absl::StatusOr<TreeImpl*> tree = EnterTree(name, root.page(), [&](ExclusiveGuard& leaf) {
+    if (log_ != nullptr) log_->LogImages(nullptr, space, {{&root, &leaf}}, {});
+  });
+  if (!tree.ok()) pool_.FreePage(pool_.Here(), std::move(root));
+  return tree;
+}
+
+absl::StatusOr<TreeImpl*> Catalog::AddLoadedTree(std::string_view name, PageId root, LogTxn& load) {
+  LogSpace space;
+  if (log_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(log_->Reserve(1, /*must_not_fail=*/false, &space));
+  }
+  MutexLock lock(mutex_);
+  LATCHKEY_RETURN_IF_ERROR(CheckUnused(name));
+  return EnterTree(name, root, [&](ExclusiveGuard& leaf) {
+    if (log_ != nullptr) log_->LogLastImages(load, space, {{&leaf}});
+  });
+}
+
+absl::Status Catalog::CheckUnused(std::string_view name) const {
+  LATCHKEY_RETURN_IF_ERROR(CheckName(name));
+  if (FindName(name) == nullptr) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kAlreadyExists,
+                    "there is a tree \"{}\" already: choose another name, or drop that tree first",
+                    name);
+}
+
+absl::Status Catalog::CheckFree(std::string_view name) const {
+  MutexLock lock(mutex_);
+  return CheckUnused(name);
+}
+
+TreeImpl* Catalog::FindName(std::string_view name) const {
+  for (const auto& tree : trees_) {
+    if (tree->name() == name) return tree.get();
+  }
+  return nullptr;
+}
+
+// Enters a tree, and calls `log` with the changed leaf, which is still latched.
+absl::StatusOr<TreeImpl*> Catalog::EnterTree(std::string_view name, PageId root_page,
+                                             absl::FunctionRef<void(ExclusiveGuard&)> log) {
   const TreeId id{next_tree_id_};
   std::unique_ptr<TreeImpl> tree;
   const absl::Status entered = CatchOutOfMemory([&] {
@@ -128,29 +170,26 @@ absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& s
         [&](ExclusiveGuard& guard, SlotPosition position) {
           NodeEditor leaf(guard.Mutable(), pool_.page_size(), pool_.Here().scratch.get());
           LATCHKEY_CHECK(!position.exact && leaf.Insert(position.slot, name, value, 0));
-          if (log_ != nullptr) log_->LogImages(nullptr, space, {{&root, &guard}}, {});
+          log(guard);
           return absl::OkStatus();
         });
   });
-  if (!entered.ok()) {
-    pool_.FreePage(pool_.Here(), std::move(root));
-    return entered;
-  }
-  root.Unfix();
+  LATCHKEY_RETURN_IF_ERROR(entered);
   ++next_tree_id_;
   trees_.push_back(std::move(tree));
   return trees_.back().get();
 }
 
-absl::StatusOr<TreeImpl*> Catalog::RemoveTree(std::string_view name) {
+absl::StatusOr<TreeImpl*> Catalog::RemoveTree(TreeId id) {
   LogSpace space;
   if (log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(log_->ReserveSystemChange(&space));
   MutexLock lock(mutex_);
-  const auto it = std::find_if(trees_.begin(), trees_.end(),
-                               [name](const auto& tree) { return tree->name == name; });
+  const auto it =
+      std::find_if(trees_.begin(), trees_.end(), [id](const auto& tree) { return tree->id == id; });
   if (it == trees_.end()) {
-    return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", name);
+    return MakeStatus(absl::StatusCode::kNotFound, "there is no tree {}", Raw(id));
   }
+  const std::string_view name = (*it)->name();
   if (dropped_trees_.size() == dropped_trees_.capacity()) {  // behind the change nothing may fail
     dropped_trees_.reserve(std::max<size_t>(16, 2 * dropped_trees_.size()));
   }
@@ -178,6 +217,50 @@ absl::StatusOr<TreeImpl*> Catalog::RemoveTree(std::string_view name) {
   return dropped_trees_.back().get();
 }
 
+// Both entries change in one record, so no crash leaves two names or none. A split of the catalogue
+// may take the part of the log that is kept back, as in CreateTree.
+absl::Status Catalog::RenameTree(std::string_view from, std::string_view to) {
+  LogSpace space;
+  if (log_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(log_->Reserve(2, /*must_not_fail=*/false, &space));
+  }
+  MutexLock lock(mutex_);
+  TreeImpl* const tree = FindName(from);
+  if (tree == nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(CheckName(from));
+    return MakeStatus(absl::StatusCode::kNotFound, "there is no tree \"{}\"", from);
+  }
+  if (tree->is_dropped()) return tree->Dropped();
+  LATCHKEY_RETURN_IF_ERROR(CheckUnused(to));
+  auto name = std::make_unique<const std::string>(to);
+  tree->ReserveName();
+  const std::string value = EncodeTree(tree->id, tree->btree.root());
+  const absl::Status renamed =
+      ChangeLeaf(btree_, to, value.size(), /*must_not_fail=*/true,
+                 [&](ExclusiveGuard& guard, SlotPosition position) -> absl::Status {
+                   ExclusiveGuard other;  // the leaf of `from`, unless it is the same
+                   if (!LatchedNodeView(guard.data(), pool_.page_size()).LowerBound(from).exact) {
+                     LATCHKEY_RETURN_IF_ERROR(btree_.FixLeaf(pool_.Here(), from, &other));
+                   }
+                   NodeEditor leaf(guard.Mutable(), pool_.page_size(), pool_.Here().scratch.get());
+                   LATCHKEY_CHECK(!position.exact && leaf.Insert(position.slot, to, value, 0));
+                   NodeEditor old(other ? other.Mutable() : guard.Mutable(), pool_.page_size());
+                   const SlotPosition gone = old.LowerBound(from);
+                   LATCHKEY_CHECK(gone.exact);
+                   old.Remove(gone.slot);
+                   if (log_ == nullptr) return absl::OkStatus();
+                   if (other) {
+                     log_->LogImages(nullptr, space, {{&guard, &other}}, {});
+                   } else {
+                     log_->LogImages(nullptr, space, {{&guard}}, {});
+                   }
+                   return absl::OkStatus();
+                 });
+  LATCHKEY_RETURN_IF_ERROR(renamed);
+  tree->Rename(std::move(name));
+  return absl::OkStatus();
+}
+
 TreeImpl* Catalog::FindTree(TreeId id) const {
   MutexLock lock(mutex_);
   const auto it =
@@ -189,7 +272,7 @@ TreeImpl* Catalog::FindTree(TreeId id) const {
 std::vector<std::string> Catalog::Names() const {
   MutexLock lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& tree : trees_) names.push_back(tree->name);
+  for (const auto& tree : trees_) names.emplace_back(tree->name());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -7,6 +7,7 @@
 // Thread-safety: every actor may call every member at once.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -41,7 +42,14 @@ class Catalog {
   absl::StatusOr<TreeImpl*> OpenTree(std::string_view name, bool create);
   /// Takes the tree out of the catalogue and returns it; the caller frees its pages. The catalogue
   /// keeps the TreeImpl, marked as dropped, for the handles that point at it.
-  absl::StatusOr<TreeImpl*> RemoveTree(std::string_view name);
+  absl::StatusOr<TreeImpl*> RemoveTree(TreeId id);
+  /// As Database::RenameTree, without making it durable.
+  absl::Status RenameTree(std::string_view from, std::string_view to);
+  /// Enters a tree whose pages are durable. The record that enters it also ends `load`, to which the
+  /// pages belonged. After an error nothing has changed. AlreadyExists: the name is in use.
+  absl::StatusOr<TreeImpl*> AddLoadedTree(std::string_view name, PageId root, LogTxn& load);
+  /// AlreadyExists: the name is in use. InvalidArgument: it is no name.
+  absl::Status CheckFree(std::string_view name) const;
   /// nullptr = no such tree.
   TreeImpl* FindTree(TreeId id) const;
   std::vector<std::string> Names() const;
@@ -51,6 +59,11 @@ class Catalog {
  private:
   Catalog(BufferPool& pool, PageId root, EngineLog* log);
   absl::StatusOr<TreeImpl*> CreateTree(std::string_view name, LogSpace& space);
+  absl::StatusOr<TreeImpl*> EnterTree(std::string_view name, PageId root_page,
+                                      absl::FunctionRef<void(ExclusiveGuard&)> log);
+  // Both with mutex_ held. nullptr = no such tree.
+  absl::Status CheckUnused(std::string_view name) const;
+  TreeImpl* FindName(std::string_view name) const;
   absl::Status LoadTrees();
 
   BufferPool& pool_;

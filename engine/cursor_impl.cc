@@ -89,7 +89,7 @@ bool CursorImpl::FailLeadingBack() {
   Fail(
       MakeStatus(absl::StatusCode::kDataLoss,
                  "tree \"{}\": the next leaf of a scan lies behind it: its inner pages are damaged",
-                 tree_->name));
+                 tree_->name()));
   return false;
 }
 
@@ -148,7 +148,7 @@ CursorImpl::Sight CursorImpl::Look() {
   RecordFlags flags;
   if (!node.ReadRecord(static_cast<uint32_t>(slot_), &key_, &value_, &flags)) {
     Fail(MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": a leaf holds a damaged record",
-                    tree_->name));
+                    tree_->name()));
     return Sight::kVisible;  // ends the search; the cursor is not valid
   }
   valid_ = true;

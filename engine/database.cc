@@ -7,6 +7,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
+#include "engine/public_calls.h"
 #include "engine/transaction_impl.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -50,22 +51,6 @@ void Move(CursorImpl* cursor, Call call) {
   } catch (const std::bad_alloc&) {
     cursor->Fail(OutOfMemory());
   }
-}
-
-// Runs a call of a running transaction that uses a tree.
-template <typename Call>
-absl::Status OnTree(TransactionImpl& transaction, Tree tree, Call call) {
-  if (__builtin_expect(!transaction.CanUse(tree), 0)) return transaction.Refuse(tree);
-  return call(transaction, DatabaseIdentity::ImplOf(tree));
-}
-
-// Runs a call of a running transaction that uses no tree.
-template <typename Call>
-absl::Status Guarded(TransactionImpl& transaction, Call call) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    if (__builtin_expect(!transaction.is_usable(), 0)) return transaction.CheckUsable();
-    return call(transaction);
-  });
 }
 
 }  // namespace
@@ -230,9 +215,9 @@ absl::Status Transaction::RollbackTo(const Savepoint& savepoint) {
   return Guarded(*impl_,
                  [&](TransactionImpl& transaction) { return transaction.RollbackTo(savepoint); });
 }
-absl::Status Transaction::Commit() {
+absl::Status Transaction::Commit(const CommitOptions& options) {
   if (impl_ == nullptr) return Refusal();
-  return Guarded(*impl_, [](TransactionImpl& transaction) { return transaction.Commit(); });
+  return Guarded(*impl_, [&](TransactionImpl& transaction) { return transaction.Commit(options); });
 }
 absl::Status Transaction::Rollback() {
   if (impl_ == nullptr) return Refusal();
@@ -249,28 +234,6 @@ void WriteBatch::Delete(Tree tree, std::string_view key) {
 }
 
 // ---- Database
-
-namespace {
-
-// Runs a call of an open database that uses a tree.
-template <typename Call>
-absl::Status OnTree(DatabaseImpl& database, Tree tree, Call call) {
-  if (__builtin_expect(!database.identity().CanUse(tree), 0)) {
-    return database.identity().Refuse(tree);
-  }
-  return call(DatabaseIdentity::ImplOf(tree));
-}
-
-// Runs a call of an open database that uses no tree.
-template <typename Call>
-absl::Status Guarded(DatabaseImpl& database, Call call) {
-  return CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_RETURN_IF_ERROR(database.identity().CheckOpen());
-    return call(database);
-  });
-}
-
-}  // namespace
 
 Database::Database(std::unique_ptr<DatabaseImpl> impl) : impl_(std::move(impl)) {}
 Database::~Database() {
@@ -352,19 +315,21 @@ absl::Status Database::Delete(Tree tree, std::string_view key) {
     });
   });
 }
-absl::Status Database::Write(const WriteBatch& batch) {
+absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commit) {
   return Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
-    return database.RunTransaction([&](TransactionImpl& transaction) -> absl::Status {
-      for (const WriteBatch::Operation& operation : batch.operations_) {
-        const absl::Status done =
-            OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {
-              return operation.value ? transaction.Put(tree, operation.key, *operation.value)
-                                     : transaction.Delete(tree, operation.key);
-            });
-        if (!done.ok() && (operation.value || !absl::IsNotFound(done))) return done;
-      }
-      return absl::OkStatus();
-    });
+    return database.RunTransaction(
+        [&](TransactionImpl& transaction) -> absl::Status {
+          for (const WriteBatch::Operation& operation : batch.operations_) {
+            const absl::Status done =
+                OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {
+                  return operation.value ? transaction.Put(tree, operation.key, *operation.value)
+                                         : transaction.Delete(tree, operation.key);
+                });
+            if (!done.ok() && (operation.value || !absl::IsNotFound(done))) return done;
+          }
+          return absl::OkStatus();
+        },
+        commit);
   });
 }
 

@@ -26,6 +26,10 @@ absl::Status DatabaseImpl::Close() {
   open_ = false;
   absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
     versions_->StopReclaimer();
+    bulk_loads_->VisitAll([](BulkLoadImpl& load) {
+      load.End(absl::FailedPreconditionError(
+          "the bulk load is over: its database was closed before Finish"));
+    });
     LATCHKEY_RETURN_IF_ERROR(RollBackRunning());
     versions_->CollectAll();
     // The next open would not know of these chains.
@@ -67,6 +71,7 @@ void DatabaseImpl::ReleaseParts() {
   if (snapshots_ != nullptr) {
     snapshots_->VisitOwners([](TransactionImpl* running) { running->Disown(); });
   }
+  bulk_loads_->VisitAll([](BulkLoadImpl& load) { load.Disown(); });
   if (versions_ != nullptr) versions_->StopReclaimer();  // it uses all the others
   checkpointer_.reset();
   cleaners_.reset();

@@ -46,7 +46,7 @@ absl::Status DatabaseIdentity::Refuse(Tree tree) const {
   std::string name;
   VisitAll([&](const ForkObserver& observer) {
     const auto* other = dynamic_cast<const DatabaseIdentity*>(&observer);
-    if (other != nullptr && other->number_ == tree.database_) name = tree.impl_->name;
+    if (other != nullptr && other->number_ == tree.database_) name = tree.impl_->name();
   });
   if (name.empty()) {
     return absl::FailedPreconditionError(

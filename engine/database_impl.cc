@@ -41,6 +41,7 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
+      bulk_loads_(std::make_unique<BulkLoads>(runtime)),
       drops_mutex_(runtime),
       cache_bytes_(options_.cache_bytes) {}
 
@@ -252,6 +253,13 @@ ClientRoot DatabaseImpl::DescribeRoot() const {
   return root;
 }
 
+absl::Status DatabaseImpl::Sync() {
+  if (engine_log_ != nullptr) return engine_log_->FlushAll();
+  return absl::FailedPreconditionError(
+      "the database was opened with durability none, so only closing it makes its commits durable: "
+      "open it with durability commit or group");
+}
+
 absl::Status DatabaseImpl::Checkpoint() { return checkpointer_->Run(/*clean=*/false); }
 
 absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
@@ -268,7 +276,7 @@ absl::Status DatabaseImpl::DropTree(std::string_view name) {
   if (!tree->BeginDrop()) return tree->Dropped();
   const absl::Status dropped = CatchOutOfMemory([&]() -> absl::Status {
     LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));
-    return engine_log_ != nullptr ? DropLoggedTree(name) : DropUnloggedTree(name);
+    return engine_log_ != nullptr ? DropLoggedTree(*tree) : DropUnloggedTree(tree->id);
   });
   if (!dropped.ok() && catalog_->FindTree(tree->id) != nullptr) tree->CancelDrop();
   return dropped;
@@ -279,13 +287,13 @@ absl::Status DatabaseImpl::CheckNotWritten(const TreeImpl& tree) const {
   return MakeStatus(absl::StatusCode::kFailedPrecondition,
                     "the tree \"{}\" holds writes or locks of a running transaction: commit it or "
                     "roll it back before dropping the tree",
-                    tree.name);
+                    tree.name());
 }
 
-absl::Status DatabaseImpl::DropUnloggedTree(std::string_view name) {
+absl::Status DatabaseImpl::DropUnloggedTree(TreeId id) {
   MutexLock lock(drops_mutex_);
   LATCHKEY_RETURN_IF_ERROR(FreeDroppedTree());
-  LATCHKEY_ASSIGN_OR_RETURN(const TreeImpl* tree, catalog_->RemoveTree(name));
+  LATCHKEY_ASSIGN_OR_RETURN(const TreeImpl* tree, catalog_->RemoveTree(id));
   // The tree is dropped now. If memory runs out, the rest of its pages waits.
   dropped_tree_.emplace(*pool_, tree->btree.root());
   const absl::Status freed = CatchOutOfMemory([this] { return FreeDroppedTree(); });
@@ -311,8 +319,7 @@ absl::Status DatabaseImpl::AcknowledgeTrees() {
   return absl::OkStatus();
 }
 
-absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
-  LATCHKEY_ASSIGN_OR_RETURN(const TreeImpl* named, catalog_->OpenTree(name, /*create=*/false));
+absl::Status DatabaseImpl::DropLoggedTree(const TreeImpl& tree) {
   Txn txn;  // for its id
   LATCHKEY_RETURN_IF_ERROR(snapshots_->Begin(txn));
   {
@@ -323,9 +330,9 @@ absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
   drop.set_id(txn.id());
   // The intent is logged first: recovery then removes whatever a crash leaves of the tree.
   absl::Status status = CatchOutOfMemory(
-      [&] { return engine_log_->LogDropTree(drop, named->id, named->btree.root(), name); });
+      [&] { return engine_log_->LogDropTree(drop, tree.id, tree.btree.root(), tree.name()); });
   if (status.ok()) {
-    status = DropIntended(name, drop);
+    status = DropIntended(tree.id, drop);
   } else {
     engine_log_->LogEnd(drop);
   }
@@ -335,10 +342,10 @@ absl::Status DatabaseImpl::DropLoggedTree(std::string_view name) {
 
 // If the entry cannot be removed, the tree stays, and the intent ends without effect. Once the
 // entry is gone, the tree is dropped; the next open frees the pages that cannot be freed now.
-absl::Status DatabaseImpl::DropIntended(std::string_view name, LogTxn& drop) {
+absl::Status DatabaseImpl::DropIntended(TreeId id, LogTxn& drop) {
   TreeImpl* tree = nullptr;
   absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_ASSIGN_OR_RETURN(tree, catalog_->RemoveTree(name));
+    LATCHKEY_ASSIGN_OR_RETURN(tree, catalog_->RemoveTree(id));
     return absl::OkStatus();
   });
   if (!status.ok()) {
@@ -358,7 +365,7 @@ absl::Status DatabaseImpl::DropIntended(std::string_view name, LogTxn& drop) {
   return MakeStatus(status.code(),
                     "the tree \"{}\" is dropped, but not all of its pages could be freed: {}; the "
                     "next open frees them",
-                    name, std::string(status.message()));
+                    tree->name(), std::string(status.message()));
 }
 
 absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
@@ -380,7 +387,7 @@ absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
 
 absl::Status DatabaseImpl::FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) {
   if (const TreeImpl* named = catalog_->FindTree(drop.tree); named != nullptr) {
-    LATCHKEY_RETURN_IF_ERROR(catalog_->RemoveTree(std::string(named->name)).status());
+    LATCHKEY_RETURN_IF_ERROR(catalog_->RemoveTree(named->id).status());
   }
   LogTxn txn;
   engine_log_->Adopt(txn, drop.id, drop.first, drop.last);
@@ -453,12 +460,13 @@ void DatabaseImpl::PauseBeforeRetry(Backoff& backoff) {
   runtime_.SleepFor(kNanosPerMilli << std::min(attempt - kShort, kDoublings));
 }
 
-absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body) {
+absl::Status DatabaseImpl::RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body,
+                                          const CommitOptions& commit) {
   TransactionImpl transaction(*context_);
   for (Backoff backoff(runtime_);; PauseBeforeRetry(backoff)) {
     LATCHKEY_RETURN_IF_ERROR(transaction.Begin(Resolve({})));
     absl::Status done = body(transaction);
-    if (done.ok()) done = transaction.Commit();
+    if (done.ok()) done = transaction.Commit(commit);
     if (done.ok()) return done;
     LATCHKEY_RETURN_IF_ERROR(transaction.Rollback());
     if (!absl::IsAborted(done) || transaction.is_vain_to_repeat()) return done;

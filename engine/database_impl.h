@@ -22,6 +22,7 @@
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/btree/tree_drop.h"
+#include "engine/bulk/bulk_load_impl.h"
 #include "engine/cache_plan.h"
 #include "engine/catalog.h"
 #include "engine/database_identity.h"
@@ -33,6 +34,7 @@
 #include "engine/memory_plan.h"
 #include "engine/open_store.h"
 #include "engine/overflow.h"
+#include "engine/range_estimate.h"
 #include "engine/store_client.h"
 #include "engine/transaction_impl.h"
 #include "engine/txn/snapshot_manager.h"
@@ -83,6 +85,12 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::StatusOr<TreeImpl*> OpenTree(std::string_view name, bool create);
   absl::Status DropTree(std::string_view name);
   std::vector<std::string> ListTrees() const { return catalog_->Names(); }
+  absl::Status RenameTree(std::string_view from, std::string_view to);
+  /// As Database::NewBulkLoader.
+  absl::StatusOr<std::unique_ptr<BulkLoadImpl>> NewBulkLoad(std::string_view name,
+                                                            const BulkLoadOptions& options);
+  /// FailedPrecondition or InvalidArgument: the handle cannot be used.
+  absl::StatusOr<RangeEstimate> Estimate(Tree tree, const KeyRange& range);
 
   std::unique_ptr<TransactionImpl> Begin(const BeginOptions& options = {});
   /// `options` with the database's default isolation if they name none.
@@ -97,8 +105,13 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// Runs `body` in a transaction of its own and repeats it after every conflict. Aborted only if a
   /// wait for another transaction exceeded Options::lock_wait_ms, or would have been for a
   /// transaction of this actor.
-  absl::Status RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body);
+  absl::Status RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body,
+                              const CommitOptions& commit = {});
+  /// Waits before a transaction that was aborted runs again.
+  void PauseBeforeRetry(Backoff& backoff);
 
+  /// As Database::Sync.
+  absl::Status Sync();
   absl::Status Checkpoint();
   absl::Status SetCacheBytes(uint64_t cache_bytes);
   Statistics GetStatistics() const;
@@ -136,7 +149,6 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
 
   absl::Status Open(OpenedStore opened);
-  void PauseBeforeRetry(Backoff& backoff);
   absl::StatusOr<CachePlan> PlanCache(uint64_t cache_bytes) const;
   void WarnOfSmallCache(const CachePlan& plan, uint32_t segment_bytes) const;
   absl::Status OpenPool(const MemoryPlan& plan);
@@ -154,8 +166,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// FailedPrecondition if a running transaction has written or locked a key in `tree`.
   absl::Status CheckNotWritten(const TreeImpl& tree) const;
   // Both drop a tree that is already marked (TreeImpl::BeginDrop).
-  absl::Status DropLoggedTree(std::string_view name);
-  absl::Status DropUnloggedTree(std::string_view name);
+  absl::Status DropLoggedTree(const TreeImpl& tree);
+  absl::Status DropUnloggedTree(TreeId id);
   // Without a log: frees the rest of the dropped tree. OutOfMemory: the rest still waits. On any
   // other error the pages that could not be freed stay lost. REQUIRES: drops_mutex_.
   absl::Status FreeDroppedTree();
@@ -163,7 +175,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
     MutexLock lock(drops_mutex_);
     return FreeDroppedTree();
   }
-  absl::Status DropIntended(std::string_view name, LogTxn& drop);
+  absl::Status DropIntended(TreeId id, LogTxn& drop);
   void TryPurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until);
   void FreeChain(const OverflowReference& chain);
   absl::Status FreeTree(BTree& tree, LogTxn& drop, absl::FunctionRef<bool(PageId)> is_free);
@@ -195,6 +207,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<SnapshotManager> snapshots_;
   std::unique_ptr<VersionStore> versions_;
   std::unique_ptr<TransactionContext> context_;
+  std::unique_ptr<BulkLoads> bulk_loads_;
   std::unique_ptr<Checkpointer> checkpointer_;
   Mutex drops_mutex_;                     // used without a log; before the catalogue's
   std::optional<TreeDrop> dropped_tree_;  // guarded by drops_mutex_; not fully freed yet

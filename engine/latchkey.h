@@ -55,6 +55,7 @@
 // Transaction or Cursor.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -75,6 +76,7 @@ class DatabaseImpl;
 class TransactionImpl;
 class CursorImpl;
 class TreeImpl;
+class BulkLoadImpl;
 
 /// What a commit promises once Commit has returned.
 enum class Durability {
@@ -222,6 +224,51 @@ struct KeyRange {
   std::optional<std::string> to;
 };
 
+/// The keys that begin with `prefix`. The empty prefix: all keys.
+KeyRange PrefixRange(std::string_view prefix);
+
+/// Builds keys whose bytewise order is the order of the parts: integers and doubles by value,
+/// strings bytewise, and a key of several parts by its first part, then its second, and so on. The
+/// keys of one tree should have parts of the same types in the same order. A part takes 8 bytes; a
+/// string takes two bytes more than it has, and one more for each of its zero bytes.
+///
+///   tree key of (customer, time):  KeyWriter().String(customer).Int(time).key()
+///   all keys of one customer:      PrefixRange(KeyWriter().String(customer).key())
+class KeyWriter {
+ public:
+  KeyWriter& Int(int64_t value);
+  KeyWriter& UInt(uint64_t value);
+  /// -0 is written as 0. Every NaN is the same value, above all others.
+  KeyWriter& Double(double value);
+  KeyWriter& String(std::string_view value);
+  /// Forgets all parts; the memory is used again.
+  void Clear() { key_.clear(); }
+  const std::string& key() const& { return key_; }
+  std::string key() && { return std::move(key_); }
+
+ private:
+  std::string key_;
+};
+
+/// Reads the parts of a key that KeyWriter has built, in their order. A part that the key cannot
+/// have there (it ends, or its bytes are no part) is InvalidArgument, and so are all later ones.
+class KeyReader {
+ public:
+  /// Views `key`, which must stay as it is.
+  explicit KeyReader(std::string_view key) : rest_(key) {}
+  absl::Status Int(int64_t* value);
+  absl::Status UInt(uint64_t* value);
+  absl::Status Double(double* value);
+  absl::Status String(std::string* value);
+  bool at_end() const { return rest_.empty() && !failed_; }
+
+ private:
+  absl::Status Fail(std::string_view part);
+
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
 /// An ordered walk, in both directions, through a range of one tree as the cursor's transaction
 /// sees it. A new cursor stands before the range: call a Seek first. `key` and `value` stay valid
 /// until the next move, whatever the transaction writes meanwhile.
@@ -278,6 +325,22 @@ struct BeginOptions {
   bool read_only = false;
 };
 
+struct CommitOptions {
+  /// What this commit promises; nullopt = Options::durability. kCommit waits for the device, kGroup
+  /// promises it within Options::group_commit_delay_ms. With kNone nothing is promised: the commit
+  /// becomes durable with a later one, with Sync, a checkpoint or the close. A crash takes back the
+  /// newest commits only, so no commit survives that has read one which does not. FailedPrecondition,
+  /// and the transaction goes on: kCommit or kGroup in a database opened with Durability::kNone.
+  std::optional<Durability> durability = std::nullopt;
+};
+
+/// Of Database::RunTransaction.
+struct RunOptions {
+  BeginOptions begin;
+  CommitOptions commit;
+  uint32_t most_attempts = 0;  ///< Aborted is returned after this many; 0 = no limit
+};
+
 /// A point in a transaction: see Transaction::SetSavepoint.
 class Savepoint {
  public:
@@ -317,6 +380,10 @@ class Transaction {
   /// snapshot after the lock, so an earlier commit of another transaction never makes it return
   /// Aborted.
   absl::Status GetForUpdate(Tree tree, std::string_view key, std::string* value);
+  /// Reads many keys, with the reads of missing pages in flight together. (*values)[i] is the value
+  /// of keys[i], or nullopt if the tree does not hold it. On an error *values is unspecified.
+  absl::Status MultiGet(Tree tree, std::span<const std::string_view> keys,
+                        std::vector<std::optional<std::string>>* values);
 
   Cursor NewCursor(Tree tree, KeyRange range = {});
 
@@ -334,7 +401,7 @@ class Transaction {
   absl::Status RollbackTo(const Savepoint& savepoint);
 
   /// After Commit, Rollback or an Aborted, every other call returns FailedPrecondition.
-  absl::Status Commit();
+  absl::Status Commit(const CommitOptions& options = {});
   absl::Status Rollback();
 
  private:
@@ -362,6 +429,48 @@ class WriteBatch {
     std::optional<std::string> value;
   };
   std::vector<Operation> operations_;
+};
+
+struct BulkLoadOptions {
+  /// Share of each page that records fill, 0.5 to 1. Below 1 leaves room for later inserts.
+  double fill = 1.0;
+};
+
+/// Makes a new tree out of records that come in ascending order of their keys. Pages are filled one
+/// after the other and written once, past the cache and the log, many at a time. So a load runs at
+/// the speed of the device, its log is a few bytes a page, and its memory some MiB.
+///
+///   auto load = (*db)->NewBulkLoader("orders");
+///   for (...) (*load)->Put(key, value).IgnoreError();   // Finish returns the first error, too
+///   absl::StatusOr<Tree> orders = (*load)->Finish();
+///
+/// The tree appears at Finish with all its records, for every transaction, and is then as durable as
+/// a commit. Before that nothing can be seen of it. If the loader is destroyed before Finish, or
+/// Finish fails, or the process ends, nothing of the load stays: pages that it has written are freed,
+/// after a crash by the next open. To replace the records of a tree, load a new one, drop the old
+/// one and rename the new one.
+///
+/// Thread-safety: one thread at a time. Other threads may use the database meanwhile, also other
+/// loaders.
+class BulkLoader {
+ public:
+  ~BulkLoader();
+  BulkLoader(const BulkLoader&) = delete;
+  BulkLoader& operator=(const BulkLoader&) = delete;
+
+  /// InvalidArgument: the key is not above the one before, or a limit is exceeded; the load goes on
+  /// without this record. Any other error ends the load, and every later call returns it.
+  absl::Status Put(std::string_view key, std::string_view value);
+  /// Makes the records durable, then the tree visible. AlreadyExists: another tree got the name
+  /// meanwhile. The load is over in every case, except after ResourceExhausted for lack of memory.
+  absl::StatusOr<Tree> Finish();
+  /// Records accepted so far.
+  uint64_t records() const;
+
+ private:
+  friend class Database;
+  explicit BulkLoader(std::unique_ptr<BulkLoadImpl> impl);
+  std::unique_ptr<BulkLoadImpl> impl_;
 };
 
 /// Counters since open, unless noted. nullopt = not measured; a value that was not measured is
@@ -495,6 +604,14 @@ class Database {
   /// in use until the database is closed.
   absl::Status DropTree(std::string_view name);
   std::vector<std::string> ListTrees() const;
+  /// Gives a tree another name, at once and for all transactions; handles and cursors stay usable.
+  /// As durable as a commit. NotFound: there is no tree `from`. AlreadyExists: there is a tree `to`.
+  absl::Status RenameTree(std::string_view from, std::string_view to);
+
+  /// A loader for a new tree `name`. AlreadyExists: there is a tree of that name. FailedPrecondition
+  /// or InvalidArgument: see BulkLoadOptions and OpenTree.
+  absl::StatusOr<std::unique_ptr<BulkLoader>> NewBulkLoader(std::string_view name,
+                                                            const BulkLoadOptions& options = {});
 
   /// If the transaction cannot begin, the object returned answers every call with the reason:
   /// ResourceExhausted if 4,096 transactions are running or memory ran out, FailedPrecondition if
@@ -507,7 +624,29 @@ class Database {
   absl::Status Get(Tree tree, std::string_view key, std::string* value);
   absl::Status Put(Tree tree, std::string_view key, std::string_view value);
   absl::Status Delete(Tree tree, std::string_view key);
-  absl::Status Write(const WriteBatch& batch);
+  absl::Status Write(const WriteBatch& batch, const CommitOptions& commit = {});
+  /// As Transaction::MultiGet, from one snapshot.
+  absl::Status MultiGet(Tree tree, std::span<const std::string_view> keys,
+                        std::vector<std::optional<std::string>>* values);
+
+  /// Begins a transaction, runs `body(transaction)` and commits. If `body` or the commit returns
+  /// Aborted, rolls back, waits a little (longer each time) and runs `body` again: its effects outside
+  /// the transaction must bear that. Any other error of `body` is returned after a rollback. `body`
+  /// must not end the transaction, except by Rollback before it returns an error. Aborted is
+  /// returned after `most_attempts`, and when the next attempt would fail in the same way (see Get).
+  absl::Status RunTransaction(absl::FunctionRef<absl::Status(Transaction&)> body,
+                              const RunOptions& options = {});
+  /// On return every commit that was acknowledged before the call is durable, whatever its
+  /// durability. Costs one flush of the log. FailedPrecondition: the database was opened with
+  /// Durability::kNone, where only Close makes commits durable.
+  absl::Status Sync();
+
+  /// Estimates of the records of a range, and of the bytes of the pages that hold them and their
+  /// large values, without reading the range: from inner pages, and a few leaves. Deleted records
+  /// that some snapshot still needs may count, and so may writes that are not committed. The error is
+  /// usually a few percent in a range of thousands of records; 0 only for an empty leaf.
+  absl::StatusOr<uint64_t> ApproximateCount(Tree tree, const KeyRange& range = {});
+  absl::StatusOr<uint64_t> ApproximateBytes(Tree tree, const KeyRange& range = {});
 
   /// Writes every dirty page and makes the file consistent with this moment.
   absl::Status Checkpoint();

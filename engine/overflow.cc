@@ -59,62 +59,87 @@ size_t OverflowStore::DataPayload() const { return pool_.page_size() - kPageHead
 size_t OverflowStore::InlinePayload() const { return pool_.page_size() - kContent; }
 size_t OverflowStore::ListedPages() const { return InlinePayload() / sizeof(uint64_t); }
 
-absl::Status OverflowStore::NewPage(LogTxn* txn, ExclusiveGuard* page) {
+// Writes the pages of one chain through `add`.
+class OverflowStore::ChainWriter {
+ public:
+  ChainWriter(uint32_t page_size, AddPage add, std::vector<PageId>* written)
+      : data_payload_(page_size - kPageHeaderSize),
+        inline_payload_(page_size - kContent),
+        add_(add),
+        written_(*written) {}
+
+  // Writes back to front, so that each list page knows its successor when it is written. The chain
+  // begins at the page that is written last.
+  absl::Status Write(std::string_view value) {
+    const size_t per_list = inline_payload_ / sizeof(uint64_t) * data_payload_;
+    size_t end = value.size();
+    do {
+      const size_t begin = end == 0 ? 0 : (end - 1) / per_list * per_list;
+      const PageId next = written_.empty() ? kInvalidPageId : written_.back();
+      LATCHKEY_RETURN_IF_ERROR(WriteListPage(value.substr(begin, end - begin), next));
+      end = begin;
+    } while (end > 0);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Add(absl::FunctionRef<void(std::byte*)> fill) {
+    LATCHKEY_ASSIGN_OR_RETURN(const PageId page, add_([&](std::byte* bytes) {
+                                RacyStore<uint8_t>(bytes + offsetof(PageHeader, page_type),
+                                                   static_cast<uint8_t>(PageType::kOverflow));
+                                fill(bytes);
+                              }));
+    written_.push_back(page);
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteListPage(std::string_view part, PageId next) {
+    const size_t first = written_.size();
+    const bool is_inline = next == kInvalidPageId && part.size() <= inline_payload_;
+    for (size_t at = 0; !is_inline && at < part.size(); at += data_payload_) {
+      const std::string_view data = part.substr(at, data_payload_);
+      LATCHKEY_RETURN_IF_ERROR(Add([&](std::byte* bytes) {
+        RacyCopyIn(bytes + kPageHeaderSize, data.data(), data.size());
+      }));
+    }
+    const std::span<const PageId> listed = std::span(written_).subspan(first);
+    return Add([&](std::byte* bytes) {
+      RacyStore<uint64_t>(bytes + kNext, Raw(next));
+      RacyStore<uint32_t>(bytes + kPageCount, static_cast<uint32_t>(listed.size()));
+      RacyStore<uint32_t>(bytes + kPayloadSize, is_inline ? static_cast<uint32_t>(part.size()) : 0);
+      if (is_inline) {
+        RacyCopyIn(bytes + kContent, part.data(), part.size());
+      } else {
+        RacyCopyIn(bytes + kContent, listed.data(), listed.size() * sizeof(PageId));
+      }
+    });
+  }
+
+  const size_t data_payload_, inline_payload_;
+  const AddPage add_;
+  std::vector<PageId>& written_;
+};
+
+absl::StatusOr<PageId> OverflowStore::AddPooledPage(LogTxn* txn,
+                                                    absl::FunctionRef<void(std::byte*)> fill) {
   if (log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(log_->ReserveValuePage(*txn));
-  LATCHKEY_RETURN_IF_ERROR(pool_.NewPage(pool_.Here(), page));
-  RacyStore<uint8_t>(page->Mutable() + offsetof(PageHeader, page_type),
-                     static_cast<uint8_t>(PageType::kOverflow));
-  return absl::OkStatus();
+  ExclusiveGuard page;
+  LATCHKEY_RETURN_IF_ERROR(pool_.NewPage(pool_.Here(), &page));
+  fill(page.Mutable());
+  if (log_ != nullptr) log_->LogValuePage(*txn, page);
+  return page.page();
 }
 
-absl::Status OverflowStore::WriteDataPage(std::string_view part, LogTxn* txn, PageId* page) {
-  ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(NewPage(txn, &guard));
-  RacyCopyIn(guard.Mutable() + kPageHeaderSize, part.data(), part.size());
-  if (log_ != nullptr) log_->LogValuePage(*txn, guard);
-  *page = guard.page();
-  return absl::OkStatus();
+OverflowReference OverflowStore::ReferenceTo(PageId first_page, uint64_t size) {
+  const Reference reference{Raw(first_page), size};
+  return OverflowReference({reinterpret_cast<const char*>(&reference), sizeof(reference)});
 }
 
-absl::Status OverflowStore::WriteListPage(std::string_view part, PageId next, LogTxn* txn,
-                                          std::vector<PageId>* written) {
-  const size_t first = written->size();
-  const bool is_inline = next == kInvalidPageId && part.size() <= InlinePayload();
-  for (size_t at = 0; !is_inline && at < part.size(); at += DataPayload()) {
-    PageId data = kInvalidPageId;
-    LATCHKEY_RETURN_IF_ERROR(WriteDataPage(part.substr(at, DataPayload()), txn, &data));
-    written->push_back(data);
-  }
-  const std::span<const PageId> listed = std::span(*written).subspan(first);
-  ExclusiveGuard guard;
-  LATCHKEY_RETURN_IF_ERROR(NewPage(txn, &guard));
-  std::byte* bytes = guard.Mutable();
-  RacyStore<uint64_t>(bytes + kNext, Raw(next));
-  RacyStore<uint32_t>(bytes + kPageCount, static_cast<uint32_t>(listed.size()));
-  RacyStore<uint32_t>(bytes + kPayloadSize, is_inline ? static_cast<uint32_t>(part.size()) : 0);
-  if (is_inline) {
-    RacyCopyIn(bytes + kContent, part.data(), part.size());
-  } else {
-    RacyCopyIn(bytes + kContent, listed.data(), listed.size() * sizeof(PageId));
-  }
-  if (log_ != nullptr) log_->LogValuePage(*txn, guard);
-  written->push_back(guard.page());
-  return absl::OkStatus();
-}
-
-// Writes back to front, so that each list page knows its successor when it is written. The chain
-// begins at the page that is written last.
-absl::Status OverflowStore::WritePages(std::string_view value, LogTxn* txn,
-                                       std::vector<PageId>* written) {
-  const size_t per_list = ListedPages() * DataPayload();
-  size_t end = value.size();
-  do {
-    const size_t begin = end == 0 ? 0 : (end - 1) / per_list * per_list;
-    const PageId next = written->empty() ? kInvalidPageId : written->back();
-    LATCHKEY_RETURN_IF_ERROR(WriteListPage(value.substr(begin, end - begin), next, txn, written));
-    end = begin;
-  } while (end > 0);
-  return absl::OkStatus();
+absl::StatusOr<OverflowReference> OverflowStore::WriteChain(uint32_t page_size,
+                                                            std::string_view value, AddPage add) {
+  std::vector<PageId> written;
+  LATCHKEY_RETURN_IF_ERROR(ChainWriter(page_size, add, &written).Write(value));
+  return ReferenceTo(written.back(), value.size());
 }
 
 absl::StatusOr<OverflowReference> OverflowStore::Write(std::string_view value, LogTxn* txn) {
@@ -123,11 +148,13 @@ absl::StatusOr<OverflowReference> OverflowStore::Write(std::string_view value, L
   std::vector<PageId> written;
   const size_t data_pages = (value.size() + DataPayload() - 1) / DataPayload();
   written.reserve(data_pages + data_pages / ListedPages() + 2);
-  absl::Status status = CatchOutOfMemory([&] { return WritePages(value, txn, &written); });
-  if (status.ok()) {
-    const Reference reference{Raw(written.back()), value.size()};
-    return OverflowReference({reinterpret_cast<const char*>(&reference), sizeof(reference)});
-  }
+  absl::Status status = CatchOutOfMemory([&] {
+    const auto add = [&](absl::FunctionRef<void(std::byte*)> fill) {
+      return AddPooledPage(txn, fill);
+    };
+    return ChainWriter(pool_.page_size(), add, &written).Write(value);
+  });
+  if (status.ok()) return ReferenceTo(written.back(), value.size());
   // No record refers to these pages yet, so they may be freed in any order.
   for (std::span<const PageId> rest = written; !rest.empty();) {
     const size_t count = std::min(rest.size(), ListedPages());

@@ -68,6 +68,12 @@ class OverflowStore {
   /// Writes `value` to a new chain and returns the reference to it. An error leaves no pages
   /// behind. `txn`: the owner of the chain. REQUIRES, with a log: it has an id.
   absl::StatusOr<OverflowReference> Write(std::string_view value, LogTxn* txn = nullptr);
+  /// Adds a page, which the function passed to it fills from zeros, and returns its id.
+  using AddPage =
+      absl::FunctionRef<absl::StatusOr<PageId>(absl::FunctionRef<void(std::byte*)> fill)>;
+  /// Writes a chain of pages that the caller keeps, also after an error: for bulk loads.
+  static absl::StatusOr<OverflowReference> WriteChain(uint32_t page_size, std::string_view value,
+                                                      AddPage add);
   /// Replaces *value by the value that `reference` refers to.
   absl::Status Read(std::string_view reference, std::string* value);
   /// Frees a chain. `txn`: the unfinished transaction that wrote it; nullptr = no transaction or
@@ -88,11 +94,9 @@ class OverflowStore {
  private:
   struct ListPage;
 
-  absl::Status WritePages(std::string_view value, LogTxn* txn, std::vector<PageId>* written);
-  absl::Status WriteListPage(std::string_view part, PageId next, LogTxn* txn,
-                             std::vector<PageId>* written);
-  absl::Status WriteDataPage(std::string_view part, LogTxn* txn, PageId* page);
-  absl::Status NewPage(LogTxn* txn, ExclusiveGuard* page);
+  class ChainWriter;
+  absl::StatusOr<PageId> AddPooledPage(LogTxn* txn, absl::FunctionRef<void(std::byte*)> fill);
+  static OverflowReference ReferenceTo(PageId first_page, uint64_t size);
   absl::Status ReadList(PageId page, ListPage* list);
   absl::Status FreePages(LogTxn* txn, PageId chain, std::span<const PageId> pages);
   absl::Status FreeTail(LogTxn* txn, PageId before, const std::vector<PageId>& pages);

@@ -75,7 +75,7 @@ class TransactionImpl {
     return writer_.Insert(tree, key, value);
   }
   absl::Status Delete(TreeImpl& tree, std::string_view key) { return writer_.Delete(tree, key); }
-  absl::Status Commit() { return commit_.Commit(); }
+  absl::Status Commit(const CommitOptions& options = {}) { return commit_.Commit(options); }
   absl::Status Rollback() { return rollback_.Rollback(); }
   absl::StatusOr<Savepoint> SetSavepoint();
   absl::Status RollbackTo(const Savepoint& savepoint);

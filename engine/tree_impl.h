@@ -14,8 +14,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/btree/tree.h"
 #include "storage/base/ids.h"
@@ -27,18 +30,29 @@ class TreeImpl {
  public:
   TreeImpl(TreeId tree_id, std::string tree_name, BufferPool& pool, PageId root,
            TreeLog* log = nullptr)
-      : id(tree_id), name(std::move(tree_name)), btree(pool, root, log) {}
+      : id(tree_id), btree(pool, root, log) {
+    Rename(std::make_unique<const std::string>(std::move(tree_name)));
+  }
 
   const TreeId id;
-  const std::string name;
   BTree btree;
+
+  /// The name of now. The view stays valid as long as the TreeImpl.
+  std::string_view name() const { return *name_.load(std::memory_order_acquire); }
+  /// Takes the memory for one Rename.
+  void ReserveName() { names_.reserve(names_.size() + 1); }
+  /// REQUIRES: one actor at a time; ReserveName.
+  void Rename(std::unique_ptr<const std::string> name) {
+    names_.push_back(std::move(name));
+    name_.store(names_.back().get(), std::memory_order_release);
+  }
 
   /// Whether the tree is dropped, or DropTree may be about to drop it.
   bool is_dropped() const { return dropped_.load(std::memory_order_seq_cst); }
   /// The error of calls that use a dropped tree.
   absl::Status Dropped() const {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
-                      "the tree \"{}\" is dropped: open it again to make a new one", name);
+                      "the tree \"{}\" is dropped: open it again to make a new one", name());
   }
   /// Marks the tree. False: another actor has marked it already.
   bool BeginDrop() { return !dropped_.exchange(true, std::memory_order_seq_cst); }
@@ -50,6 +64,8 @@ class TreeImpl {
   bool has_unlisted_writers() const { return unlisted_writers_.load() != 0; }
 
  private:
+  std::atomic<const std::string*> name_{nullptr};
+  std::vector<std::unique_ptr<const std::string>> names_;  // all it had: a caller may view one
   std::atomic<bool> dropped_{false};
   std::atomic<int> unlisted_writers_{0};
 };

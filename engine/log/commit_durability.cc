@@ -27,10 +27,20 @@ CommitDurability::CommitDurability(Log& log, LogHealth& health, DeferredFrees& f
       waits_(waits),
       outcome_unknown_(OutcomeUnknown("no memory was left to write it")) {}
 
-absl::Status CommitDurability::WaitOrPromiseDurable(Lsn commit) {
+absl::Status CommitDurability::WaitOrPromiseDurable(Lsn commit,
+                                                    std::optional<Durability> durability) {
   if (commit == Lsn{0}) return absl::OkStatus();
   try {
-    return waits_ ? Wait(commit) : Promise();
+    switch (durability.value_or(waits_ ? Durability::kCommit : Durability::kGroup)) {
+      case Durability::kCommit:
+        return Wait(commit);
+      case Durability::kGroup:
+        // The flusher of a database whose commits wait starts with the first that does not.
+        return flusher_.EnsureStarted() ? Promise() : Wait(commit);
+      case Durability::kNone:
+        break;
+    }
+    return health_.failed() ? OutcomeUnknown("it failed before") : absl::OkStatus();
   } catch (const std::bad_alloc&) {
     health_.SetFailed();
     return outcome_unknown_;

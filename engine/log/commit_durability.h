@@ -8,6 +8,9 @@
 
 #include <absl/status/status.h>
 
+#include <optional>
+
+#include "engine/latchkey.h"
 #include "engine/log/deferred_frees.h"
 #include "engine/log/group_flusher.h"
 #include "engine/log/log_health.h"
@@ -23,7 +26,7 @@ class CommitDurability {
                    bool waits);
 
   /// As the functions of EngineLog.
-  absl::Status WaitOrPromiseDurable(Lsn commit);
+  absl::Status WaitOrPromiseDurable(Lsn commit, std::optional<Durability> durability);
   void PromiseDurable();
   absl::Status EnsureDurable(Lsn lsn);
 

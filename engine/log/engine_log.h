@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -154,11 +155,14 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   void Abandon(LogTxn& txn) { ends_.Abandon(txn); }
   /// Logs kEnd: everything is restored. No effect if the transaction has logged nothing.
   void LogEnd(LogTxn& txn) { ends_.LogEnd(txn); }
-  /// Call it after the end of a transaction whose commit was logged at `commit`. If commits wait:
-  /// returns when the commit is durable. Otherwise returns at once, and the commit becomes durable
-  /// within group_delay. Unavailable: the log failed; the next open shows whether the commit
-  /// survives.
-  absl::Status WaitOrPromiseDurable(Lsn commit) { return durability_.WaitOrPromiseDurable(commit); }
+  /// Call it after the end of a transaction whose commit was logged at `commit`. `durability`:
+  /// nullopt = as the database's commits. kCommit: returns when the commit is durable. kGroup: returns
+  /// at once, and the commit becomes durable within group_delay. kNone: returns at once.
+  /// Unavailable: the log failed; the next open shows whether the commit survives.
+  absl::Status WaitOrPromiseDurable(Lsn commit,
+                                    std::optional<Durability> durability = std::nullopt) {
+    return durability_.WaitOrPromiseDurable(commit, durability);
+  }
   /// For changes outside transactions. If commits do not wait: everything logged so far becomes
   /// durable within group_delay, if the log has room. Otherwise no effect.
   void PromiseDurable() { durability_.PromiseDurable(); }
@@ -189,6 +193,18 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   void LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
                  std::span<const PageId> freed) {
     pages_.LogImages(txn, space, changed, freed);
+  }
+
+  /// LogImages whose record also ends `txn`: what it has allocated belongs to the changed pages from
+  /// then on. Call ReleaseSpace afterwards.
+  void LogLastImages(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed) {
+    pages_.LogLastImages(txn, space, changed);
+  }
+  /// Logs a kAllocation of pages that `txn` writes without logging them, so that they are freed if
+  /// it does not end. Returns the record's LSN: it must be durable before one of the pages reaches
+  /// the store. REQUIRES: `txn.id()` is set; no latches held. ResourceExhausted: the log is full.
+  absl::StatusOr<Lsn> LogUnloggedPages(LogTxn& txn, std::span<const PageId> pages) {
+    return pages_.LogUnloggedPages(txn, pages);
   }
 
   /// Logs a kDropTree, which begins a drop; LogEnd ends it. In between the tree's pages are freed,

@@ -1,5 +1,7 @@
 #include "engine/log/group_flusher.h"
 
+#include <exception>
+
 #include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -13,7 +15,20 @@ GroupFlusher::~GroupFlusher() {
   actor_->Join();
 }
 
+bool GroupFlusher::EnsureStarted() {
+  // One caller starts the actor. The others need not wait for it: it finds their requests.
+  if (started_.load(std::memory_order_relaxed) || started_.exchange(true)) return true;
+  try {
+    actor_ = runtime_.Spawn("log flusher", [this] { Run(); });
+    return true;
+  } catch (const std::exception&) {
+    started_.store(false, std::memory_order_relaxed);
+    return false;
+  }
+}
+
 void GroupFlusher::Start() {
+  started_.store(true, std::memory_order_relaxed);
   actor_ = runtime_.Spawn("log flusher", [this] { Run(); });
 }
 

@@ -8,7 +8,7 @@
 // which LSN it must flush. So a request that comes meanwhile is part of this flush, or finds the
 // flusher idle and wakes it.
 //
-// Thread-safety: every actor may call every member at once; one actor calls Start.
+// Thread-safety: every actor may call every member at once; Start is called before the others.
 #pragma once
 
 #include <atomic>
@@ -31,6 +31,8 @@ class GroupFlusher {
   ~GroupFlusher();
 
   void Start();
+  /// Starts the actor unless it runs. False: there is no memory, or no thread, for it.
+  bool EnsureStarted();
   /// A commit record was appended at `lsn`. REQUIRES: inside Log::Append.
   void NoteCommit(Lsn lsn) { last_commit_.store(Raw(lsn), std::memory_order_seq_cst); }
   /// The commits noted so far become durable within the delay.
@@ -60,6 +62,7 @@ class GroupFlusher {
   std::atomic<uint64_t> promised_{0};   // records below it must become durable like commits
   std::atomic<uint32_t> step_{0};       // a Step
   std::atomic<Nanos> wanted_since_{0};  // of the oldest request; written before step_
+  std::atomic<bool> started_{false};
   std::unique_ptr<Actor> actor_;
 };
 

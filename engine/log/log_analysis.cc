@@ -58,6 +58,9 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     case LogRecordType::kImages:
     case LogRecordType::kFree:
       for (const PageId page : record.pages) freed_[Raw(page)] = {.lsn = lsn};
+      if (record.header.type == LogRecordType::kImages && record.ends_transaction) {
+        active_.erase(txn);
+      }
       break;
     case LogRecordType::kCommit: {
       const std::vector<Replaced>& replaced = active_[txn].replaced;

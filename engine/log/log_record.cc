@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kImageEntrySize = 16;
 constexpr size_t kIdSize = 4;
 constexpr uint8_t kDifference = 8;
+constexpr uint8_t kEndsTransaction = 1;  // of kImages
 constexpr uint8_t kOldChange = 1, kOldCompensation = 2;
 
 struct HeaderBytes {
@@ -206,6 +207,7 @@ absl::Status DecodeImages(const HeaderBytes& header, Reader& in, LogRecord* reco
     return Bad("images of an impossible page size");
   }
   record->page_size = body.page_size;
+  record->ends_transaction = (header.states & kEndsTransaction) != 0;
   LATCHKEY_RETURN_IF_ERROR(DecodeImageEntries(header.key_size, in, record));
   if (!in.Ids(header.number, &record->pages)) return Bad("freed pages that are cut off");
   for (PageImage& image : record->images) {
@@ -399,9 +401,10 @@ size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed) {
 }
 
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
-                  std::span<const PageId> freed, std::byte* to) {
+                  std::span<const PageId> freed, std::byte* to, bool ends_transaction) {
   Writer out(to);
-  out.Header(header, 0, images.size(), static_cast<uint32_t>(freed.size()));
+  out.Header(header, ends_transaction ? kEndsTransaction : 0, images.size(),
+             static_cast<uint32_t>(freed.size()));
   const size_t page_size = images.empty() ? kMinPageSize : images.front().bytes.size();
   out.Put(ImagesBytes{.page_size = static_cast<uint32_t>(page_size), .zero = 0});
   for (const PageImage& image : images) {

@@ -9,7 +9,7 @@
 //   OFFSET SIZE  FIELD
 //        0    1  type                     LogRecordType
 //        1    1  states                   changes: now (low 3 bits), 8 = a difference, before (high
-//                                         4 bits); else 0
+//                                         4 bits); kImages: 1 = also ends the transaction; else 0
 //        2    2  key size                 changes, kDropTree (the name); kImages: images; else 0
 //        4    4  tree id                  changes, kDropTree; else how many ids the body lists
 //        8    8  transaction              0 = outside any
@@ -142,6 +142,7 @@ struct LogRecord {
   RecordChange change;                          ///< kChange, kCompensation
   uint32_t page_size = 0;                       ///< kImages
   std::vector<PageImage> images;                ///< kImages
+  bool ends_transaction = false;                ///< kImages: as a kEnd behind it
   std::vector<PageId> pages;                    ///< kImages, kFree: freed; kAllocation: allocated
   PageId chain = kInvalidPageId;                ///< kFree: the chain of which `pages` are the rest
   TreeId tree{0};                               ///< kDropTree
@@ -197,7 +198,7 @@ class ChangeEncoding {
 
 size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed);
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
-                  std::span<const PageId> freed, std::byte* to);
+                  std::span<const PageId> freed, std::byte* to, bool ends_transaction = false);
 
 constexpr size_t AllocationRecordSize(size_t pages) { return kLogRecordHeaderSize + 4 * pages; }
 void EncodeAllocation(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to);

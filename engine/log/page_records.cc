@@ -31,7 +31,7 @@ void PageRecords::LogValuePage(LogTxn& txn, ExclusiveGuard& page) {
 }
 
 void PageRecords::LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
-                            std::span<const PageId> freed) {
+                            std::span<const PageId> freed, bool ends) {
   constexpr size_t kMaxImages = 4;
   LATCHKEY_CHECK(changed.size() <= kMaxImages);
   std::array<PageImage, kMaxImages> buffer;
@@ -42,12 +42,23 @@ void PageRecords::LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGua
   const size_t size = ImagesRecordSize(images, freed.size());
   if (!parts_.accounts.SpendFree(txn, space, size)) {
     for (ExclusiveGuard* page : changed) parts_.health.KeepOffDevice(page->Mutable());
+    if (ends && txn->active()) parts_.active.LeaveUnlogged(*txn);
     return;
   }
   parts_.log.Append(size, [&](Lsn lsn, std::byte* to) {
-    EncodeImages(parts_.active.Enter(txn, LogRecordType::kImages, lsn), images, freed, to);
+    EncodeImages(parts_.active.Enter(txn, LogRecordType::kImages, lsn), images, freed, to, ends);
+    if (ends) parts_.active.Leave(*txn);
     for (ExclusiveGuard* page : changed) SetPageLsn(page->Mutable(), lsn);
     if (!freed.empty()) parts_.frees_under_way.Enter(space, lsn);
+  });
+}
+
+absl::StatusOr<Lsn> PageRecords::LogUnloggedPages(LogTxn& txn, std::span<const PageId> pages) {
+  const size_t size = AllocationRecordSize(pages.size());
+  LATCHKEY_RETURN_IF_ERROR(parts_.accounts.ReserveRecord(txn, size));
+  if (!parts_.accounts.SpendRecord(txn, size)) return parts_.health.FailUnlessWritable();
+  return parts_.log.Append(size, [&](Lsn lsn, std::byte* to) {
+    EncodeAllocation(parts_.active.Enter(&txn, LogRecordType::kAllocation, lsn), pages, to);
   });
 }
 

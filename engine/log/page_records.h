@@ -7,6 +7,7 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include <span>
 #include <string_view>
@@ -42,11 +43,20 @@ class PageRecords {
   /// As the functions of EngineLog.
   void LogValuePage(LogTxn& txn, ExclusiveGuard& page);
   void LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
-                 std::span<const PageId> freed);
+                 std::span<const PageId> freed) {
+    LogImages(txn, space, changed, freed, /*ends=*/false);
+  }
+  void LogLastImages(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed) {
+    LogImages(&txn, space, changed, {}, /*ends=*/true);
+  }
+  absl::StatusOr<Lsn> LogUnloggedPages(LogTxn& txn, std::span<const PageId> pages);
   void LogFree(LogTxn* txn, LogSpace& space, PageId chain, std::span<const PageId> pages);
   absl::Status LogDropTree(LogTxn& drop, TreeId tree, PageId root, std::string_view name);
 
  private:
+  void LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
+                 std::span<const PageId> freed, bool ends);
+
   const PageRecordsParts parts_;
   const uint32_t page_size_;
 };

@@ -57,8 +57,8 @@ class Recovered {
     engine_log_ = EngineLog::Start(
         ThreadRuntime(), log_, [this](PageId page) { pool_->ReturnPageId(pool_->Here(), page); },
         {.page_size = kPageSize});
-    tree_ = std::make_unique<TreeImpl>(model.id, model.name, *pool_, model.btree.root(),
-                                       engine_log_.get());
+    tree_ = std::make_unique<TreeImpl>(model.id, std::string(model.name()), *pool_,
+                                       model.btree.root(), engine_log_.get());
     UndoPass undo(*pool_, *engine_log_, analysis, [this](TreeId) { return tree_.get(); });
     Require(undo.Run());
     undone_ = undo.undone();

@@ -14,8 +14,19 @@ absl::Status TransactionCommit::CheckStore() {
   return state_.trees.empty() ? absl::OkStatus() : state_.context.pool.store().WriteStatus();
 }
 
-absl::Status TransactionCommit::Commit() {
+absl::Status TransactionCommit::CheckPromise(const CommitOptions& options) const {
+  if (state_.log != nullptr ||
+      options.durability.value_or(Durability::kNone) == Durability::kNone) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "the database was opened with durability none, so no commit can be made durable: commit "
+      "without CommitOptions::durability, or open the database with durability commit or group");
+}
+
+absl::Status TransactionCommit::Commit(const CommitOptions& options) {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckActive());
+  LATCHKEY_RETURN_IF_ERROR(CheckPromise(options));
   state_.NoteUser();
   if (absl::Status freed = state_.chains.FreeLeft(); IsOutOfMemory(freed)) return freed;
   if (absl::Status writable = CheckStore(); !writable.ok()) {
@@ -34,7 +45,7 @@ absl::Status TransactionCommit::Commit() {
   absl::Status acknowledged;
   if (log != nullptr) {
     log->ReleaseSpace(state_.log_txn);
-    acknowledged = log->WaitOrPromiseDurable(commit);
+    acknowledged = log->WaitOrPromiseDurable(commit, options.durability);
   }
   versions.CollectAfter(*done);
   return acknowledged;

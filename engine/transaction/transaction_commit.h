@@ -22,15 +22,17 @@ class TransactionCommit {
   TransactionCommit(TransactionState& state, TransactionRollback& rollback)
       : state_(state), rollback_(rollback) {}
 
-  /// OutOfMemory: the transaction goes on. Aborted, or the store's error: it is rolled back.
-  /// Unavailable from the log: the outcome is unknown. After all but OutOfMemory it is over.
-  absl::Status Commit();
+  /// OutOfMemory, and FailedPrecondition for `options`: the transaction goes on. Aborted, or the store's error: it is rolled back.
+  /// Unavailable from the log: the outcome is unknown. After all others it is over.
+  absl::Status Commit(const CommitOptions& options = {});
   /// The place of the last commit in the order of commits; 0 = it wrote nothing.
   CommitTs last_commit() const { return last_commit_; }
 
  private:
   /// The error that keeps a transaction that has written from committing.
   absl::Status CheckStore();
+  /// FailedPrecondition: nothing is logged, so the commit cannot promise this.
+  absl::Status CheckPromise(const CommitOptions& options) const;
 
   TransactionState& state_;
   TransactionRollback& rollback_;

@@ -58,7 +58,7 @@ class LoggedTrees : public GcClient {
     versions.EnsureWriter(txn);
     LogTxn drop;
     drop.set_id(txn.id());
-    REQUIRE(engine_log->LogDropTree(drop, tree.id, tree.btree.root(), tree.name).ok());
+    REQUIRE(engine_log->LogDropTree(drop, tree.id, tree.btree.root(), tree.name()).ok());
     REQUIRE(TreeDrop(*pool, tree.btree.root())
                 .Run([&](std::string_view chain) { return overflow.Free(chain); },
                      [&](PageId page) {

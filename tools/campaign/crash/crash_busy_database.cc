@@ -113,6 +113,7 @@ absl::Status BusyDatabase::Run(uint64_t seed, CrashMachine& machine, CommitOracl
   oracle.Acknowledge(machine.disks->position());
   tally_.aborts += workload.aborts();
   tally_.savepoint_rollbacks += workload.savepoint_rollbacks();
+  tally_.loads += workload.loads();
   tally_.Add(*machine.disks, OnDisks(options_));
   return absl::OkStatus();
 }

@@ -53,6 +53,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   CHECK(happened.rollbacks > 0);
   CHECK(happened.aborts > 0);
   CHECK(happened.savepoint_rollbacks > 0);
+  CHECK(happened.loads > 0);
   CHECK(happened.checkpoints > 3);
   CHECK(happened.drops > 0);
   CHECK(happened.splits > 10);

@@ -14,11 +14,12 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 23> kCounters = {{
+constexpr std::array<Counter, 24> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
     {"savepoint_rollbacks", &CrashTally::savepoint_rollbacks},
+    {"loads", &CrashTally::loads},
     {"checkpoints", &CrashTally::checkpoints},
     {"drops", &CrashTally::drops},
     {"splits", &CrashTally::splits},

@@ -47,7 +47,7 @@ class CrashWorkload::User {
       workload_.Pause(rng_, 100 * kNanosPerMicro);
       if (rng_.Below(16) == 0) workload_.BeQuiet();
       if (rng_.Below(20) == 0) {
-        LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_));
+        LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_, rng_));
       }
       const absl::Status done = Transact();
       if (absl::IsAborted(done)) {
@@ -250,20 +250,48 @@ absl::Status CrashWorkload::Commit(TransactionImpl& txn, std::vector<Step> steps
   return committed;
 }
 
-absl::Status CrashWorkload::DropAndMakeAgain(uint32_t tree) {
+absl::Status CrashWorkload::BetweenCommits(std::vector<Step> steps,
+                                           absl::FunctionRef<absl::Status()> change) {
   while (dropping_) machine_.runtime().SleepFor(kNanosPerMicro);
   dropping_ = true;
   while (committing_ > 0) machine_.runtime().SleepFor(kNanosPerMicro);
-  Done& done =
-      Submit(/*is_drop=*/true, {{.kind = Step::Kind::kDrop, .tree = tree, .key = {}, .value = {}}});
+  Done& done = Submit(/*is_drop=*/true, std::move(steps));
   done.place = db_.context().snapshots.clock();
-  const absl::Status dropped = db_.DropTree(TreeName(tree));
-  if (dropped.ok() && options_.promise == Nanos{0}) Promise(done);
+  const absl::Status changed = change();
+  if (changed.ok() && options_.promise == Nanos{0}) Promise(done);
   dropping_ = false;
-  LATCHKEY_RETURN_IF_ERROR(dropped);
+  return changed;
+}
+
+absl::Status CrashWorkload::DropAndMakeAgain(uint32_t tree, Rng& rng) {
+  LATCHKEY_RETURN_IF_ERROR(
+      BetweenCommits({{.kind = Step::Kind::kDrop, .tree = tree, .key = {}, .value = {}}},
+                     [&] { return db_.DropTree(TreeName(tree)); }));
+  if (rng.Below(2) == 0) LATCHKEY_RETURN_IF_ERROR(LoadAgain(tree, rng));
   // Empty and missing trees are equal.
   LATCHKEY_ASSIGN_OR_RETURN(trees_[tree], db_.OpenTree(TreeName(tree), /*create=*/true));
   return absl::OkStatus();
+}
+
+// A bulk load, under the tree's name or under another one that a rename replaces. Some are given up.
+absl::Status CrashWorkload::LoadAgain(uint32_t tree, Rng& rng) {
+  const bool renames = rng.Below(2) == 0;
+  const std::string name = renames ? "loading " + TreeName(tree) : TreeName(tree);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BulkLoadImpl> load, db_.NewBulkLoad(name, {}));
+  std::vector<Step> steps;
+  const uint64_t records = rng.Below(kOwnKeys);
+  for (uint64_t i = 0; i < records; ++i) {
+    steps.push_back(
+        {.kind = Step::Kind::kPut, .tree = tree, .key = KeyOf(i), .value = SomeValue(rng)});
+    LATCHKEY_RETURN_IF_ERROR(load->Put(steps.back().key, steps.back().value));
+    if (rng.Below(16) == 0) Pause(rng, 100 * kNanosPerMicro);
+  }
+  if (rng.Below(3) == 0) return absl::OkStatus();
+  ++loads_;
+  if (renames) LATCHKEY_RETURN_IF_ERROR(load->Finish().status());
+  return BetweenCommits(std::move(steps), [&] {
+    return renames ? db_.RenameTree(name, TreeName(tree)) : load->Finish().status();
+  });
 }
 
 void CrashWorkload::Tell(CommitOracle& oracle) const {

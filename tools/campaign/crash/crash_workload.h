@@ -42,6 +42,8 @@ class CrashWorkload {
   void Tell(CommitOracle& oracle) const;
 
   uint64_t aborts() const { return aborts_; }
+  /// Bulk loads that were finished.
+  uint64_t loads() const { return loads_; }
   uint64_t savepoint_rollbacks() const { return savepoint_rollbacks_; }
 
   /// Fingerprint of all contents that a run of this workload may leave; 0: empty.
@@ -56,9 +58,9 @@ class CrashWorkload {
     uint32_t tree = 0;
     std::string key, value;
   };
-  /// A commit or a drop. Positions are event numbers of the disks.
+  /// A commit, or a drop, load or rename of a tree. Positions are event numbers of the disks.
   struct Done {
-    CommitTs place = 0;  ///< in the order of commits; a drop: of the commit before it
+    CommitTs place = 0;  ///< in the order of commits; a change of a tree: of the commit before it
     bool is_drop = false;
     uint64_t submitted_at = 0;
     uint64_t promised_at = kNever;
@@ -78,7 +80,10 @@ class CrashWorkload {
   void WatchPromises();
   void KeepPromises();
   absl::Status Commit(TransactionImpl& txn, std::vector<Step> steps);
-  absl::Status DropAndMakeAgain(uint32_t tree);
+  /// Runs a change of a whole tree, which has its place between two commits.
+  absl::Status BetweenCommits(std::vector<Step> steps, absl::FunctionRef<absl::Status()> change);
+  absl::Status DropAndMakeAgain(uint32_t tree, Rng& rng);
+  absl::Status LoadAgain(uint32_t tree, Rng& rng);
   Done& Submit(bool is_drop, std::vector<Step> steps);
   void Promise(Done& done);
 
@@ -94,7 +99,7 @@ class CrashWorkload {
   Nanos quiet_until_ = 0;
   bool dropping_ = false;
   std::vector<std::unique_ptr<Done>> done_;
-  uint64_t aborts_ = 0, savepoint_rollbacks_ = 0;
+  uint64_t aborts_ = 0, savepoint_rollbacks_ = 0, loads_ = 0;
 };
 
 }  // namespace latchkey

@@ -1,0 +1,50 @@
+// What the public calls do at the border before they are forwarded: handles that a call cannot use
+// are refused, and std::bad_alloc becomes a status.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "engine/database_identity.h"
+#include "engine/database_impl.h"
+#include "engine/latchkey.h"
+#include "engine/transaction_impl.h"
+#include "storage/base/out_of_memory.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+
+/// Runs a call of a running transaction that uses a tree.
+template <typename Call>
+absl::Status OnTree(TransactionImpl& transaction, Tree tree, Call call) {
+  if (__builtin_expect(!transaction.CanUse(tree), 0)) return transaction.Refuse(tree);
+  return call(transaction, DatabaseIdentity::ImplOf(tree));
+}
+
+/// Runs a call of a running transaction that uses no tree.
+template <typename Call>
+absl::Status Guarded(TransactionImpl& transaction, Call call) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    if (__builtin_expect(!transaction.is_usable(), 0)) return transaction.CheckUsable();
+    return call(transaction);
+  });
+}
+
+/// Runs a call of an open database that uses a tree.
+template <typename Call>
+absl::Status OnTree(DatabaseImpl& database, Tree tree, Call call) {
+  if (__builtin_expect(!database.identity().CanUse(tree), 0)) {
+    return database.identity().Refuse(tree);
+  }
+  return call(DatabaseIdentity::ImplOf(tree));
+}
+
+/// Runs a call of an open database that uses no tree.
+template <typename Call>
+absl::Status Guarded(DatabaseImpl& database, Call call) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(database.identity().CheckOpen());
+    return call(database);
+  });
+}
+
+}  // namespace latchkey
