@@ -224,24 +224,20 @@ struct KeyRange {
   std::optional<std::string> to;
 };
 
-/// The keys that begin with `prefix`. The empty prefix: all keys.
+/// The keys that begin with `prefix`.
 KeyRange PrefixRange(std::string_view prefix);
 
 /// Builds keys whose bytewise order is the order of the parts: integers and doubles by value,
-/// strings bytewise, and a key of several parts by its first part, then its second, and so on. The
-/// keys of one tree should have parts of the same types in the same order. A part takes 8 bytes; a
-/// string takes two bytes more than it has, and one more for each of its zero bytes.
+/// strings bytewise, a key of several parts by its first part, then its second. All keys of a tree
+/// should have parts of the same types. A string takes two bytes more, and one for each zero byte.
 ///
-///   tree key of (customer, time):  KeyWriter().String(customer).Int(time).key()
-///   all keys of one customer:      PrefixRange(KeyWriter().String(customer).key())
+///   PrefixRange(KeyWriter().String(customer).key())   // all keys of one customer
 class KeyWriter {
  public:
   KeyWriter& Int(int64_t value);
   KeyWriter& UInt(uint64_t value);
-  /// -0 is written as 0. Every NaN is the same value, above all others.
-  KeyWriter& Double(double value);
+  KeyWriter& Double(double value);  ///< -0 is 0; every NaN is the same value, above all others
   KeyWriter& String(std::string_view value);
-  /// Forgets all parts; the memory is used again.
   void Clear() { key_.clear(); }
   const std::string& key() const& { return key_; }
   std::string key() && { return std::move(key_); }
@@ -250,11 +246,10 @@ class KeyWriter {
   std::string key_;
 };
 
-/// Reads the parts of a key that KeyWriter has built, in their order. A part that the key cannot
-/// have there (it ends, or its bytes are no part) is InvalidArgument, and so are all later ones.
+/// Reads the parts of a key of KeyWriter in their order. InvalidArgument, also for all later parts:
+/// the key cannot have such a part there.
 class KeyReader {
  public:
-  /// Views `key`, which must stay as it is.
   explicit KeyReader(std::string_view key) : rest_(key) {}
   absl::Status Int(int64_t* value);
   absl::Status UInt(uint64_t* value);
@@ -264,7 +259,6 @@ class KeyReader {
 
  private:
   absl::Status Fail(std::string_view part);
-
   std::string_view rest_;
   bool failed_ = false;
 };
@@ -327,14 +321,12 @@ struct BeginOptions {
 
 struct CommitOptions {
   /// What this commit promises; nullopt = Options::durability. kCommit waits for the device, kGroup
-  /// promises it within Options::group_commit_delay_ms. With kNone nothing is promised: the commit
-  /// becomes durable with a later one, with Sync, a checkpoint or the close. A crash takes back the
-  /// newest commits only, so no commit survives that has read one which does not. FailedPrecondition,
-  /// and the transaction goes on: kCommit or kGroup in a database opened with Durability::kNone.
+  /// promises it within Options::group_commit_delay_ms. With kNone the commit becomes durable with a
+  /// later one, with Sync, a checkpoint or the close; a crash takes back the newest commits only.
+  /// FailedPrecondition, and the transaction goes on: kCommit or kGroup with Durability::kNone.
   std::optional<Durability> durability = std::nullopt;
 };
 
-/// Of Database::RunTransaction.
 struct RunOptions {
   BeginOptions begin;
   CommitOptions commit;
@@ -432,26 +424,16 @@ class WriteBatch {
 };
 
 struct BulkLoadOptions {
-  /// Share of each page that records fill, 0.5 to 1. Below 1 leaves room for later inserts.
-  double fill = 1.0;
+  double fill = 1.0;  ///< share of each leaf that is filled, 0.5 to 1
 };
 
-/// Makes a new tree out of records that come in ascending order of their keys. Pages are filled one
-/// after the other and written once, past the cache and the log, many at a time. So a load runs at
-/// the speed of the device, its log is a few bytes a page, and its memory some MiB.
-///
-///   auto load = (*db)->NewBulkLoader("orders");
-///   for (...) (*load)->Put(key, value).IgnoreError();   // Finish returns the first error, too
-///   absl::StatusOr<Tree> orders = (*load)->Finish();
+/// Makes a new tree out of records that come in ascending order of their keys. Pages are filled and
+/// written once, past the cache and the log: a few bytes of log a page, some MiB of memory.
 ///
 /// The tree appears at Finish with all its records, for every transaction, and is then as durable as
-/// a commit. Before that nothing can be seen of it. If the loader is destroyed before Finish, or
-/// Finish fails, or the process ends, nothing of the load stays: pages that it has written are freed,
-/// after a crash by the next open. To replace the records of a tree, load a new one, drop the old
-/// one and rename the new one.
-///
-/// Thread-safety: one thread at a time. Other threads may use the database meanwhile, also other
-/// loaders.
+/// a commit. If the loader is destroyed before Finish, or Finish fails, or the process ends, nothing
+/// of the load stays. To replace a tree, load a new one, drop the old one and rename the new one.
+/// Thread-safety: one thread at a time may use a loader; others may use the database meanwhile.
 class BulkLoader {
  public:
   ~BulkLoader();
@@ -464,8 +446,7 @@ class BulkLoader {
   /// Makes the records durable, then the tree visible. AlreadyExists: another tree got the name
   /// meanwhile. The load is over in every case, except after ResourceExhausted for lack of memory.
   absl::StatusOr<Tree> Finish();
-  /// Records accepted so far.
-  uint64_t records() const;
+  uint64_t records() const;  ///< accepted so far
 
  private:
   friend class Database;
@@ -608,8 +589,7 @@ class Database {
   /// As durable as a commit. NotFound: there is no tree `from`. AlreadyExists: there is a tree `to`.
   absl::Status RenameTree(std::string_view from, std::string_view to);
 
-  /// A loader for a new tree `name`. AlreadyExists: there is a tree of that name. FailedPrecondition
-  /// or InvalidArgument: see BulkLoadOptions and OpenTree.
+  /// A loader for a new tree `name`. AlreadyExists: there is a tree of that name.
   absl::StatusOr<std::unique_ptr<BulkLoader>> NewBulkLoader(std::string_view name,
                                                             const BulkLoadOptions& options = {});
 
@@ -625,26 +605,21 @@ class Database {
   absl::Status Put(Tree tree, std::string_view key, std::string_view value);
   absl::Status Delete(Tree tree, std::string_view key);
   absl::Status Write(const WriteBatch& batch, const CommitOptions& commit = {});
-  /// As Transaction::MultiGet, from one snapshot.
   absl::Status MultiGet(Tree tree, std::span<const std::string_view> keys,
                         std::vector<std::optional<std::string>>* values);
 
   /// Begins a transaction, runs `body(transaction)` and commits. If `body` or the commit returns
-  /// Aborted, rolls back, waits a little (longer each time) and runs `body` again: its effects outside
-  /// the transaction must bear that. Any other error of `body` is returned after a rollback. `body`
-  /// must not end the transaction, except by Rollback before it returns an error. Aborted is
-  /// returned after `most_attempts`, and when the next attempt would fail in the same way (see Get).
+  /// Aborted, rolls back, waits a little and runs `body` again. Any other error of `body` is returned
+  /// after a rollback. `body` must not commit. Aborted is returned after `most_attempts`, and when the
+  /// next attempt would fail in the same way (see Get).
   absl::Status RunTransaction(absl::FunctionRef<absl::Status(Transaction&)> body,
                               const RunOptions& options = {});
-  /// On return every commit that was acknowledged before the call is durable, whatever its
-  /// durability. Costs one flush of the log. FailedPrecondition: the database was opened with
-  /// Durability::kNone, where only Close makes commits durable.
+  /// On return every commit acknowledged before the call is durable, whatever its durability.
+  /// FailedPrecondition: the database was opened with Durability::kNone.
   absl::Status Sync();
 
-  /// Estimates of the records of a range, and of the bytes of the pages that hold them and their
-  /// large values, without reading the range: from inner pages, and a few leaves. Deleted records
-  /// that some snapshot still needs may count, and so may writes that are not committed. The error is
-  /// usually a few percent in a range of thousands of records; 0 only for an empty leaf.
+  /// Estimates of the records of a range, and of the bytes of their pages, from inner pages and a few
+  /// leaves: usually some percent off. Writes that are not committed may count.
   absl::StatusOr<uint64_t> ApproximateCount(Tree tree, const KeyRange& range = {});
   absl::StatusOr<uint64_t> ApproximateBytes(Tree tree, const KeyRange& range = {});
 
