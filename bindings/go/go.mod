@@ -1,0 +1,3 @@
+module latchkey
+
+go 1.19

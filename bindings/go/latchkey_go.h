@@ -1,0 +1,90 @@
+/* What the Go package calls: each function is one crossing from Go to C. Pointers into Go's memory are
+ * `const char *`, which cgo passes without a check. Results go to a lkgo_scratch, which is C's memory. */
+#pragma once
+
+#include <latchkey/latchkey_c.h>
+
+/* Where one call at a time leaves its results. */
+typedef struct lkgo_scratch {
+  lk_value value;
+  lk_bytes key, record;
+  lk_cursor cursor;
+  size_t count;
+  lk_error error;
+} lkgo_scratch;
+
+/* The bounds of a scan or cursor. */
+typedef struct lkgo_range {
+  int has_from, has_to;
+  size_t from_size, to_size;
+} lkgo_range;
+
+lkgo_scratch *lkgo_make_scratch(void); /* NULL: no memory */
+void lkgo_free_scratch(lkgo_scratch *scratch);
+
+lk_code lkgo_set_log(lk_options options, uintptr_t context, lkgo_scratch *scratch);
+lk_code lkgo_begin(lk_db db, int isolation, int read_only, lk_txn *txn, lkgo_scratch *scratch);
+lk_code lkgo_cursor_create(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to,
+                           lkgo_scratch *scratch);
+/* A scan's next records, in scratch->value; their number in scratch->count. `seek`: LKGO_ON from where the
+ * cursor stands, LKGO_START from the start of the range, LKGO_BEHIND from behind `last`. */
+enum { LKGO_ON = 0, LKGO_START = 1, LKGO_BEHIND = 2 };
+lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t last_size, size_t most_records,
+                  size_t most_bytes, lkgo_scratch *scratch);
+/* Creates the cursor of a scan and reads its first records. */
+lk_code lkgo_scan_new(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to, int step,
+                      size_t most_records, size_t most_bytes, lkgo_scratch *scratch);
+/* Writes the operations of a packed batch: batch.go has the format. */
+lk_code lkgo_write(lk_db db, const char *packed, size_t size, lkgo_scratch *scratch);
+lk_code lkgo_prefetch(lk_txn txn, lk_tree tree, const char *keys, const uint32_t *sizes, size_t count,
+                      lkgo_scratch *scratch);
+
+static inline lk_code lkgo_open_tree(lk_db db, const char *name, size_t size, int create, lk_tree *tree,
+                                     lkgo_scratch *scratch) {
+  return lk_open_tree(db, lk_slice(name, size), create, tree, &scratch->error);
+}
+static inline lk_code lkgo_drop_tree(lk_db db, const char *name, size_t size, lkgo_scratch *scratch) {
+  return lk_drop_tree(db, lk_slice(name, size), &scratch->error);
+}
+static inline lk_code lkgo_get(lk_db db, lk_tree tree, const char *key, size_t size, lkgo_scratch *scratch) {
+  return lk_get(db, tree, lk_slice(key, size), &scratch->value, &scratch->error);
+}
+static inline lk_code lkgo_put(lk_db db, lk_tree tree, const char *key, size_t size, const char *value,
+                               size_t value_size, lkgo_scratch *scratch) {
+  return lk_put(db, tree, lk_slice(key, size), lk_slice(value, value_size), &scratch->error);
+}
+static inline lk_code lkgo_delete(lk_db db, lk_tree tree, const char *key, size_t size, lkgo_scratch *scratch) {
+  return lk_delete(db, tree, lk_slice(key, size), &scratch->error);
+}
+static inline lk_code lkgo_txn_get(lk_txn txn, lk_tree tree, const char *key, size_t size, lkgo_scratch *scratch) {
+  return lk_txn_get(txn, tree, lk_slice(key, size), &scratch->value, &scratch->error);
+}
+static inline lk_code lkgo_txn_get_for_update(lk_txn txn, lk_tree tree, const char *key, size_t size,
+                                              lkgo_scratch *scratch) {
+  return lk_txn_get_for_update(txn, tree, lk_slice(key, size), &scratch->value, &scratch->error);
+}
+static inline lk_code lkgo_txn_put(lk_txn txn, lk_tree tree, const char *key, size_t size, const char *value,
+                                   size_t value_size, lkgo_scratch *scratch) {
+  return lk_txn_put(txn, tree, lk_slice(key, size), lk_slice(value, value_size), &scratch->error);
+}
+static inline lk_code lkgo_txn_insert(lk_txn txn, lk_tree tree, const char *key, size_t size, const char *value,
+                                      size_t value_size, lkgo_scratch *scratch) {
+  return lk_txn_insert(txn, tree, lk_slice(key, size), lk_slice(value, value_size), &scratch->error);
+}
+static inline lk_code lkgo_txn_delete(lk_txn txn, lk_tree tree, const char *key, size_t size,
+                                      lkgo_scratch *scratch) {
+  return lk_txn_delete(txn, tree, lk_slice(key, size), &scratch->error);
+}
+enum { LKGO_FIRST, LKGO_LAST, LKGO_SEEK, LKGO_SEEK_FOR_PREV, LKGO_NEXT, LKGO_PREV };
+static inline lk_code lkgo_move(lk_cursor cursor, int move, const char *key, size_t size, lkgo_scratch *scratch) {
+  lk_bytes *at = &scratch->key, *value = &scratch->record;
+  lk_error *error = &scratch->error;
+  switch (move) {
+    case LKGO_FIRST: return lk_cursor_seek_first(cursor, at, value, error);
+    case LKGO_LAST: return lk_cursor_seek_last(cursor, at, value, error);
+    case LKGO_SEEK: return lk_cursor_seek(cursor, lk_slice(key, size), at, value, error);
+    case LKGO_SEEK_FOR_PREV: return lk_cursor_seek_for_prev(cursor, lk_slice(key, size), at, value, error);
+    case LKGO_NEXT: return lk_cursor_next(cursor, at, value, error);
+    default: return lk_cursor_prev(cursor, at, value, error);
+  }
+}

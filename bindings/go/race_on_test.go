@@ -1,0 +1,5 @@
+//go:build race
+
+package latchkey_test
+
+const isRace = true // it allocates by itself

@@ -1,0 +1,85 @@
+package latchkey_test
+
+import (
+	"testing"
+
+	"latchkey"
+)
+
+func TestAScanWalksThroughItsRangeInBothDirections(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 1000)
+	all := keys(t, tree.Scan(latchkey.Range{}))
+	same(t, len(all), 1000)
+	same(t, keys(t, tree.Scan(latchkey.Range{From: key(10), To: key(12)})), []string{"010", "011"})
+	same(t, keys(t, tree.Scan(latchkey.Range{Prefix: []byte("99"), Reverse: true}))[:2], []string{"999", "998"})
+	same(t, keys(t, tree.Scan(latchkey.Range{To: []byte{}})), []string(nil))
+	ok(t, tree.Put([]byte("\xff\xff"), nil))
+	same(t, keys(t, tree.Scan(latchkey.Range{Prefix: []byte("\xff")})), []string{"\xff\xff"})
+	wrong := tree.Scan(latchkey.Range{Prefix: []byte("a"), To: []byte("b")})
+	same(t, wrong.Next(), false)
+	is(t, wrong.Err(), latchkey.ErrInvalidArgument)
+}
+
+func TestSlicesOfAScanStayAfterTheClose(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 100)
+	var values [][]byte
+	scan := tree.Scan(latchkey.Range{})
+	for scan.Next() {
+		values = append(values, scan.Value())
+	}
+	ok(t, scan.Close())
+	ok(t, db.Close())
+	same(t, values[99], []byte("v99"))
+}
+
+func TestAScanShowsTheWritesOfItsTransaction(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 30)
+	for _, reverse := range []bool{false, true} {
+		is(t, db.Update(func(tx *latchkey.Tx) error {
+			scan := tx.Scan(tree, latchkey.Range{Reverse: reverse})
+			scan.Next()
+			first := string(scan.Key())
+			ok(t, tx.Delete(tree, key(1)))
+			ok(t, tx.Delete(tree, key(28)))
+			ok(t, tx.Put(tree, []byte("001b"), nil))
+			ok(t, tx.Put(tree, []byte("028b"), nil))
+			rest := keys(t, scan)
+			same(t, len(rest), 29)
+			same(t, []string{first, rest[0]}, map[bool][]string{false: {"000", "001b"}, true: {"029", "028b"}}[reverse])
+			return latchkey.ErrUnknown // rolls back
+		}), latchkey.ErrUnknown)
+	}
+}
+
+func TestACursorMovesInBothDirections(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 100)
+	tx, err := db.Snapshot()
+	ok(t, err)
+	defer tx.Rollback()
+	c, err := tx.Cursor(tree, latchkey.Range{From: key(10), To: key(20)})
+	ok(t, err)
+	same(t, c.Key(), []byte(nil))
+	at := func(moved bool, want string) {
+		t.Helper()
+		same(t, moved, true)
+		same(t, c.Key(), []byte(want))
+	}
+	at(c.First(), "010")
+	at(c.Next(), "011")
+	same(t, c.Value(), []byte("v11"))
+	at(c.Last(), "019")
+	same(t, c.Next(), false)
+	ok(t, c.Err())
+	same(t, c.Value(), []byte(nil))
+	at(c.Seek([]byte("0115")), "012")
+	at(c.Prev(), "011")
+	at(c.SeekForPrev([]byte("0115")), "011")
+	ok(t, c.Close())
+	is(t, c.Close(), latchkey.ErrFailedPrecondition)
+	same(t, c.Next(), false)
+	is(t, c.Err(), latchkey.ErrFailedPrecondition)
+}
