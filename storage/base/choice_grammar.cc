@@ -126,11 +126,14 @@ absl::StatusOr<double> ParseValue(const ChoiceDescription& choice, const ChoiceP
                          Allowed(parameter));
 }
 
-// Reads one `parameter=value`, or a bare value when it is the first.
-absl::Status ReadParameter(const ChoiceDescription& choice, std::string_view text, bool first,
-                           std::vector<double>& values, std::vector<bool>& given) {
-  size_t index = 0;
-  const bool bare = first && !choice.parameters.empty() && text.find('=') == text.npos;
+// Reads one `parameter=value`, or a bare value of the parameter `position`; returns whether it was
+// bare.
+absl::StatusOr<bool> ReadParameter(const ChoiceDescription& choice, std::string_view text,
+                                   std::optional<size_t> position, std::vector<double>& values,
+                                   std::vector<bool>& given) {
+  const bool bare =
+      position && *position < choice.parameters.size() && text.find('=') == text.npos;
+  size_t index = position.value_or(0);
   if (!bare) {
     LATCHKEY_ASSIGN_OR_RETURN(index, FindParameter(choice, CutAt(text, '=')));
   }
@@ -140,7 +143,7 @@ absl::Status ReadParameter(const ChoiceDescription& choice, std::string_view tex
   }
   given[index] = true;
   LATCHKEY_ASSIGN_OR_RETURN(values[index], ParseValue(choice, choice.parameters[index], text));
-  return absl::OkStatus();
+  return bare;
 }
 
 absl::StatusOr<size_t> FindMember(std::string_view name, std::string_view kind,
@@ -165,8 +168,13 @@ absl::StatusOr<ParsedChoice> ParseChoice(std::string_view item, std::string_view
     parsed.values.push_back(parameter.default_value);
   }
   std::vector<bool> given(parsed.values.size(), false);
+  // Bare values may be at the beginning only.
+  std::optional<size_t> position = 0;
   for (bool first = true; first ? has_parameters : !item.empty(); first = false) {
-    LATCHKEY_RETURN_IF_ERROR(ReadParameter(choice, CutAt(item, ':'), first, parsed.values, given));
+    LATCHKEY_ASSIGN_OR_RETURN(
+        const bool bare,
+        ReadParameter(choice, CutAt(item, ':'), position, parsed.values, given));
+    position = bare ? std::optional(*position + 1) : std::nullopt;
   }
   return parsed;
 }

@@ -51,9 +51,11 @@ TEST_CASE("An item is a name and parameters joined by colons") {
   CHECK(Values("tuned:share=1:size=100") == std::vector<double>{100, 1, 2, 1, 1e9, 1});
 }
 
-TEST_CASE("A bare first value sets the first parameter of an item") {
+TEST_CASE("Bare values at the beginning set the first parameters of an item in their order") {
   CHECK(Values("tuned:7")[0] == 7);
   CHECK(Values("tuned:7:share=0")[1] == 0);
+  CHECK(Values("tuned:7:0.25:3") == std::vector<double>{7, 0.25, 3, 1, 1e9, 1});
+  CHECK(Values("tuned:7:0.25:variant=heap") == std::vector<double>{7, 0.25, 2, 1, 1e9, 0});
 }
 
 TEST_CASE("Parameters take switches, times, words and infinity") {
@@ -93,7 +95,9 @@ TEST_CASE("An unknown parameter is refused with the known ones and their ranges"
                  Catch::Contains("variant (which: one of heap, array, default array)"));
   CHECK_THAT(Error("plain:size=3"), Catch::Contains("it takes none"));
   CHECK_THAT(Error("plain:3"), Catch::Contains("it takes none"));
-  CHECK_THAT(Error("tuned:3:4"), Catch::Contains("no parameter '4'"));
+  CHECK_THAT(Error("tuned:share=1:4"), Catch::Contains("no parameter '4'"));
+  CHECK_THAT(Error("tuned:1:1:1:on:1s:heap:7"), Catch::Contains("no parameter '7'"));
+  CHECK_THAT(Error("tuned:3:4"), Catch::Contains("share is '4'"));
 }
 
 TEST_CASE("A value outside its range, not whole or of another kind is refused by name") {

@@ -15,6 +15,7 @@
 #include "tools/cli/contention_model_command.h"
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/layout_command.h"
 #include "tools/cli/paper_experiments.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
@@ -26,9 +27,8 @@ namespace {
 
 constexpr const char* kAbout =
     "Latchkey: an embedded key/value storage engine, and the laboratory around it.\n"
-    "tpcc-lite and bench: every flag with a value takes a comma-separated list; the cross product "
-    "is\n"
-    "run, one row each. The other verbs work on one database.";
+    "tpcc-lite, bench and layout: every flag with a value takes a comma-separated list; the cross\n"
+    "product is run, one row each. The other verbs work on one database.";
 
 constexpr uint32_t kMaxRepeat = 1000;
 constexpr uint64_t kMaxTraceLimit = 4'000'000'000;
@@ -79,9 +79,13 @@ void AddRepeatFlag(Verb& verb) {
       ->default_str("1");
 }
 
+void AddKeepFlag(Verb& verb) {
+  verb.app->add_flag("--keep", verb.flags.keep, "keep the database of every run");
+}
+
 void AddRunFlags(Verb& verb) {
   AddRepeatFlag(verb);
-  verb.app->add_flag("--keep", verb.flags.keep, "keep the database of every run");
+  AddKeepFlag(verb);
   AddOutputFlags(*verb.app, verb.flags.output);
   verb.app
       ->add_option("--trace", verb.flags.trace,
@@ -138,6 +142,7 @@ class Cli {
     AddVerb(run_, tpcc, "run", "run the mix; prepares what is missing");
     AddVerb(check_, tpcc, "check", "check the consistency conditions of databases under --db");
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
+    AddVerb(layout_, &app_, "layout", "the disk layouts without the tree: reads and writes of pages");
     AddCacheSim();
     AddTrace();
     AddContention();
@@ -146,10 +151,14 @@ class Cli {
     experiment_verb_->prefix_command()->set_help_flag();  // all words are the script's, --help too
     for (Verb* verb : {&prepare_, &run_, &check_}) AddSweepFlags(*verb, TpccFlags());
     AddSweepFlags(bench_, BenchFlags());
+    AddSweepFlags(layout_, LayoutFlags());
+    AddRepeatFlag(layout_);
+    AddKeepFlag(layout_);
+    AddOutputFlags(*layout_.app, layout_.flags.output);
     AddRunFlags(run_);
     AddRunFlags(bench_);
     AddOutputFlags(*check_.app, check_.flags.output);
-    for (Verb* verb : {&prepare_, &run_, &check_, &bench_}) AddDryRunFlag(*verb);
+    for (Verb* verb : {&prepare_, &run_, &check_, &bench_, &layout_}) AddDryRunFlag(*verb);
     run_.app->add_flag("--check", run_.flags.check, "check consistency after every run");
   }
 
@@ -175,6 +184,7 @@ class Cli {
     }
     if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
     if (*experiment_verb_) return RunPaperExperiments(experiment_verb_->remaining());
+    if (*layout_.app) return LayoutCommand(GivenTexts(layout_), layout_.flags);
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
@@ -297,7 +307,7 @@ class Cli {
   CLI::App* help_ = nullptr;
   std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
-  Verb prepare_, run_, check_, bench_, pool_, lock_, model_;
+  Verb prepare_, run_, check_, bench_, layout_, pool_, lock_, model_;
   bool model_sensitivity_ = false;
   CLI::App* calibrate_verb_ = nullptr;
   CalibrateFlags calibrate_;

@@ -70,7 +70,7 @@ struct PoolPlan {
   Json row;
 };
 
-absl::StatusOr<PoolPlan> PlanPool(const Combination& from, Traces& traces) {
+absl::StatusOr<PoolPlan> PlanPool(const Combination& from, PageTraces& traces) {
   LATCHKEY_ASSIGN_OR_RETURN(PoolEmulatorConfig config, ParsePool(from, traces));
   LATCHKEY_ASSIGN_OR_RETURN(config.times, ParseTimes(from));
   LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
@@ -194,7 +194,7 @@ int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags) 
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
   const auto combinations = ExpandContention(ContentionPoolFlags(), texts);
   if (!combinations.ok()) return FailWith(combinations.status());
-  Traces traces;
+  PageTraces traces;
   std::vector<PoolPlan> plans;
   for (const Combination& combination : *combinations) {
     absl::StatusOr<PoolPlan> plan = PlanPool(combination, traces);

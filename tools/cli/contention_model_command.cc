@@ -30,7 +30,7 @@ struct ModelPlan {
   Json row;
 };
 
-absl::StatusOr<ModelPlan> PlanModel(const Combination& from, Traces& traces,
+absl::StatusOr<ModelPlan> PlanModel(const Combination& from, PageTraces& traces,
                                     const ModelCosts& costs) {
   LATCHKEY_ASSIGN_OR_RETURN(PoolEmulatorConfig pool, ParsePool(from, traces));
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t processors,
@@ -222,7 +222,7 @@ int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags,
   if (!costs.ok()) return FailWith(costs.status());
   const auto combinations = ExpandContention(ContentionModelFlags(), texts);
   if (!combinations.ok()) return FailWith(combinations.status());
-  Traces traces;
+  PageTraces traces;
   std::vector<ModelPlan> plans;
   for (const Combination& combination : *combinations) {
     absl::StatusOr<ModelPlan> plan = PlanModel(combination, traces, *costs);

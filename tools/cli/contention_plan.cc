@@ -17,20 +17,15 @@ namespace {
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
 constexpr uint64_t kMostFrames = uint64_t{1} << 26;
 
-absl::Status ParseAccesses(const Combination& from, Traces& traces, PoolEmulatorConfig* config) {
+absl::Status ParseAccesses(const Combination& from, PageTraces& traces, PoolEmulatorConfig* config) {
   LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
   const std::string& path = from.Get("trace");
   if (!config->accesses.entry().needs_trace) return absl::OkStatus();
   if (path.empty()) {
     return InvalidArgument("--accesses=trace: the trace is missing; give --trace=FILE");
   }
-  auto trace = traces.find(path);
-  if (trace == traces.end()) {
-    LATCHKEY_ASSIGN_OR_RETURN(PageTrace read, ReadPageTrace(path));
-    trace = traces.emplace(path, std::move(read)).first;
-  }
-  config->trace = &trace->second;
-  config->pages = trace->second.unique_pages;
+  LATCHKEY_ASSIGN_OR_RETURN(config->trace, traces.Read(path));
+  config->pages = config->trace->unique_pages;
   return absl::OkStatus();
 }
 
@@ -79,7 +74,7 @@ absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<Flag
                      });
 }
 
-absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& traces) {
+absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, PageTraces& traces) {
   LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems items, PolicyOf(from));
   LATCHKEY_ASSIGN_OR_RETURN(auto replacement, ReplacementAlgorithms().Parse(items.replacement));
   LATCHKEY_ASSIGN_OR_RETURN(auto synchronization,

@@ -3,7 +3,6 @@
 
 #include <absl/status/statusor.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -19,9 +18,6 @@ namespace latchkey {
 /// The most microseconds of work between two accesses.
 inline constexpr double kMostMicros = 1'000'000;
 
-/// Traces by their paths: each is read once.
-using Traces = std::map<std::string, PageTrace>;
-
 /// The flags of the pool and of its accesses, with this default of --pages.
 std::vector<FlagSpec> PoolFlags(const std::string& pages);
 
@@ -30,7 +26,7 @@ absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<Flag
                                                           const FlagTexts& texts);
 
 /// All but the threads and the times. The config refers to `traces`. InvalidArgument names the flag.
-absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, Traces& traces);
+absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, PageTraces& traces);
 absl::StatusOr<Nanos> ParseMicros(std::string_view flag, const std::string& text);
 absl::StatusOr<uint64_t> ParseSeed(const Combination& from);
 

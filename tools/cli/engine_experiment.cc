@@ -90,7 +90,7 @@ absl::Status EngineExperiment::RunInItsTime(size_t index, const std::string& wha
   const KvOptions& kv = plan(index).settings.kv;
   runtime_ = &ThreadRuntime();
   if (!kv.device.is_simulated()) return RunOnce(index, what, ThreadRuntime());
-  SimulatedRuntime runtime(VirtualTimeOptions(kv));
+  SimulatedRuntime runtime(VirtualTimeOptions(kv.techniques.seed));
   runtime_ = &runtime;
   absl::Status outcome;
   const absl::Status ran = runtime.Run([&] { outcome = RunOnce(index, what, runtime); });

@@ -11,6 +11,7 @@
 #include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/device_list.h"
+#include "tools/cli/device_flags.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/policy_flags.h"
 #include "tools/cli/settings.h"
@@ -61,14 +62,6 @@ bool IsTechnique(const std::string& flag) {
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
-bool IsOfArray(const std::string& flag) { return flag == "disks" || flag == "raid"; }
-
-const DeviceInfo* DeviceOf(const Combination& so_far) {
-  if (!so_far.Has("device")) return nullptr;
-  const std::string& device = so_far.Get("device");
-  return Devices().Find(std::string_view(device).substr(0, device.find(':')));
-}
-
 bool IsSkewed(const std::string& workload) {
   const absl::StatusOr<const KvWorkload*> found = FindKvWorkload(workload);
   return !found.ok() || (*found)->zipf;  // an unknown one is refused by its own flag
@@ -96,7 +89,7 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
 
 /// The flag that must be given as well so that `flag` has an effect.
 std::string_view RemedyFor(const std::string& flag) {
-  if (IsOfArray(flag)) return "only simulated disks have it: give --device=fixed or atlas10k";
+  if (IsOfArray(flag)) return kArrayRemedy;
   if (flag == "cpu-us") return "only simulated devices have it: give --device=fixed";
   if (flag == "torn-write-protection") {
     return "it is part of --engine=latchkey with --durability=group or commit";
@@ -108,20 +101,6 @@ std::string_view RemedyFor(const std::string& flag) {
   }
   if (flag == "zipf") return "only skewed workloads have it, e.g. --workload=read-zipf";
   return "none of these engines has it; latchkey does";
-}
-
-bool AnyHas(std::span<const Combination> combinations, const std::string& flag) {
-  return std::any_of(combinations.begin(), combinations.end(),
-                     [&](const Combination& combination) { return combination.Has(flag); });
-}
-
-absl::Status CheckNoneIgnored(std::span<const Combination> combinations, const FlagTexts& given) {
-  for (const auto& [flag, text] : given) {
-    if (AnyHas(combinations, flag)) continue;
-    return InvalidArgument("--{}={} would be ignored: {}; or leave it out", flag, text,
-                           RemedyFor(flag));
-  }
-  return absl::OkStatus();
 }
 
 const std::vector<std::string>& ValuesOf(std::span<const Dimension> dimensions,
@@ -175,6 +154,18 @@ absl::Status CheckEngines(std::span<const Dimension> dimensions, const FlagTexts
 
 }  // namespace
 
+absl::Status CheckNoneIgnored(
+    std::span<const Combination> combinations, const FlagTexts& given,
+    absl::FunctionRef<std::string_view(const std::string& flag)> remedy_for) {
+  for (const auto& [flag, text] : given) {
+    const auto has = [&](const Combination& combination) { return combination.Has(flag); };
+    if (std::any_of(combinations.begin(), combinations.end(), has)) continue;
+    return InvalidArgument("--{}={} would be ignored: {}; or leave it out", flag, text,
+                           remedy_for(flag));
+  }
+  return absl::OkStatus();
+}
+
 std::string KnownEngines() { return Join(KvBackends().Names()); }
 
 std::vector<FlagSpec> EngineFlags() {
@@ -202,13 +193,11 @@ std::vector<FlagSpec> EngineFlags() {
            "pages that evictions prefer: " + Join(VictimPreferences().Names())},
           {"eviction-batch", "0",
            "victims of one eviction, 1 to 64; 0: as the synchronization says"},
-          {"device", "file",
-           "a device and its parameters: " + DescribeDevices() +
-               ". All but file and memory are simulated, with their content in memory; users are "
-               "simulated, too, and every time and rate is virtual"},
-          {"disks", "auto", "simulated: disks below the data, 1 to 1024; auto: as --device says"},
-          {"raid", "auto",
-           "simulated: array of the disks: raid0, raid5 (3 disks or more); auto: as --device says"},
+      });
+  Append(flags, DeviceFlags());
+  Append(
+      flags,
+      {
           {"cpu-us", "10",
            "simulated: us of virtual time that each operation (get, put, scan, commit, ...) takes "
            "its "
@@ -284,7 +273,7 @@ absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> s
   LATCHKEY_RETURN_IF_ERROR(CheckEngines(dimensions, texts));
   LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
   std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
-  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts));
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyFor));
   return combinations;
 }
 

@@ -1,11 +1,13 @@
 // The value flags of the experiment verbs, with defaults and help.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/cli/sweep.h"
@@ -43,6 +45,12 @@ absl::StatusOr<std::vector<Dimension>> DimensionsOf(std::span<const FlagSpec> sp
 ///  - a policy together with one of its parts.
 absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> specs,
                                                      const FlagTexts& texts);
+
+/// InvalidArgument if a flag of `given` is in none of the combinations. The message has the remedy:
+/// what must be given as well so that the flag has an effect.
+absl::Status CheckNoneIgnored(
+    std::span<const Combination> combinations, const FlagTexts& given,
+    absl::FunctionRef<std::string_view(const std::string& flag)> remedy_for);
 
 /// "latchkey, memory, rocksdb": the engines of this build.
 std::string KnownEngines();

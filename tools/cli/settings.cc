@@ -9,6 +9,7 @@
 #include "layout/geometry.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
+#include "tools/cli/device_flags.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/policy_flags.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
@@ -23,10 +24,9 @@ constexpr uint64_t kLoadCacheBytes = 1ull << 30;
 constexpr uint64_t kPagesPerUser = 16;
 constexpr uint64_t kMapBytesPerPage = 24;
 constexpr uint64_t kFewestCacheBytes = 1 << 20;
-constexpr uint64_t kMaxDisks = 1024;
 constexpr double kMaxCpuMicros = 1'000'000;
 
-absl::Status ReadTechniques(const Combination& from, Techniques& to) {
+absl::Status ReadTechniques(const Combination& from, uint32_t page_size, Techniques& to) {
   to.layout = from.Get("layout");
   to.segment_cleaning = from.Get("segment-cleaning");
   LATCHKEY_ASSIGN_OR_RETURN(const PolicyItems policy, PolicyOf(from));
@@ -42,11 +42,8 @@ absl::Status ReadTechniques(const Combination& from, Techniques& to) {
   LATCHKEY_ASSIGN_OR_RETURN(
       to.space_utilization,
       ParseNumber("space-utilization", from.Get("space-utilization"), 0.5, 0.98));
-  if (from.Get("segment-size") != "auto") {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        to.segment_size, ParsePowerOfTwo("segment-size", from.Get("segment-size"), kMinSegmentSize,
-                                         kMaxSegmentSize, ", or auto"));
-  }
+  LATCHKEY_ASSIGN_OR_RETURN(to.segment_size,
+                            ParseSegmentSize(from.Get("segment-size"), page_size));
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
                             ParseCount("cleaners", from.Get("cleaners"), 0, 128));
   to.cleaners = static_cast<uint32_t>(cleaners);
@@ -85,44 +82,11 @@ absl::Status ParseCache(const Combination& from, uint64_t data_bytes, uint32_t u
       text, kv.cache_bytes, fewest, users);
 }
 
-// --disks and --raid as parameters of the device: ":disks=4:raid=raid5".
-absl::StatusOr<std::string> ParseArray(const Combination& from, const std::string& device) {
-  std::string parameters;
-  for (const char* name : {"disks", "raid"}) {
-    if (!from.Has(name) || from.Get(name) == "auto") continue;
-    const std::string& value = from.Get(name);
-    if (device.find(fmt::format("{}=", name)) != std::string::npos) {
-      return InvalidArgument("--{}={} and --device={}: give {} once", name, value, device, name);
-    }
-    parameters += fmt::format(":{}={}", name, value);
-  }
-  if (from.Has("disks") && from.Get("disks") != "auto") {
-    LATCHKEY_RETURN_IF_ERROR(
-        ParseCount("disks", from.Get("disks"), 1, kMaxDisks, ", or auto").status());
-  }
-  if (from.Has("raid") && from.Get("raid") != "auto") {
-    const absl::StatusOr<RaidLevel> raid = ParseRaidLevel(from.Get("raid"));
-    if (!raid.ok()) {
-      return InvalidArgument("--raid={}: {}, auto", from.Get("raid"),
-                             std::string(raid.status().message()));
-    }
-  }
-  return parameters;
-}
-
 absl::Status ParseDevice(const Combination& from, EngineSettings& settings) {
-  const std::string& text = from.Get("device");
-  DeviceSpec& device = settings.kv.device;
-  LATCHKEY_ASSIGN_OR_RETURN(const std::string array, ParseArray(from, text));
-  const absl::StatusOr<DeviceSpec> parsed = ParseDeviceSpec(text + array);
-  if (!parsed.ok()) {
-    return InvalidArgument("--device={}{}: {}", text, array,
-                           std::string(parsed.status().message()));
-  }
-  device = *parsed;
-  if (!device.is_simulated()) return absl::OkStatus();
+  LATCHKEY_ASSIGN_OR_RETURN(settings.kv.device, ParseDeviceFlags(from));
+  if (!settings.kv.device.is_simulated()) return absl::OkStatus();
   if (!settings.traits.simulated_device) {
-    return InvalidArgument("--device={}: {} cannot be simulated; give file{}", text,
+    return InvalidArgument("--device={}: {} cannot be simulated; give file{}", from.Get("device"),
                            settings.engine, settings.traits.memory_device ? " or memory" : "");
   }
   LATCHKEY_ASSIGN_OR_RETURN(const double cpu_us,
@@ -166,12 +130,12 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
   settings.durability = from.Get("durability");
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.durability, ParseDurability(settings.durability));
   LATCHKEY_RETURN_IF_ERROR(ParseDevice(from, settings));
+  LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
   if (settings.traits.techniques) {
-    LATCHKEY_RETURN_IF_ERROR(ReadTechniques(from, settings.kv.techniques));
+    LATCHKEY_RETURN_IF_ERROR(ReadTechniques(from, settings.kv.page_size, settings.kv.techniques));
     LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
   }
   LATCHKEY_RETURN_IF_ERROR(ParseSnapshot(from, settings));
-  LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
   LATCHKEY_RETURN_IF_ERROR(ParseCache(from, data_bytes, users, settings.kv));
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.techniques.seed,
                             ParseCount("seed", from.Get("seed"), 0, UINT64_MAX));
@@ -224,6 +188,17 @@ std::string FileName(const EngineSettings& settings) {
 absl::StatusOr<Durability> ParseDurability(const std::string& name) {
   LATCHKEY_ASSIGN_OR_RETURN(const auto choice, Durabilities().Parse(name));
   return choice.entry().value;
+}
+
+absl::StatusOr<uint32_t> ParseSegmentSize(const std::string& text, uint32_t page_size) {
+  if (text == "auto") return 0;
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const uint32_t bytes,
+      ParsePowerOfTwo("segment-size", text, kMinSegmentSize, kMaxSegmentSize, ", or auto"));
+  if (bytes / page_size >= kMinSlots) return bytes;
+  return InvalidArgument("--segment-size={}: a segment holds at least {} pages of {} bytes; give {} "
+                         "or more, or auto",
+                         text, kMinSlots, page_size, kMinSlots * page_size);
 }
 
 absl::StatusOr<TpccPlan> PlanTpcc(const Combination& from) {

@@ -130,4 +130,13 @@ PageTrace RequestsOf(const FixTrace& trace) {
   return requests;
 }
 
+absl::StatusOr<const PageTrace*> PageTraces::Read(const std::string& path) {
+  auto trace = traces_.find(path);
+  if (trace == traces_.end()) {
+    LATCHKEY_ASSIGN_OR_RETURN(PageTrace read, ReadPageTrace(path));
+    trace = traces_.emplace(path, std::move(read)).first;
+  }
+  return &trace->second;
+}
+
 }  // namespace latchkey

@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct PageTrace {
 /// InvalidArgument: it is no trace, is truncated (the message has the position) or is empty.
 /// ResourceExhausted: it has more than 2^32 - 1 different pages.
 absl::StatusOr<PageTrace> ReadPageTrace(const std::string& path);
+
+/// Traces by their paths: each is read once. Not thread-safe.
+class PageTraces {
+ public:
+  /// The trace in `path`, for as long as this lives. Errors as ReadPageTrace.
+  absl::StatusOr<const PageTrace*> Read(const std::string& path);
+
+ private:
+  std::map<std::string, PageTrace> traces_;
+};
 
 struct FixTrace;
 /// The fixes of `trace` as requests. A fix writes if it is exclusive, or becomes it.

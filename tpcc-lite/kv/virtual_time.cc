@@ -94,9 +94,9 @@ absl::StatusOr<DatabaseDevices> NewDevices(const KvOptions& options) {
 
 }  // namespace
 
-SimulationOptions VirtualTimeOptions(const KvOptions& options) {
+SimulationOptions VirtualTimeOptions(uint64_t seed) {
   SimulationOptions simulation;
-  simulation.seed = options.techniques.seed;
+  simulation.seed = seed;
   simulation.step_cost = 0;  // time passes only where these options say so
   simulation.stack_bytes = 1 << 20;
   return simulation;

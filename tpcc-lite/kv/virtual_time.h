@@ -16,8 +16,8 @@
 
 namespace latchkey {
 
-/// Options for the runtime of `options`: equal seeds give equal histories.
-SimulationOptions VirtualTimeOptions(const KvOptions& options);
+/// Options for a runtime in which only devices and sleeps take time: equal seeds give equal histories.
+SimulationOptions VirtualTimeOptions(uint64_t seed);
 
 /// Opens an empty database on the simulated devices of `options`; its content is lost with it.
 /// Every begin, get, put, insert, delete, scan, commit and rollback of its sessions first takes

@@ -35,6 +35,10 @@ std::vector<std::string> ReasonsOf(const Json& row, const std::string& name) {
   if (ValueAt(row, "/layout_stats/steady") == false) {
     reasons.push_back("free segments not yet filled once: give a longer --warmup");
   }
+  if (const Json reason = ValueAt(row, "/warmup/not_steady"); reason.is_string()) {
+    reasons.push_back(fmt::format("no steady state within the warm-up: {}; give a larger --budget",
+                                  reason.get<std::string>()));
+  }
   return reasons;
 }
 
@@ -60,7 +64,8 @@ std::optional<double> HalfToHalfDrift(const Json& samples, std::string_view coun
 
 void AddSteadiness(Json& row, const std::string& figure) {
   const std::string name = figure.substr(1);
-  const std::string count = name.substr(0, name.rfind("_per_s"));
+  const std::string count =
+      name == "throughput" ? "operations" : name.substr(0, name.rfind("_per_s"));
   const Json samples = row.contains("samples") ? row.at("samples") : Json(nullptr);
   row["drift"] = OrNull(HalfToHalfDrift(samples, count));
   const std::vector<std::string> reasons = ReasonsOf(row, name);

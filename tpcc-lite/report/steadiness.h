@@ -5,7 +5,8 @@
 //    than kMaxDrift (relative to the first half, in the median repetition);
 //  - half the range of its repetitions is more than kMaxHalfRange of their median;
 //  - its layout appends, and has not yet filled its free segments once: until then cleaning costs
-//    nothing.
+//    nothing;
+//  - the run looked for steady state before its measured part, and did not find it.
 #pragma once
 
 #include <optional>
@@ -29,7 +30,7 @@ std::optional<double> HalfToHalfDrift(const Json& samples, std::string_view coun
 
 /// Adds to a row of CombineRepetitions: `drift` (null if unknown), `unsteady` (a list of reasons)
 /// and `steady` (null if nothing was measured). `figure` points to the rate: "/transactions_per_s"
-/// over samples of "transactions".
+/// over samples of "transactions"; "/throughput" is over samples of "operations".
 void AddSteadiness(Json& row, const std::string& figure);
 
 /// One line for each row that is not steady: its name in the table, and the reasons.

@@ -39,7 +39,7 @@ TpccConfig TwoSeconds(uint32_t users) {
 }
 
 Outcome Simulate(const TpccConfig& config, KvOptions options) {
-  SimulatedRuntime runtime(VirtualTimeOptions(options));
+  SimulatedRuntime runtime(VirtualTimeOptions(options.techniques.seed));
   options.runtime = &runtime;
   Outcome outcome;
   const absl::Status ran = runtime.Run([&] {
