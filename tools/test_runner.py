@@ -26,6 +26,9 @@ BUILDS = ["release", "canaries", "asan", "tsan"]
 # A folder with tests of its own, from below upward: its program, the label of its tests.
 PROGRAMS = {"storage": "storage", "bufferpool": "bufferpool", "layout": "layout", "engine": "engine",
             "tpcc-lite": "tpcc", "tools": "tools", "tools/campaign": "campaign"}
+# Its tests have no program in common: ctest's label names them.
+BINDINGS = "bindings"
+BINDINGS_TARGETS = ["latchkey_c", "latchkey_c_tests", "latchkey_c_example"]
 TSAN_LAYERS = ["storage", "bufferpool", "layout", "engine"]
 SLOW_LABELS = {"fuzz", "slow"}
 CANARY_PROGRAM = "latchkey_campaign_canaries"
@@ -375,13 +378,16 @@ def run_program(home, tags, tally):
 
 def run_folders(folders, tally):
     runs = folder_runs(folders)
+    with_bindings = any(Path(f).parts[:1] == (BINDINGS,) for f in folders)
     run_house(tally)
-    targets = [f"{PROGRAMS[home]}_tests" for home in runs]
-    if not runs:
+    targets = [f"{PROGRAMS[home]}_tests" for home in runs] + BINDINGS_TARGETS * with_bindings
+    if not targets:
         say("no test program belongs to " + " ".join(folders))
     elif build("release", targets, tally):
         with ThreadPoolExecutor(JOBS) as pool:
             list(pool.map(lambda item: run_program(*item, tally), runs.items()))
+        if with_bindings:
+            run_tests("release", lambda t: BINDINGS in t.labels, tally)
 
 
 def git(*arguments):
@@ -395,7 +401,7 @@ def changed_folders():
     say(f"{len(set(files))} files differ from {base[:10]}")
     homes = list(PROGRAMS)
     first = len(homes)
-    leaves = set()
+    leaves = {BINDINGS} if any(f.startswith(BINDINGS + "/") for f in files) else set()
     for file in set(files):
         if file.startswith("cmake/") or file in ("CMakeLists.txt", "CMakePresets.json"):
             first = 0
@@ -405,7 +411,9 @@ def changed_folders():
             first = min(first, homes.index("engine"))
         elif owner:
             first = min(first, homes.index(owner))
-    return sorted(leaves | set(homes[first:]), key=homes.index)
+    if first <= homes.index("engine"):
+        leaves.add(BINDINGS)
+    return sorted(leaves | set(homes[first:]), key=(*homes, BINDINGS).index)
 
 
 # ---- Times and budgets.
