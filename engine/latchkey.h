@@ -20,8 +20,7 @@
 //   ResourceExhausted   disk full, no frame could be freed, no room for undo, or "out of memory":
 //                       the operation had no effect, and may be tried again
 //   FailedPrecondition  not a Latchkey database, other page size, open elsewhere, not closed
-//                       cleanly; the transaction is over; or a handle that this call cannot use
-//                       (see "Handles")
+//                       cleanly; the transaction is over; an unusable handle (see "Handles")
 //   DataLoss            a page failed its proof; its bytes are never returned as data
 //   Unavailable         the device failed. The database is read-only after a sync or a write of the
 //                       log failed, and after every retry of a page write failed
@@ -473,8 +472,7 @@ struct Statistics {
   uint64_t async_page_writes = 0;  ///< by page cleaners
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
   double cleaner_outstanding = 0;  ///< now: the controller's N, writes per cleaner
-  /// The longest time that a miss waited for a frame, of the waits that ended since the last
-  /// GetStatistics; 0: no miss had to evict.
+  /// The longest wait of a miss for a frame since the last GetStatistics; 0: no miss had to evict.
   uint64_t longest_frame_wait_ns = 0;
   uint64_t policy_lock_acquisitions = 0;  ///< of the synchronization scheme's locks
   uint64_t policy_lock_contentions = 0;   ///< of these, those that waited without a processor
@@ -534,8 +532,7 @@ struct Statistics {
   std::optional<Recovery> recovery;  ///< nullopt = nothing to recover
 };
 
-/// A figure of Statistics by its name: that of the member, "log." or "recovery." before those of the
-/// parts.
+/// A figure of Statistics by the name of its member, e.g. "commits", "log.syncs", "recovery.undo_s".
 struct NamedStatistic {
   std::string_view name;
   bool measured = false;    ///< false: both values are 0
@@ -625,10 +622,9 @@ class Database {
 
   /// Writes every dirty page and makes the file consistent with this moment.
   absl::Status Checkpoint();
-  /// Changes Options::cache_bytes while running: the number of frames and the bound of old versions.
-  /// The buffers of log and layout keep the sizes of the open. So a cache that was opened large and
-  /// is made small may be exceeded by them until the next open. InvalidArgument, with the minimum,
-  /// below what is needed.
+  /// Changes Options::cache_bytes while running: the frames and the bound of old versions. Buffers of
+  /// log and layout keep the sizes of the open, so they may exceed a much smaller cache until the
+  /// next open. InvalidArgument, with the minimum, below what is needed.
   absl::Status SetCacheBytes(uint64_t cache_bytes);
 
   Statistics GetStatistics() const;
