@@ -131,8 +131,7 @@ absl::StatusOr<double> ParseValue(const ChoiceDescription& choice, const ChoiceP
 absl::StatusOr<bool> ReadParameter(const ChoiceDescription& choice, std::string_view text,
                                    std::optional<size_t> position, std::vector<double>& values,
                                    std::vector<bool>& given) {
-  const bool bare =
-      position && *position < choice.parameters.size() && text.find('=') == text.npos;
+  const bool bare = position && *position < choice.parameters.size() && text.find('=') == text.npos;
   size_t index = position.value_or(0);
   if (!bare) {
     LATCHKEY_ASSIGN_OR_RETURN(index, FindParameter(choice, CutAt(text, '=')));
@@ -172,8 +171,7 @@ absl::StatusOr<ParsedChoice> ParseChoice(std::string_view item, std::string_view
   std::optional<size_t> position = 0;
   for (bool first = true; first ? has_parameters : !item.empty(); first = false) {
     LATCHKEY_ASSIGN_OR_RETURN(
-        const bool bare,
-        ReadParameter(choice, CutAt(item, ':'), position, parsed.values, given));
+        const bool bare, ReadParameter(choice, CutAt(item, ':'), position, parsed.values, given));
     position = bare ? std::optional(*position + 1) : std::nullopt;
   }
   return parsed;

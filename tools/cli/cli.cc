@@ -142,7 +142,8 @@ class Cli {
     AddVerb(run_, tpcc, "run", "run the mix; prepares what is missing");
     AddVerb(check_, tpcc, "check", "check the consistency conditions of databases under --db");
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
-    AddVerb(layout_, &app_, "layout", "the disk layouts without the tree: reads and writes of pages");
+    AddVerb(layout_, &app_, "layout",
+            "the disk layouts without the tree: reads and writes of pages");
     AddCacheSim();
     AddTrace();
     AddContention();

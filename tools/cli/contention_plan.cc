@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
 constexpr uint64_t kMostFrames = uint64_t{1} << 26;
 
-absl::Status ParseAccesses(const Combination& from, PageTraces& traces, PoolEmulatorConfig* config) {
+absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
+                           PoolEmulatorConfig* config) {
   LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
   const std::string& path = from.Get("trace");
   if (!config->accesses.entry().needs_trace) return absl::OkStatus();

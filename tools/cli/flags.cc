@@ -179,21 +179,19 @@ std::vector<FlagSpec> EngineFlags() {
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
   };
   Append(flags, PolicyFlags(defaults.replacement, defaults.synchronization));
-  Append(
-      flags,
-      {
-          FixFlag(),
-          PageInFlag(),
-          {"cleaner", defaults.cleaner,
-           "page cleaners' writes outstanding: fixed:N, self-tuning, demand"},
-          {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 128"},
-          {"cleaning-scope", defaults.cleaning_scope,
-           "dirty pages that cleaners write: " + Join(CleaningScopes().Names())},
-          {"victims", defaults.victims,
-           "pages that evictions prefer: " + Join(VictimPreferences().Names())},
-          {"eviction-batch", "0",
-           "victims of one eviction, 1 to 64; 0: as the synchronization says"},
-      });
+  Append(flags, {
+                    FixFlag(),
+                    PageInFlag(),
+                    {"cleaner", defaults.cleaner,
+                     "page cleaners' writes outstanding: fixed:N, self-tuning, demand"},
+                    {"cleaners", fmt::format("{}", defaults.cleaners), "page cleaners, 0 to 128"},
+                    {"cleaning-scope", defaults.cleaning_scope,
+                     "dirty pages that cleaners write: " + Join(CleaningScopes().Names())},
+                    {"victims", defaults.victims,
+                     "pages that evictions prefer: " + Join(VictimPreferences().Names())},
+                    {"eviction-batch", "0",
+                     "victims of one eviction, 1 to 64; 0: as the synchronization says"},
+                });
   Append(flags, DeviceFlags());
   Append(
       flags,

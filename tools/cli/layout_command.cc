@@ -87,9 +87,8 @@ absl::StatusOr<LabResult> LayoutExperiment::RunOne(const LabConfig& config,
     std::filesystem::create_directories(flags_.database_path, error);
     remove();
   }
-  absl::StatusOr<LabResult> result = RunLayoutLab(config, [&](const std::string& what) {
-    progress_.Show(fmt::format("{}: {}", label, what));
-  });
+  absl::StatusOr<LabResult> result = RunLayoutLab(
+      config, [&](const std::string& what) { progress_.Show(fmt::format("{}: {}", label, what)); });
   if (in_file && !flags_.keep) remove();
   return result;
 }
@@ -108,8 +107,8 @@ absl::StatusOr<std::optional<double>> LayoutExperiment::TrueEta(const LabConfig&
       .segment_bytes = result.segment_bytes,
       .span_bytes = result.file_bytes,
       .users = config.users,
-      .reads_per_write = mixed ? static_cast<double>(reads) / static_cast<double>(writes)
-                               : config.reads_per_write,
+      .reads_per_write =
+          mixed ? static_cast<double>(reads) / static_cast<double>(writes) : config.reads_per_write,
       .seed = config.store.seed};
   for (const auto& [known, costs] : known_costs_) {
     if (known == question) return costs.eta();
@@ -170,8 +169,7 @@ std::vector<FlagSpec> LayoutFlags() {
       {"durability", "none", "none: no map journal; group: the store survives a crash"},
       {"torn-write-protection", std::string(NameOf(TornWriteProtection::kDoublewrite)),
        "of pages that are written in place, with --durability=group: doublewrite, none"},
-      {"warmup", "auto",
-       "writes per live page before the measured part; auto: until steady state"},
+      {"warmup", "auto", "writes per live page before the measured part; auto: until steady state"},
       {"budget", "60", "writes per live page within which steady state must be reached"},
       {"measure", "4", "writes per live page in the measured part"},
       {"seed", "42", "of the requests and every random choice"},

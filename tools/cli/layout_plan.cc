@@ -65,13 +65,11 @@ absl::Status ParseStore(const Combination& from, LabConfig& config) {
     LATCHKEY_ASSIGN_OR_RETURN(store.segment_cleaning,
                               CleaningPolicies().Parse(from.Get("segment-cleaning")));
   }
-  LATCHKEY_ASSIGN_OR_RETURN(
-      store.space_utilization,
-      ParseNumber("space-utilization", from.Get("space-utilization"), kMinSpaceUtilization,
-                  kMaxSpaceUtilization));
-  LATCHKEY_ASSIGN_OR_RETURN(
-      store.page_size,
-      ParsePowerOfTwo("page-size", from.Get("page-size"), kMinPageSize, kMaxPageSize));
+  LATCHKEY_ASSIGN_OR_RETURN(store.space_utilization,
+                            ParseNumber("space-utilization", from.Get("space-utilization"),
+                                        kMinSpaceUtilization, kMaxSpaceUtilization));
+  LATCHKEY_ASSIGN_OR_RETURN(store.page_size, ParsePowerOfTwo("page-size", from.Get("page-size"),
+                                                             kMinPageSize, kMaxPageSize));
   LATCHKEY_ASSIGN_OR_RETURN(store.segment_size,
                             ParseSegmentSize(from.Get("segment-size"), store.page_size));
   LATCHKEY_ASSIGN_OR_RETURN(store.seed, ParseCount("seed", from.Get("seed"), 0, UINT64_MAX));
@@ -113,14 +111,15 @@ absl::Status ParsePages(const Combination& from, LabConfig& config) {
   if (config.trace != nullptr) {
     config.pages = config.trace->unique_pages;
     if (config.pages >= kFewestLabPages) return absl::OkStatus();
-    return InvalidArgument("--trace={}: its requests are for {} different pages; give a trace of "
-                           "at least {}",
-                           from.Get("trace"), config.pages, kFewestLabPages);
+    return InvalidArgument(
+        "--trace={}: its requests are for {} different pages; give a trace of "
+        "at least {}",
+        from.Get("trace"), config.pages, kFewestLabPages);
   }
   const uint64_t page = config.store.page_size;
-  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes,
-                            ParseBytes("data-size", from.Get("data-size"), kFewestLabPages * page,
-                                       kMostLabPages * page));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      ParseBytes("data-size", from.Get("data-size"), kFewestLabPages * page, kMostLabPages * page));
   if (config.device.kind != DeviceSpec::Kind::kFile) {
     // The content of all other devices lies in memory.
     LATCHKEY_RETURN_IF_ERROR(
@@ -142,9 +141,8 @@ absl::Status ParseWorkload(const Combination& from, PageTraces& traces, LabConfi
   }
   LATCHKEY_RETURN_IF_ERROR(ParsePages(from, config));
   if (from.Has("reads-per-write")) {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        config.reads_per_write,
-        ParseNumber("reads-per-write", from.Get("reads-per-write"), 0, 1000));
+    LATCHKEY_ASSIGN_OR_RETURN(config.reads_per_write,
+                              ParseNumber("reads-per-write", from.Get("reads-per-write"), 0, 1000));
   }
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t users,
                             ParseCount("users", from.Get("users"), 1, kMostUsers));

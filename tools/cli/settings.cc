@@ -42,8 +42,7 @@ absl::Status ReadTechniques(const Combination& from, uint32_t page_size, Techniq
   LATCHKEY_ASSIGN_OR_RETURN(
       to.space_utilization,
       ParseNumber("space-utilization", from.Get("space-utilization"), 0.5, 0.98));
-  LATCHKEY_ASSIGN_OR_RETURN(to.segment_size,
-                            ParseSegmentSize(from.Get("segment-size"), page_size));
+  LATCHKEY_ASSIGN_OR_RETURN(to.segment_size, ParseSegmentSize(from.Get("segment-size"), page_size));
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t cleaners,
                             ParseCount("cleaners", from.Get("cleaners"), 0, 128));
   to.cleaners = static_cast<uint32_t>(cleaners);
@@ -196,9 +195,10 @@ absl::StatusOr<uint32_t> ParseSegmentSize(const std::string& text, uint32_t page
       const uint32_t bytes,
       ParsePowerOfTwo("segment-size", text, kMinSegmentSize, kMaxSegmentSize, ", or auto"));
   if (bytes / page_size >= kMinSlots) return bytes;
-  return InvalidArgument("--segment-size={}: a segment holds at least {} pages of {} bytes; give {} "
-                         "or more, or auto",
-                         text, kMinSlots, page_size, kMinSlots * page_size);
+  return InvalidArgument(
+      "--segment-size={}: a segment holds at least {} pages of {} bytes; give {} "
+      "or more, or auto",
+      text, kMinSlots, page_size, kMinSlots * page_size);
 }
 
 absl::StatusOr<TpccPlan> PlanTpcc(const Combination& from) {

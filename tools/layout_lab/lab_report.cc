@@ -25,7 +25,7 @@ class Differences {
   Differences(const LabConfig& config, const LabResult& result)
       : config_(config), result_(result), from_(result.begin.store), to_(result.end.store) {}
 
-  double Of(uint64_t PageStoreStats::* counter) const {
+  double Of(uint64_t PageStoreStats::*counter) const {
     return static_cast<double>(to_.*counter - from_.*counter);
   }
   double Bytes(IoClass c) const {
@@ -70,8 +70,7 @@ class Differences {
     return Ratio(Of(&PageStoreStats::emptied_live_pages), Of(&PageStoreStats::emptied_slots));
   }
   Json HotWriteProportion() const {
-    return Ratio(Of(&PageStoreStats::appended_page_writes),
-                 Of(&PageStoreStats::user_page_writes));
+    return Ratio(Of(&PageStoreStats::appended_page_writes), Of(&PageStoreStats::user_page_writes));
   }
   Json Pages() const {
     const double holes = Of(&PageStoreStats::hole_page_writes);
@@ -104,9 +103,8 @@ class Differences {
 Json Samples(const LabResult& result) {
   Json samples = Json::array();
   for (const LabSample& sample : result.samples) {
-    samples.push_back({{"end_s", sample.end_s},
-                       {"seconds", sample.seconds},
-                       {"operations", sample.operations}});
+    samples.push_back(
+        {{"end_s", sample.end_s}, {"seconds", sample.seconds}, {"operations", sample.operations}});
   }
   return samples;
 }
@@ -131,8 +129,7 @@ void AddMeasured(const LabConfig& config, const LabResult& result, Json& row) {
   row["moves_per_write"] = Ratio(d.Of(&PageStoreStats::cleaner_page_writes), writes);
   row["hot_page_proportion"] = OrNull(end.hot_page_proportion);
   row["hot_write_proportion"] = d.HotWriteProportion();
-  row["segment_io_efficiency"] =
-      result.costs.eta() > 0 ? Json(result.costs.eta()) : Json(nullptr);
+  row["segment_io_efficiency"] = result.costs.eta() > 0 ? Json(result.costs.eta()) : Json(nullptr);
   row["idle_proportion"] = d.Idle();
   const Nanos longest = std::max(result.read_latency.max(), result.write_latency.max());
   row["longest_wait_ms"] = static_cast<double>(longest) / kNanosPerMilli;
@@ -202,9 +199,12 @@ void AddRelativeToOverwrite(std::span<const std::string> keys, std::vector<Json>
 }
 
 std::span<const std::string> LabFigures() {
-  static const auto* const figures = new std::array<std::string, 6>{
-      "/throughput",           "/write_cost",          "/write_amplification",
-      "/cleaning_utilization", "/segment_io_efficiency", "/longest_wait_ms"};
+  static const auto* const figures = new std::array<std::string, 6>{"/throughput",
+                                                                    "/write_cost",
+                                                                    "/write_amplification",
+                                                                    "/cleaning_utilization",
+                                                                    "/segment_io_efficiency",
+                                                                    "/longest_wait_ms"};
   return *figures;
 }
 

@@ -16,8 +16,9 @@
 namespace latchkey {
 namespace {
 
-constexpr double kIntervalsPerPass = 4;  // intervals in which as many pages are written as there are
-constexpr int kSamples = 8;              // of the measured part
+constexpr double kIntervalsPerPass =
+    4;                       // intervals in which as many pages are written as there are
+constexpr int kSamples = 8;  // of the measured part
 constexpr uint32_t kLoadDepth = 64;
 
 absl::StatusOr<std::unique_ptr<SegmentStore>> OpenStore(Runtime& runtime, const LabConfig& config) {
@@ -141,7 +142,8 @@ void LabRun::Measure() {
   users_->Measure();
   result_.begin = result_.end = Totals();
   for (int i = 0; i < kSamples && !users_->ended(); ++i) {
-    const LabTotals before = std::exchange(result_.end, RunFor(config_.measured * pages() / kSamples));
+    const LabTotals before =
+        std::exchange(result_.end, RunFor(config_.measured * pages() / kSamples));
     const LabTotals& now = result_.end;
     const double seconds = static_cast<double>(now.time - before.time) / kNanosPerSecond;
     const uint64_t operations = now.reads + now.writes - before.reads - before.writes;
@@ -192,8 +194,7 @@ absl::StatusOr<LabResult> RunLayoutLab(const LabConfig& config,
   absl::StatusOr<LabResult> result;
   if (config.device.is_simulated()) {
     SimulatedRuntime runtime(VirtualTimeOptions(config.store.seed));
-    const absl::Status ran =
-        runtime.Run([&] { result = LabRun(runtime, config, show).Run(); });
+    const absl::Status ran = runtime.Run([&] { result = LabRun(runtime, config, show).Run(); });
     LATCHKEY_RETURN_IF_ERROR(ran);
   } else {
     result = LabRun(ThreadRuntime(), config, show).Run();

@@ -36,7 +36,7 @@ struct LabConfig {
   /// most `budget`.
   std::optional<double> warmup;
   double budget = 60;
-  double measured = 4;  ///< user writes per page in the measured part
+  double measured = 4;                      ///< user writes per page in the measured part
   const std::atomic<bool>* stop = nullptr;  ///< ends the run early once it is true
 };
 
@@ -66,8 +66,8 @@ struct LabResult {
   bool interrupted = false;
   uint32_t segment_bytes = 0;
   uint64_t file_bytes = 0;
-  PageCosts costs;         ///< as the store measured them, at the end
-  double real_s = 0;       ///< that the whole run took, load included
+  PageCosts costs;    ///< as the store measured them, at the end
+  double real_s = 0;  ///< that the whole run took, load included
 };
 
 /// Loads a store, warms it up and measures it. On simulated devices the run happens in virtual time,

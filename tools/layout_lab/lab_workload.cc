@@ -63,12 +63,11 @@ class TraceRequests final : public LabStream {
 // What an LRU cache of `percent` % of the pages lets through.
 class FilteredStream final : public LabStream {
  public:
-  FilteredStream(const LabStreamConfig& config, std::unique_ptr<LabStream> accesses,
-                 double percent)
+  FilteredStream(const LabStreamConfig& config, std::unique_ptr<LabStream> accesses, double percent)
       : accesses_(std::move(accesses)),
         filter_(static_cast<uint32_t>(config.pages),
-                static_cast<uint32_t>(std::max(
-                    1.0, static_cast<double>(config.pages) * percent / 100))) {}
+                static_cast<uint32_t>(
+                    std::max(1.0, static_cast<double>(config.pages) * percent / 100))) {}
   LabOperation Next() override {
     if (waiting_) return *std::exchange(waiting_, std::nullopt);
     for (;;) {
@@ -192,11 +191,11 @@ absl::Status CheckLabWorkload(const LabWorkloadChoice& workload, const LabStream
         "writes from {} to 99",
         p[0], p[1], p[1]);
   }
-  if (workload.name() == "nurand" &&
-      config.pages > kMostNuRandRows / static_cast<uint64_t>(p[1])) {
-    return InvalidArgument("nurand: {} pages of {} rows, but at most {} rows are possible; give "
-                           "fewer rows or a smaller --data-size",
-                           config.pages, p[1], kMostNuRandRows);
+  if (workload.name() == "nurand" && config.pages > kMostNuRandRows / static_cast<uint64_t>(p[1])) {
+    return InvalidArgument(
+        "nurand: {} pages of {} rows, but at most {} rows are possible; give "
+        "fewer rows or a smaller --data-size",
+        config.pages, p[1], kMostNuRandRows);
   }
   if (config.trace != nullptr &&
       std::none_of(config.trace->writes.begin(), config.trace->writes.end(),

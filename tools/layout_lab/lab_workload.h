@@ -27,8 +27,8 @@ class LabStream {
 };
 
 struct LabStreamConfig {
-  uint64_t pages = 1;         ///< below 2^31
-  double reads_per_write = 0; ///< of workloads that do not set it themselves
+  uint64_t pages = 1;          ///< below 2^31
+  double reads_per_write = 0;  ///< of workloads that do not set it themselves
   uint64_t seed = 42;
   const PageTrace* trace = nullptr;  ///< set for a workload that needs it; outlives the stream
 };

@@ -25,7 +25,8 @@ double ShareOfHottest(PageChooser& chooser, double share, uint64_t pages = kPage
   for (uint64_t i = 0; i < kDraws; ++i) ++counts.at(chooser.Next(rng));
   std::sort(counts.rbegin(), counts.rend());
   uint64_t hot = 0;
-  for (size_t i = 0; i < static_cast<size_t>(share * static_cast<double>(pages)); ++i) hot += counts[i];
+  for (size_t i = 0; i < static_cast<size_t>(share * static_cast<double>(pages)); ++i)
+    hot += counts[i];
   return static_cast<double>(hot) / kDraws;
 }
 

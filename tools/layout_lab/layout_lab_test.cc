@@ -32,17 +32,18 @@ LabResult Run(const LabConfig& config) {
 }
 
 double Throughput(const LabResult& result) {
-  const uint64_t done = result.end.reads + result.end.writes - result.begin.reads -
-                        result.begin.writes;
+  const uint64_t done =
+      result.end.reads + result.end.writes - result.begin.reads - result.begin.writes;
   return static_cast<double>(done) * kNanosPerSecond /
          static_cast<double>(result.end.time - result.begin.time);
 }
 
-double Difference(const LabResult& result, uint64_t PageStoreStats::* counter) {
+double Difference(const LabResult& result, uint64_t PageStoreStats::*counter) {
   return static_cast<double>(result.end.store.*counter - result.begin.store.*counter);
 }
 
-TEST_CASE("Greedy cleaning of uniform writes finds victims as full as the model with finite S says") {
+TEST_CASE(
+    "Greedy cleaning of uniform writes finds victims as full as the model with finite S says") {
   LabConfig config = ConfigOf("fixed:service_ms=5.6:mb_s=61", "lfs");
   config.store.segment_size = 512 << 10;  // S = 128
   config.store.reserve_bytes = 0;
@@ -114,9 +115,9 @@ TEST_CASE("Every workload runs on every kind of device, in memory and with a jou
 }
 
 TEST_CASE("The true costs of a fixed disk and its arrays are those of its parameters") {
-  const std::string device = GENERATE("fixed:service_ms=5.6:mb_s=61",
-                                      "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=256",
-                                      "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=256:raid=raid5");
+  const std::string device =
+      GENERATE("fixed:service_ms=5.6:mb_s=61", "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=256",
+               "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=256:raid=raid5");
   CAPTURE(device);
   const DeviceSpec spec = *ParseDeviceSpec(device);
   const auto costs = MeasureLoadedCosts(

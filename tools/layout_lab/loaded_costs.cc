@@ -131,14 +131,14 @@ absl::StatusOr<double> CostOf(const LoadedCostsQuestion& question, IoClass io_cl
 absl::StatusOr<LoadedCosts> MeasureLoadedCosts(const LoadedCostsQuestion& question) {
   LATCHKEY_CHECK(question.device.is_simulated());
   LoadedCosts costs;
-  LATCHKEY_ASSIGN_OR_RETURN(
-      costs.page_write_ns,
-      CostOf(question, IoClass::kPageWrite,
-             [](LoadedDevice& device) { return device.RunPages(kPageWrites); }));
-  LATCHKEY_ASSIGN_OR_RETURN(
-      costs.segment_write_ns,
-      CostOf(question, IoClass::kSegmentWrite,
-             [](LoadedDevice& device) { return device.RunSegments(kSegmentWrites); }));
+  LATCHKEY_ASSIGN_OR_RETURN(costs.page_write_ns,
+                            CostOf(question, IoClass::kPageWrite, [](LoadedDevice& device) {
+                              return device.RunPages(kPageWrites);
+                            }));
+  LATCHKEY_ASSIGN_OR_RETURN(costs.segment_write_ns,
+                            CostOf(question, IoClass::kSegmentWrite, [](LoadedDevice& device) {
+                              return device.RunSegments(kSegmentWrites);
+                            }));
   return costs;
 }
 

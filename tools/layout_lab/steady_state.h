@@ -28,8 +28,8 @@ struct LabInterval {
 };
 
 struct SteadyStateConfig {
-  double free_slots = 0;        ///< that the log goes through: all slots less the live pages
-  double tuning_interval = 0;   ///< user writes between two tunings of the separator; 0: none
+  double free_slots = 0;       ///< that the log goes through: all slots less the live pages
+  double tuning_interval = 0;  ///< user writes between two tunings of the separator; 0: none
 };
 
 /// Not thread-safe.
