@@ -41,9 +41,7 @@ void Chores::Add(const SettlingVersion& version, bool purge) {
 }
 
 void Chores::AddGhostOfInserted(const SettlingVersion& version, RecordState before) {
-  const bool was_absent =
-      before == RecordState::kAbsent || LATCHKEY_CANARY("ghost-purged-before-its-snapshot-ends");
-  if (!version.leaves_ghost || !was_absent) return;
+  if (!version.leaves_ghost || before != RecordState::kAbsent) return;
   ghosts.push_back({version.tree, std::string(version.key), version.ts});
 }
 

@@ -53,8 +53,10 @@ void SegmentCleaner::Stop() {
 }
 
 void SegmentCleaner::Run() {
-  while (!stop_.load(std::memory_order_acquire)) {
+  for (;;) {
+    // Stop sets stop_, then signals. If stop_ were looked at first, a Stop in between would be missed.
     const uint32_t seen = space_.work_sequence();
+    if (stop_.load(std::memory_order_acquire)) return;
     bool more = false;
     Nanos retry_after = kForever;
     try {

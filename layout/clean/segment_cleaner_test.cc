@@ -146,5 +146,26 @@ TEST_CASE("The cleaner moves nothing while the file is closed cleanly") {
   c.CheckPages();
 }
 
+// The cleaner looked at its stop mark, and only then at the number of signals. A stop between both was
+// missed: the cleaner slept for ever, and so did the close of the database.
+TEST_CASE("A cleaner that is stopped at any moment of its first round ends") {
+  Cleaning c;
+  c.durable_map.unclean = false;
+  for (int i = 0; i < 300; ++i) {
+    SegmentCleaner cleaner({.directory = *c.directory,
+                            .space = c.space,
+                            .sink = c.sink,
+                            .durable_map = c.durable_map,
+                            .separator = *c.separator,
+                            .costs = c.costs},
+                           CleaningPolicies().Named("greedy").Make());
+    REQUIRE(cleaner.Start().ok());
+    const int turns = c.durable_map.turns;
+    if (i % 3 == 0) c.Await([&] { return c.durable_map.turns > turns; });
+    for (int pause = 0; pause < i % 50; ++pause) c.space.Signal();
+    cleaner.Stop();
+  }
+}
+
 }  // namespace
 }  // namespace latchkey

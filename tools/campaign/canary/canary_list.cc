@@ -94,8 +94,6 @@ constexpr Canary kCanaries[] = {
      kIsolation},
     {"settled-read-too-new",
      "a read takes the newest settled version that its snapshot does not see", kIsolation},
-    {"ghost-purged-before-its-snapshot-ends",
-     "the ghost of a key that a snapshot sees goes when a later value of it goes", kIsolation},
     {"spilled-versions-dropped-too-early",
      "a run of spilled versions goes up to 100 commits before no snapshot needs it", kIsolation},
     {"spill-extent-given-twice", "the spill file gives one extent to two runs", kIsolation},
