@@ -45,8 +45,9 @@ class Catalog {
   absl::StatusOr<TreeImpl*> RemoveTree(TreeId id);
   /// As Database::RenameTree, without making it durable.
   absl::Status RenameTree(std::string_view from, std::string_view to);
-  /// Enters a tree whose pages are durable. The record that enters it also ends `load`, to which the
-  /// pages belonged. After an error nothing has changed. AlreadyExists: the name is in use.
+  /// Enters the tree of a bulk load. One log record enters the tree and ends the transaction `load`.
+  /// REQUIRES: all pages of the tree are durable. After an error nothing has changed. AlreadyExists:
+  /// the name is in use.
   absl::StatusOr<TreeImpl*> AddLoadedTree(std::string_view name, PageId root, LogTxn& load);
   /// AlreadyExists: the name is in use. InvalidArgument: it is no name.
   absl::Status CheckFree(std::string_view name) const;

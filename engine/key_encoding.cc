@@ -1,4 +1,4 @@
-// Keys whose bytewise order is the order of their parts (latchkey.h says what for).
+// KeyWriter and KeyReader: keys that sort bytewise in the order of their parts.
 //
 //   unsigned   8 bytes, big-endian
 //   signed     the same, with the sign bit flipped

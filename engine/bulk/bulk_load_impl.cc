@@ -106,7 +106,7 @@ absl::Status BulkLoadImpl::ClosePage(size_t level, size_t count,
   return AddEntry(level + 1, {.key = lower, .child = page});
 }
 
-// Closes the last page of each level. The first level whose only page is the last one has the root.
+// Closes the last page of each level, from the leaves upward. A level with one page holds the root.
 absl::StatusOr<PageId> BulkLoadImpl::CloseLevels() {
   if (levels_.empty()) levels_.emplace_back(0, limit_);
   for (size_t level = 0;; ++level) {

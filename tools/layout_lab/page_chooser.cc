@@ -10,11 +10,24 @@
 namespace latchkey {
 namespace {
 
-// The number of hot pages: at least one.
-uint64_t HotPages(uint64_t pages, double percent) {
-  const double hot = static_cast<double>(pages) * percent / 100;
-  return std::clamp<uint64_t>(static_cast<uint64_t>(std::llround(hot)), 1, pages);
-}
+/// The first `page_percent` of the places, at least one, get `write_percent` of the choices.
+class HotPlaces {
+ public:
+  HotPlaces(uint64_t places, double write_percent, double page_percent)
+      : places_(places),
+        hot_(std::clamp<uint64_t>(
+            static_cast<uint64_t>(std::llround(static_cast<double>(places) * page_percent / 100)),
+            1, places)),
+        hot_share_(write_percent / 100) {}
+  uint64_t Next(Rng& rng) const {
+    const bool hot = hot_ == places_ || rng.Unit() < hot_share_;
+    return hot ? rng.Below(hot_) : hot_ + rng.Below(places_ - hot_);
+  }
+
+ private:
+  const uint64_t places_, hot_;
+  const double hot_share_;
+};
 
 class Uniform final : public PageChooser {
  public:
@@ -28,18 +41,11 @@ class Uniform final : public PageChooser {
 class HotCold final : public PageChooser {
  public:
   HotCold(uint64_t pages, double write_percent, double page_percent, uint64_t seed)
-      : pages_(pages),
-        hot_(HotPages(pages, page_percent)),
-        hot_share_(write_percent / 100),
-        page_of_(pages, seed) {}
-  uint64_t Next(Rng& rng) override {
-    const bool hot = hot_ == pages_ || rng.Unit() < hot_share_;
-    return page_of_(hot ? rng.Below(hot_) : hot_ + rng.Below(pages_ - hot_));
-  }
+      : places_(pages, write_percent, page_percent), page_of_(pages, seed) {}
+  uint64_t Next(Rng& rng) override { return page_of_(places_.Next(rng)); }
 
  private:
-  const uint64_t pages_, hot_;
-  const double hot_share_;
+  const HotPlaces places_;
   const Permutation page_of_;
 };
 
@@ -75,20 +81,15 @@ class Zipf final : public PageChooser {
 class MovingHotSet final : public PageChooser {
  public:
   MovingHotSet(uint64_t pages, double write_percent, double page_percent, double lap)
-      : pages_(pages),
-        hot_(HotPages(pages, page_percent)),
-        hot_share_(write_percent / 100),
-        choices_per_step_(lap) {}
+      : pages_(pages), places_(pages, write_percent, page_percent), choices_per_step_(lap) {}
   uint64_t Next(Rng& rng) override {
     const auto steps = static_cast<uint64_t>(static_cast<double>(choices_++) / choices_per_step_);
-    const bool hot = hot_ == pages_ || rng.Unit() < hot_share_;
-    const uint64_t place = hot ? rng.Below(hot_) : hot_ + rng.Below(pages_ - hot_);
-    return (place + steps) % pages_;
+    return (places_.Next(rng) + steps) % pages_;
   }
 
  private:
-  const uint64_t pages_, hot_;
-  const double hot_share_;
+  const uint64_t pages_;
+  const HotPlaces places_;
   const double choices_per_step_;  // the hot set moves on by one page
   uint64_t choices_ = 0;
 };
