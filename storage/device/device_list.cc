@@ -17,6 +17,9 @@ namespace {
 
 using Kind = DeviceSpec::Kind;
 
+// Address space for the content of a simulated device, bytes. A larger device can be filled up to it.
+constexpr uint64_t kMostReserved = uint64_t{1} << 40;
+
 constexpr ChoiceParameter kService = {"service_ms",    9, 0, 100'000, ParameterKind::kNumber,
                                       "of one request"};
 constexpr ChoiceParameter kRate = {
@@ -241,9 +244,10 @@ absl::StatusOr<std::unique_ptr<BlockDevice>> OpenDeviceOf(Runtime& runtime, cons
     LATCHKEY_RETURN_IF_ERROR(CheckDeviceSpec(spec));
     medium = NewMedium(spec);
     // An array larger than the usual limit may be filled; a medium without a limit has the usual.
+    // The address space that ThreadSanitizer leaves, or a limit of the process, may be small.
     if (medium->capacity_bytes() != UINT64_MAX) {
       options.capacity_limit_bytes =
-          std::max(options.capacity_limit_bytes, medium->capacity_bytes());
+          std::max(options.capacity_limit_bytes, std::min(medium->capacity_bytes(), kMostReserved));
     }
   }
   LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<BlockDevice> memory,
