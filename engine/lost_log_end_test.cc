@@ -124,11 +124,11 @@ TEST_CASE("A log that has lost its end without a trace is that of an earlier cra
   REQUIRE_OK((*db)->Verify());
   const auto tree = (*db)->OpenTree("rows", /*create=*/false);
   REQUIRE(tree.ok());
-  for (const auto& [row, value] : {std::pair(0, 'b'), std::pair(1, 'a'), std::pair(2, 'a')}) {
+  for (const auto& expected : {std::pair(0, 'b'), std::pair(1, 'a'), std::pair(2, 'a')}) {
     std::string found;
     REQUIRE_OK((*db)->RunTransaction(
-        [&](TransactionImpl& txn) { return txn.Get(**tree, KeyOf(row), &found); }));
-    CHECK(found == std::string(kValueBytes, value));
+        [&](TransactionImpl& txn) { return txn.Get(**tree, KeyOf(expected.first), &found); }));
+    CHECK(found == std::string(kValueBytes, expected.second));
   }
 }
 

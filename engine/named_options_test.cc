@@ -85,8 +85,8 @@ TEST_CASE("Statistics by name say what was not measured") {
   CHECK(!Find(without, "space_utilization").is_integer);
   CHECK(!Find(without, "write_cost").measured);
   CHECK(!Find(without, "log.records").measured);
-  statistics.log.emplace().records = 3;
-  statistics.recovery.emplace().redo_s = 0.5;
+  statistics.log = Statistics::Log{.records = 3};
+  statistics.recovery = Statistics::Recovery{.redo_s = 0.5};
   const std::vector<NamedStatistic> with = ListStatistics(statistics);
   CHECK(with.size() == without.size());
   CHECK(Find(with, "log.records").integer == 3);

@@ -24,12 +24,16 @@ UNIX = ["awk", "bash", "cat", "df", "dirname", "env", "find", "git", "grep", "he
         "realpath", "sed", "sort", "tail", "timeout"]
 
 
+# The command of a test that passes, and says that it started an OS thread.
+GOOD = "echo os threads: 1"
+
+
 def listing(good, bad=0, skipped=0, label="storage"):
     """What ctest says of so many tests that pass, fail, or skip themselves."""
     def entry(number, program):
         told = [{"name": "LABELS", "value": [label]}, {"name": "SKIP_RETURN_CODE", "value": 77}]
         return {"name": f"{label}: {program} {number}", "command": ["bash", "-c", program], "properties": told}
-    programs = ["true"] * good + ["echo it broke; exit 1"] * bad + ["echo no such machine; exit 77"] * skipped
+    programs = [GOOD] * good + ["echo it broke; exit 1"] * bad + ["echo no such machine; exit 77"] * skipped
     return json.dumps({"tests": [entry(n, p) for n, p in enumerate(programs)]})
 
 
@@ -143,18 +147,18 @@ class TestTest(ScriptTest):
         self.assertIn("no such machine", result.stdout)
 
     def test_a_name_that_no_test_case_has_is_a_failure(self):
-        self.ctest(listing(9).replace('"true"', '"echo; echo No tests ran"', 1))
+        self.ctest(listing(9).replace(f'"{GOOD}"', '"echo; echo No tests ran"', 1))
         result = self.run_script("test", "release")
         self.assertEqual(self.last_line(result), "8 passed, 1 failed", result.stdout)
 
     def test_a_test_that_dies_is_a_failure(self):
-        self.ctest(listing(9).replace('"true"', '"kill -SEGV $$"', 1))
+        self.ctest(listing(9).replace(f'"{GOOD}"', '"kill -SEGV $$"', 1))
         result = self.run_script("test", "release")
         self.assertEqual(self.last_line(result), "8 passed, 1 failed")
         self.assertIn("exit -11", result.stdout)
 
     def test_a_test_whose_time_is_over_is_a_failure(self):
-        slow = listing(1).replace('"true"', '"sleep 60"').replace('"SKIP_RETURN_CODE", "value": 77',
+        slow = listing(1).replace(f'"{GOOD}"', '"sleep 60"').replace('"SKIP_RETURN_CODE", "value": 77',
                                                                   '"TIMEOUT", "value": 0.5')
         (self.bin / "sleep").symlink_to(shutil.which("sleep"))
         self.ctest(slow)
@@ -188,7 +192,7 @@ class TestTest(ScriptTest):
         self.assertNotIn("canaries", self.calls())
 
     def test_the_environment_of_the_preset_reaches_the_tests(self):
-        self.ctest(listing(1).replace('"true"', '"test $OF_THE_PRESET = here"'))
+        self.ctest(listing(1).replace(f'"{GOOD}"', '"test $OF_THE_PRESET = here"'))
         self.assertEqual(self.last_line(self.run_script("test", "asan")), "1 passed, 0 failed")
 
     def test_every_canary_counts_as_a_test(self):
@@ -212,7 +216,7 @@ class TestTest(ScriptTest):
         self.assertIn("Segmentation fault", result.stdout)
 
     def test_what_the_campaigns_counted_is_printed(self):
-        self.ctest(listing(1).replace('"true"', '"echo counts: crash runs=2 states=7; echo my counts: x"'))
+        self.ctest(listing(1).replace(f'"{GOOD}"', '"echo counts: crash runs=2 states=7; echo my counts: x"'))
         result = self.run_script("test", "release")
         self.assertIn("\ncounts: crash runs=2 states=7\n", result.stdout)
         self.assertNotIn("\nmy counts", result.stdout)
@@ -229,6 +233,11 @@ class TestTest(ScriptTest):
         result = self.run_script("test", "tsan")
         self.assertEqual(self.last_line(result), "4 passed, 0 failed")
         self.assertIn("--target storage_tests bufferpool_tests layout_tests engine_tests", self.calls())
+
+    def test_tsan_leaves_out_what_starts_no_thread_in_release(self):
+        self.ctest(listing(5).replace(f'"{GOOD}"', '"true"', 2))
+        result = self.run_script("test", "release", "tsan")
+        self.assertEqual(self.last_line(result), "8 passed, 0 failed", result.stdout)
 
     def test_a_layer_runs_its_program_whole(self):
         self.program("layout", "layout_tests", "echo 'All tests passed (9 assertions in 5 test cases)'")

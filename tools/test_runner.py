@@ -21,6 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 BUDGETS = ROOT / "tools/test_budgets.txt"
+# What the last run of release saw: "THREADS NAME" for each test, with the OS threads that it started.
+THREADS = BUILD / "os_threads.txt"
 JOBS = int(os.environ.get("JOBS") or os.cpu_count())
 BUILDS = ["release", "canaries", "asan", "tsan"]
 # A folder with tests of its own, from below upward: its program, the label of its tests.
@@ -35,6 +37,8 @@ CANARY_PROGRAM = "latchkey_campaign_canaries"
 DEFAULT_TIMEOUT_S = 1800
 # Of a failed test, told again at the end: the end is what is kept of a long record.
 MOST_EVIDENCE_LINES = 15
+# Named at the end, as those to make shorter first.
+MOST_LONG_TESTS = 12
 # The key that counts a campaign's cases in its line of counts.
 CASES = ["states", "cases", "executions", "transactions", "operations", "runs", "kills"]
 
@@ -76,6 +80,8 @@ class Tally:
     failures: list = field(default_factory=list)
     evidence: list = field(default_factory=list)  # the end of what each failed test said
     rows: dict = field(default_factory=dict)  # (build, group): [tests, cpu seconds, wall seconds, cases]
+    tests: list = field(default_factory=list)  # (processor seconds, build, name) of each test
+    threads: dict = field(default_factory=dict)  # test of release: OS threads that it started
 
     def fail(self, what, count=1):
         self.failed += count
@@ -217,12 +223,26 @@ def cases_of(output):
     return next((int(told[key]) for key in CASES if key in told), None)
 
 
+def os_threads_of(output):
+    """What storage/testing/os_thread_count.cc told."""
+    return sum(int(number) for number in re.findall(r"^os threads: (\d+)$", output, re.MULTILINE))
+
+
+def without_threads():
+    """The tests of which the last run of release knows that they start no OS thread."""
+    lines = text_of(THREADS).splitlines() if THREADS.exists() else []
+    return {line[2:] for line in lines if line.startswith("0 ")}
+
+
 def run_test(build_name, number, test, prefix, tally):
     log = BUILD / build_name / f"test-output/{number}.log"
     code, cpu_s, wall_s = run([*prefix, *test.command], log, test.cwd, test.environment, test.timeout_s)
     output = text_of(log)
     with print_lock:
         tally.took(build_name, test.group(), cpu_s, wall_s, cases_of(output))
+        tally.tests.append((cpu_s, build_name, test.name))
+        if build_name == "release":
+            tally.threads[test.name] = os_threads_of(output)
     skipped = code is not None and code == test.skip_code
     # Catch2 calls a name that no test case has a success.
     nothing_ran = "\nNo tests ran" in output
@@ -286,14 +306,22 @@ def run_canaries(tally):
         tally.fail(f"canaries: exit {code}, see build/canaries.log")
 
 
-def test_build(name, selected, tally):
+def test_build(name, tally):
     if name == "canaries":
         run_canaries(tally)
     else:
-        run_tests(name, selected, tally)
+        run_tests(name, is_for_tsan(without_threads()) if name == "tsan" else lambda test: True, tally)
+    if tally.threads:
+        THREADS.write_text("".join(f"{threads} {name}\n" for name, threads in sorted(tally.threads.items())),
+                           encoding="utf-8")
 
 
 # ---- Selecting.
+
+def is_for_tsan(idle):
+    """ThreadSanitizer has nothing to see in one thread. Those that release did not run are run."""
+    return lambda test: bool(test.labels & set(TSAN_LAYERS)) and test.name not in idle
+
 
 def tsan_targets():
     return [f"{layer}_tests" for layer in TSAN_LAYERS if any((ROOT / layer).rglob("*_test.cc"))]
@@ -309,10 +337,9 @@ def run_builds(names, tally):
     with ThreadPoolExecutor(1) as tester:
         waiting = []
         for name in names:
-            selected = (lambda t: t.labels & set(TSAN_LAYERS)) if name == "tsan" else lambda t: True
             if tree_of(name) in built or build(name, targets.get(name, []), tally):
                 built.add(name)
-                waiting.append(tester.submit(test_build, name, selected, tally))
+                waiting.append(tester.submit(test_build, name, tally))
         for job in waiting:
             job.result()
 
@@ -445,6 +472,12 @@ def tell_times(tally):
                                                   for (build_name, group), row in tally.rows.items()),
                                           encoding="utf-8")
     say(f"{total:8.1f} {'':7} {'':8} {'':6} {'':11}  processor seconds in all")
+    longest = sorted(tally.tests, reverse=True)
+    (BUILD / "test_times_each.txt").write_text("".join(f"{seconds:.2f} {build_name} {name}\n"
+                                                       for seconds, build_name, name in longest), encoding="utf-8")
+    say("", "longest test cases, in cpu s, of build/test_times_each.txt:")
+    say(*[f"{seconds:8.1f}  {build_name}, {name}" for seconds, build_name, name in longest
+          if not name.startswith(("campaign", "house", "fuzz"))][:MOST_LONG_TESTS])
 
 
 def main():

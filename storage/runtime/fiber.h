@@ -73,7 +73,7 @@ class Fiber {
   uint64_t exceptions_[2] = {0, 0};  // __cxa_eh_globals: exceptions caught now, number uncaught
   uint32_t exempt_allocations_ = 0;
   void* fake_stack_ = nullptr;       // of the address sanitizer
-  void* sanitizer_fiber_ = nullptr;  // of the thread sanitizer
+  [[maybe_unused]] void* sanitizer_fiber_ = nullptr;  // of the thread sanitizer
 };
 
 }  // namespace latchkey

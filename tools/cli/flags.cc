@@ -158,7 +158,7 @@ absl::Status CheckNoneIgnored(
     std::span<const Combination> combinations, const FlagTexts& given,
     absl::FunctionRef<std::string_view(const std::string& flag)> remedy_for) {
   for (const auto& [flag, text] : given) {
-    const auto has = [&](const Combination& combination) { return combination.Has(flag); };
+    const auto has = [&name = flag](const Combination& combination) { return combination.Has(name); };
     if (std::any_of(combinations.begin(), combinations.end(), has)) continue;
     return InvalidArgument("--{}={} would be ignored: {}; or leave it out", flag, text,
                            remedy_for(flag));
