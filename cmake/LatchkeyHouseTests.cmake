@@ -43,7 +43,7 @@ set(consumer_flags "")
 if(LATCHKEY_SANITIZE)
   set(consumer_flags "-fsanitize=${LATCHKEY_SANITIZE}")
 endif()
-set(package_test "house: a project that finds the installed package builds and runs the example")
+set(package_test "house: projects that find the installed package build and run the examples")
 add_test(NAME ${package_test}
          COMMAND ${CMAKE_COMMAND} -D BUILD_DIR=${PROJECT_BINARY_DIR}
                  -D WORK_DIR=${PROJECT_BINARY_DIR}/install_test -D SOURCE_DIR=${PROJECT_SOURCE_DIR}

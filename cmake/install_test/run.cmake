@@ -2,11 +2,11 @@
 #
 # Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
 # must not remember where it was installed), builds the consumer project against it and runs it twice:
-# the second run opens what the first one closed. Then the same for the C example, which is built twice:
-# with CMake, without Abseil, and with pkg-config.
+# the second run opens what the first one closed. Then the same for the project of examples/, and for the C
+# example, which is built twice: with CMake, without Abseil, and with pkg-config.
 cmake_minimum_required(VERSION 3.22)
 
-set(expected "alice has 90\nbob has 10\n")
+set(accounts "alice has 90\nbob has 10\n")
 
 function(run_or_die what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
@@ -28,22 +28,39 @@ run_or_die("configuring the consumer" ${CMAKE_COMMAND} -G Ninja
            -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DEXAMPLE_SOURCE=${SOURCE_DIR}/engine/example_main.cc)
 run_or_die("building the consumer" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 
-function(expect_example program)
+function(expect_output program expected)
   execute_process(COMMAND ${program} WORKING_DIRECTORY ${WORK_DIR}
                   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
   if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
     message(FATAL_ERROR "${program}: exit ${result}, printed:\n${output}${errors}\nexpected:\n${expected}")
   endif()
 endfunction()
-expect_example(${WORK_DIR}/build/consumer)
-expect_example(${WORK_DIR}/build/consumer)
+expect_output(${WORK_DIR}/build/consumer "${accounts}")
+expect_output(${WORK_DIR}/build/consumer "${accounts}")
+
+# gcc's warnings are sound without sanitizers only.
+if(NOT CXX_FLAGS)
+  set(warnings "-Wall -Wextra -Werror")
+endif()
+run_or_die("configuring the examples" ${CMAKE_COMMAND} -G Ninja
+           -S ${SOURCE_DIR}/examples -B ${WORK_DIR}/build_examples
+           -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+           "-DCMAKE_CXX_FLAGS=${CXX_FLAGS} ${warnings}")
+run_or_die("building the examples" ${CMAKE_COMMAND} --build ${WORK_DIR}/build_examples)
+file(GLOB examples ${SOURCE_DIR}/examples/*.cc)
+foreach(source ${examples})
+  get_filename_component(name ${source} NAME_WE)
+  file(READ ${SOURCE_DIR}/examples/expected/${name}.txt expected)
+  expect_output(${WORK_DIR}/build_examples/${name} "${expected}")
+  expect_output(${WORK_DIR}/build_examples/${name} "${expected}")
+endforeach()
 
 run_or_die("configuring the C consumer" ${CMAKE_COMMAND} -G Ninja
            -S ${SOURCE_DIR}/cmake/install_test/c -B ${WORK_DIR}/build_c
            -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_DISABLE_FIND_PACKAGE_absl=ON
            -DCMAKE_C_FLAGS=${CXX_FLAGS} -DEXAMPLE_SOURCE=${SOURCE_DIR}/bindings/c/example.c)
 run_or_die("building the C consumer" ${CMAKE_COMMAND} --build ${WORK_DIR}/build_c)
-expect_example(${WORK_DIR}/build_c/consumer)
+expect_output(${WORK_DIR}/build_c/consumer "${accounts}")
 
 file(GLOB pc_file ${WORK_DIR}/prefix/lib*/pkgconfig/latchkey.pc ${WORK_DIR}/prefix/lib/*/pkgconfig/latchkey.pc)
 get_filename_component(pc_dir ${pc_file} DIRECTORY)
@@ -51,4 +68,4 @@ set(ENV{PKG_CONFIG_PATH} ${pc_dir})
 run_or_die("compiling with pkg-config" sh -c "cc -std=c99 -pedantic -Wall -Wextra -Werror ${CXX_FLAGS} \
 ${SOURCE_DIR}/bindings/c/example.c $(pkg-config --cflags --libs latchkey) -o consumer_by_pkg_config")
 set(ENV{LD_LIBRARY_PATH} ${pc_dir}/..)
-expect_example(${WORK_DIR}/consumer_by_pkg_config)
+expect_output(${WORK_DIR}/consumer_by_pkg_config "${accounts}")
