@@ -156,11 +156,14 @@ void BulkLoadImpl::End(absl::Status why) {
 }
 
 void BulkLoadImpl::Disown() {
+  // In a child made by fork() the writes are the parent's, and the store's objects are there.
+  if (!context_.identity.IsForeign()) pages_.Release();
   if (over_.ok()) over_ = IsOver("its database was closed");
   listed_ = false;
 }
 
 void BulkLoadImpl::Leave() {
+  pages_.Release();
   if (std::exchange(listed_, false)) context_.loads.Leave(this);
 }
 

@@ -159,6 +159,23 @@ TEST_CASE("A database that closes ends its bulk loads") {
   }
 }
 
+// More than a MiB, so that the load has begun to write: its writer belongs to the store, which the close destroys.
+TEST_CASE("A bulk loader may outlive its closed database, whether it has finished or not") {
+  const bool finishes = GENERATE(true, false);
+  const TempDir dir;
+  auto db = OpenOrFail(dir.path().string() + "/db", {});
+  std::unique_ptr<BulkLoader> load = LoaderOrFail(*db, "t");
+  for (int i = 1000; i < 2000; ++i) REQUIRE_OK(load->Put(std::to_string(i), std::string(3000, 'v')));
+  if (finishes) REQUIRE_OK(load->Finish().status());
+  REQUIRE_OK(db->Close());
+  CHECK(absl::IsFailedPrecondition(load->Put("x", "v")));
+  db.reset();
+  load.reset();
+  db = OpenOrFail(dir.path().string() + "/db", {});
+  CHECK(db->ListTrees().size() == (finishes ? 1 : 0));
+  REQUIRE_OK(db->Verify());
+}
+
 TEST_CASE("A bulk load refuses records out of order, and goes on") {
   auto db = OpenInMemory();
   std::unique_ptr<BulkLoader> load = LoaderOrFail(*db, "t");

@@ -40,6 +40,8 @@ class BulkPages {
   absl::Status Flush();
   /// Gives everything back. Best effort: with a log the next open frees what is left.
   void FreeAll();
+  /// The last call: ends the use of the store, which may be destroyed before this object.
+  void Release() { writer_.reset(); }
   uint64_t pages() const { return added_; }
 
  private:
