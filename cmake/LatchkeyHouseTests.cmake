@@ -51,6 +51,19 @@ add_test(NAME ${package_test}
                  -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
 set_tests_properties(${package_test} PROPERTIES LABELS house)
 
+add_test(NAME "house: the guide's runner notices a snippet that is wrong"
+         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/guide/run_snippets_test.py)
+set_tests_properties("house: the guide's runner notices a snippet that is wrong" PROPERTIES LABELS house)
+
+# The guide for users. Once is enough: not with sanitizers, which Python and Go do not have. The name says that
+# tools/test --fast leaves it out.
+if(NOT LATCHKEY_SANITIZE)
+  set(guide_test "house: every snippet of the guide does what its page shows, with the installed package")
+  add_test(NAME ${guide_test} COMMAND ${PROJECT_SOURCE_DIR}/docs/guide/run_snippets.py ${PROJECT_BINARY_DIR}
+                                      ${PROJECT_BINARY_DIR}/guide_test)
+  set_tests_properties(${guide_test} PROPERTIES LABELS house)
+endif()
+
 # The models beside the code; sanitizers have nothing to say about them.
 find_program(LATCHKEY_SPIN spin)
 if(LATCHKEY_SPIN AND NOT LATCHKEY_SANITIZE)

@@ -165,7 +165,8 @@ TEST_CASE("A bulk loader may outlive its closed database, whether it has finishe
   const TempDir dir;
   auto db = OpenOrFail(dir.path().string() + "/db", {});
   std::unique_ptr<BulkLoader> load = LoaderOrFail(*db, "t");
-  for (int i = 1000; i < 2000; ++i) REQUIRE_OK(load->Put(std::to_string(i), std::string(3000, 'v')));
+  for (int i = 1000; i < 2000; ++i)
+    REQUIRE_OK(load->Put(std::to_string(i), std::string(3000, 'v')));
   if (finishes) REQUIRE_OK(load->Finish().status());
   REQUIRE_OK(db->Close());
   CHECK(absl::IsFailedPrecondition(load->Put("x", "v")));
