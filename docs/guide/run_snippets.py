@@ -18,6 +18,7 @@ from pathlib import Path
 
 GUIDE = Path(__file__).resolve().parent
 ROOT = GUIDE.parent.parent
+FIRST_PAGE = "README.md"  # it installs the Python package for the others, and sorts before them
 RUN = ("cpp", "python", "sh")
 MARK = "\x1e"  # ends the output of a block
 MOST_SECONDS = 1500  # after that a snippet hangs
@@ -211,6 +212,10 @@ def runnable(blocks):
     return chosen
 
 
+def page_blocks(name):
+    return runnable(blocks_of(name, (GUIDE / name).read_text(encoding="utf-8")))
+
+
 def run_page(page, blocks, program, folder, environment):
     for block in (b for b in blocks if b.language == "sh"):
         lacking = lacks(block, environment)
@@ -236,14 +241,16 @@ def main():
     work.mkdir(parents=True)
     environment = {**os.environ, "PATH": f"{build / 'tools'}:/usr/bin:/bin:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": str(work / "readme/build/python"), "GOFLAGS": "-buildvcs=false", "GOPROXY": "off",
-                   "PIP_ROOT_USER_ACTION": "ignore", "NO_COLOR": "1"}
+                   "PIP_ROOT_USER_ACTION": "ignore", "NO_COLOR": "1", "HOME": os.environ.get("HOME") or str(work)}
     names = sys.argv[3:] or sorted(p.name for p in GUIDE.glob("*.md"))
     try:
-        pages = {name: runnable(blocks_of(name, (GUIDE / name).read_text(encoding="utf-8"))) for name in names}
+        pages = {name: page_blocks(name) for name in names}
+        if FIRST_PAGE not in pages and any(b.language == "python" for blocks in pages.values() for b in blocks):
+            pages = {FIRST_PAGE: page_blocks(FIRST_PAGE), **pages}
         cpp = {name: [b for b in blocks if b.language == "cpp"] for name, blocks in pages.items()}
         cpp = {name: blocks for name, blocks in cpp.items() if blocks}
         program = build_cpp(cpp, build, work) if cpp else None
-        for name, blocks in pages.items():  # README.md is the first: it installs the Python package
+        for name, blocks in pages.items():
             make_checkout(work / page_name(name), build)
             run_page(name, blocks, program, work / page_name(name), environment)
     except (Failure, subprocess.TimeoutExpired) as failure:
