@@ -4,6 +4,9 @@
 //   ends     "head" -> number of the oldest job; "tail" -> number of the next job
 //   waiting  number -> job
 //   taken    number -> job on which a worker works
+//
+// The number of the oldest job is stored. A cursor that looked for it would walk over the jobs taken before, as long as
+// an old snapshot needs them.
 #include <latchkey/latchkey.h>
 
 #include <atomic>
