@@ -6,6 +6,7 @@
 #   lib/liblatchkey.so.0                 the C interface, with all that it needs of Abseil and fmt
 #   lib/pkgconfig/latchkey.pc            cc $(pkg-config --cflags --libs latchkey)
 #   lib/cmake/Latchkey/                  the package: targets Latchkey::latchkey and Latchkey::c
+#   share/doc/Latchkey/                  README, guide and examples
 #   bin/latchkey                         the command line, when it was built
 #
 # Component "development" is all but the command line.
@@ -54,6 +55,9 @@ install(FILES ${PROJECT_BINARY_DIR}/LatchkeyConfig.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+install(DIRECTORY docs/guide DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT development
+        FILES_MATCHING PATTERN "*.md")
 if(TARGET latchkey_cli)
   install(TARGETS latchkey_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   # `latchkey experiment` runs this script.

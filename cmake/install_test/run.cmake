@@ -2,8 +2,8 @@
 #
 # Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
 # must not remember where it was installed), builds the consumer project against it and runs it twice:
-# the second run opens what the first one closed. Then the same for the project of examples/, and for the C
-# example, which is built twice: with CMake, without Abseil, and with pkg-config.
+# the second run opens what the first one closed. Then the same for the installed project of examples/, and
+# for the C example, which is built twice: with CMake, without Abseil, and with pkg-config.
 cmake_minimum_required(VERSION 3.22)
 
 set(accounts "alice has 90\nbob has 10\n")
@@ -42,15 +42,19 @@ expect_output(${WORK_DIR}/build/consumer "${accounts}")
 if(NOT CXX_FLAGS)
   set(warnings "-Wall -Wextra -Werror")
 endif()
+set(examples_dir ${WORK_DIR}/prefix/share/doc/Latchkey/examples)
 run_or_die("configuring the examples" ${CMAKE_COMMAND} -G Ninja
-           -S ${SOURCE_DIR}/examples -B ${WORK_DIR}/build_examples
+           -S ${examples_dir} -B ${WORK_DIR}/build_examples
            -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
            "-DCMAKE_CXX_FLAGS=${CXX_FLAGS} ${warnings}")
 run_or_die("building the examples" ${CMAKE_COMMAND} --build ${WORK_DIR}/build_examples)
-file(GLOB examples ${SOURCE_DIR}/examples/*.cc)
+file(GLOB examples ${examples_dir}/*.cc)
+if(NOT examples)
+  message(FATAL_ERROR "there are no examples in ${examples_dir}")
+endif()
 foreach(source ${examples})
   get_filename_component(name ${source} NAME_WE)
-  file(READ ${SOURCE_DIR}/examples/expected/${name}.txt expected)
+  file(READ ${examples_dir}/expected/${name}.txt expected)
   expect_output(${WORK_DIR}/build_examples/${name} "${expected}")
   expect_output(${WORK_DIR}/build_examples/${name} "${expected}")
 endforeach()
