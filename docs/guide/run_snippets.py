@@ -189,6 +189,8 @@ def run_sh(block, cwd, environment):
 
 def lacks(block, environment):
     """A program that the block calls and this machine does not have: the block does not run."""
+    if needs_python(block) and not shutil.which("pip", path=environment["PATH"]):
+        return "pip"
     for program in ("go", "pip", "cc"):
         if re.search(rf"(?:^|[ ;&]){program} ", block.text, re.MULTILINE) and not shutil.which(program, path=environment["PATH"]):
             return program
@@ -214,6 +216,10 @@ def runnable(blocks):
 
 def page_blocks(name):
     return runnable(blocks_of(name, (GUIDE / name).read_text(encoding="utf-8")))
+
+
+def needs_python(block):
+    return block.language == "python" or "import latchkey" in block.text
 
 
 def run_page(page, blocks, program, folder, environment):
@@ -245,7 +251,7 @@ def main():
     names = sys.argv[3:] or sorted(p.name for p in GUIDE.glob("*.md"))
     try:
         pages = {name: page_blocks(name) for name in names}
-        if FIRST_PAGE not in pages and any(b.language == "python" for blocks in pages.values() for b in blocks):
+        if FIRST_PAGE not in pages and any(needs_python(b) for blocks in pages.values() for b in blocks):
             pages = {FIRST_PAGE: page_blocks(FIRST_PAGE), **pages}
         cpp = {name: [b for b in blocks if b.language == "cpp"] for name, blocks in pages.items()}
         cpp = {name: blocks for name, blocks in cpp.items() if blocks}
