@@ -74,6 +74,7 @@ absl::Status WriteBack::CleanBefore(FrameId frame, Lsn lsn, bool unlogged_too, P
     if (!frames_.HoldsChangeBefore(frame, lsn, unlogged_too)) return absl::OkStatus();
     const bool unlatched = backoff.attempts() < kUnlatchedWaits;
     if (unlatched) LATCHKEY_RETURN_IF_ERROR(log_.MakeDurableFor(std::span(&frame, 1)));
+    writer.AwaitRoom();
     LATCHKEY_ASSIGN_OR_RETURN(
         const bool handed_over,
         TryClean(frame, writer, unlatched ? LogWait::kNever : LogWait::kLatched));

@@ -5,6 +5,7 @@
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/txn/snapshot_manager.h"
+#include "layout/write/store_buffers.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -17,7 +18,8 @@ constexpr uint64_t kSlots = SnapshotManager::kMaxTransactions * sizeof(TxnSlot);
 // other writers, of the segment cleaner and of open segments, and the doublewrite batches.
 uint64_t CopiesOf(const PageStore& store, const ResolvedOptions& options) {
   constexpr uint64_t kSegments = 10, kUsualSegment = 256 << 10;
-  constexpr uint64_t kDoublewrite = 2 * 126;
+  constexpr uint64_t kDoublewrite =
+      uint64_t{StoreBuffers::kDoublewriteBatches} * StoreBuffers::kFullDoublewrite;
   const uint64_t page_size = store.page_size();
   const uint64_t segment = options.techniques.segment_size != 0 ? options.techniques.segment_size
                                                                 : kUsualSegment * page_size / 4096;

@@ -47,6 +47,9 @@ class PageWriter {
   /// has completed it; an appended one is not outstanding. Blocks while the layout has no room for
   /// copies. On an error the first `*accepted` of them were accepted.
   virtual absl::Status Submit(std::span<const PageWrite> writes, size_t* accepted) = 0;
+  /// Waits until the layout has room for the copy of one page. Other writers may take that room
+  /// first. For a caller that will hold a latch during Submit, so that it rarely waits there.
+  virtual void AwaitRoom() {}
   /// Waits until at most `max_outstanding` writes are outstanding. Returns the first error of a
   /// write that this writer accepted. The page of that write is still served from its copy, and the
   /// store is read-only.

@@ -153,11 +153,10 @@ bool PageCleaners::RunPass(Cleaner& cleaner) {
         evictions_.load(std::memory_order_relaxed) - begin > Window() / 2) {
       return true;
     }
+    cleaner.writer->AwaitRoom();  // here, because TryClean latches the page
     const absl::StatusOr<bool> accepted = pool_.TryClean(frame, *cleaner.writer);
     status = accepted.status();
     if (accepted.ok() && *accepted) cleaner.times.NoteAccepted(runtime_.Now());
-    // The page's latch is released: a doublewrite batch that the page has filled is written here.
-    if (status.ok()) status = cleaner.writer->WaitWritten(depth_);
     any = any || (accepted.ok() && *accepted);
   }
   if (!status.ok()) Report(status);

@@ -62,7 +62,7 @@ class ReachTest {
       size_t accepted = 0;
       REQUIRE(writer_->Submit({&write, 1}, &accepted).ok());
     }
-    REQUIRE(writer_->Wait(0).ok());
+    REQUIRE(writer_->WaitWritten(0).ok());
   }
 
  private:

@@ -89,8 +89,12 @@ void PageDirectory::Install(FrameIndex index) {
   const bool done =
       frame.page != kInvalidPageId && ChangeWord(frame.page, expected, installed, installed,
                                                  supersedes && !at_once ? before.slot() : kNoSlot);
-  // Overtaken: no durable word ever named the target slot, so it may be reused at once.
   if (!done) {
+    // Overtaken in a later doublewrite batch: the slot stays the page's. It now holds a later write
+    // than its durable word says, which a reader accepts after a crash.
+    const bool over_itself = !frame.moved && before.on_device() && before.slot() == frame.target;
+    if (over_itself && !LATCHKEY_CANARY("overtaken-page-loses-its-slot")) return frame.EndTicket();
+    // Overtaken: no durable word ever named the target slot, so it may be reused at once.
     segments_.ReleaseSlot(frame.target);
     return Forget(frame);
   }

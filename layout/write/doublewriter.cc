@@ -11,39 +11,52 @@
 #include "storage/page_format.h"
 
 namespace latchkey {
+namespace {
+
+// Any part of the store may make it read-only; so often a waiting thread looks whether one has.
+constexpr Nanos kLookInterval = 20 * kNanosPerMilli;
+
+}  // namespace
 
 Doublewriter::Doublewriter(PageDirectory& directory, uint32_t batch_pages)
     : directory_(directory),
       core_(directory.core()),
       batch_pages_(batch_pages),
-      io_mutex_(directory.core().runtime),
       mutex_(directory.core().runtime) {}
 
+Doublewriter::~Doublewriter() {
+  if (actor_ == nullptr) return;
+  stop_.store(true, std::memory_order_release);
+  SignalActor();
+  actor_->Join();
+}
+
 bool Doublewriter::Prepare() {
-  if (batches_[0].group != nullptr) return true;
-  auto queue = core_.device.NewQueue(batch_pages_);
+  if (actor_ != nullptr) return true;
+  auto queue = core_.device.NewQueue(batch_pages_ + 1);  // pages of a batch, and an area
   if (!queue.ok()) {
     core_.Poison(queue.status());
     return false;
   }
-  window_ = std::make_unique<IoWindow<FrameIndex>>(batch_pages_);
-  FrameGroup* groups[] = {directory_.frames().NewGroup(area_pages()),
-                          directory_.frames().NewGroup(area_pages())};
-  if (groups[0] == nullptr || groups[1] == nullptr) {
-    core_.Poison(absl::ResourceExhaustedError("no frames for doublewrite batches"));
-    return false;
-  }
-  for (size_t b : {0, 1}) {
-    groups[b]->in_place_helper = this;
-    batches_[b].group = groups[b];
-  }
   queue_ = *std::move(queue);
+  window_ = std::make_unique<IoWindow<FrameIndex>>(batch_pages_ + 1);
+  for (Batch& batch : batches_) {
+    if (batch.group == nullptr) batch.group = directory_.frames().NewGroup(area_pages());
+    if (batch.group == nullptr) {
+      core_.Poison(absl::ResourceExhaustedError("no frames for doublewrite batches"));
+      return false;
+    }
+    batch.group->in_place_helper = this;
+  }
+  actor_ = core_.runtime.Spawn("lk-doublewrite", [this] { Run(); });
   return true;
 }
 
+// ---- Any thread
+
 Doublewriter::Batch* Doublewriter::OpenBatch() {
-  Batch& batch = batches_[static_cast<size_t>(open_)];
-  return batch.closed || batch.filled == batch_pages_ ? nullptr : &batch;
+  const bool has_room = filling_ - done_.load(std::memory_order_relaxed) < kBatches;
+  return has_room ? &batches_[filling_ % kBatches] : nullptr;
 }
 
 bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
@@ -55,107 +68,179 @@ bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte
     frame.EndTicket();
     return false;
   }
-  if (++batch.filled == batch_pages_) has_full_batch_.store(true, std::memory_order_release);
+  if (++batch.filled == batch_pages_) {
+    ++filling_;
+    SignalActor();
+  }
   return true;
 }
 
 bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord current,
                          std::atomic<size_t>* unwritten) {
   for (;;) {
+    uint64_t done = 0;
     {
       MutexLock lock(mutex_);
       if (core_.poisoned() || !Prepare()) return false;
       if (Batch* batch = OpenBatch()) {
         return Put(*batch, current.slot(), page, data, current, unwritten);
       }
+      done = done_.load(std::memory_order_relaxed);
     }
-    WriteOut();  // waits for the batch that is being written, and makes room
+    AwaitDone(done + 1);
   }
 }
 
 bool Doublewriter::Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten) {
-  const LocationWord seen = directory_.map().Load(page);
-  if (!seen.in_memory() || directory_.frames().GroupOf(seen.frame()).in_place_helper != this)
-    return false;
+  const auto is_here = [&](LocationWord word) {
+    return word.in_memory() && directory_.frames().GroupOf(word.frame()).in_place_helper == this;
+  };
+  if (!is_here(directory_.map().Load(page))) return false;
   MutexLock lock(mutex_);
   Batch* batch = OpenBatch();
   const LocationWord word = directory_.map().Load(page);
-  if (batch == nullptr || core_.poisoned() || !word.in_memory() ||
-      &directory_.frames().GroupOf(word.frame()) != batch->group) {
-    return false;
-  }
+  if (batch == nullptr || core_.poisoned() || !is_here(word)) return false;
+  // No frame that a word names is filled again before mutex_ is released.
   const SlotId target = directory_.frames().Frame(word.frame()).target;
   return Put(*batch, target, page, data, word, unwritten);
 }
 
-void Doublewriter::WriteIfStillFull() {
-  MutexLock io(io_mutex_);
-  if (has_full_batch_.load(std::memory_order_acquire)) WriteOpenBatch();
+void Doublewriter::AwaitRoom() {
+  uint64_t done = 0;
+  {
+    MutexLock lock(mutex_);
+    if (OpenBatch() != nullptr) return;
+    done = done_.load(std::memory_order_relaxed);
+  }
+  AwaitDone(done + 1);
+}
+
+uint64_t Doublewriter::WantAll() {
+  const Batch* const batch = OpenBatch();
+  if (batch == nullptr || batch->filled == 0) return filling_;
+  if (wanted_ <= filling_) {
+    wanted_ = filling_ + 1;
+    SignalActor();
+  }
+  return wanted_;
 }
 
 void Doublewriter::WriteOut() {
-  MutexLock io(io_mutex_);
-  WriteOpenBatch();
+  uint64_t end = 0;
+  {
+    MutexLock lock(mutex_);
+    end = WantAll();
+  }
+  AwaitDone(end);
 }
 
 void Doublewriter::Help() {
-  // If a batch is being written, wait for it, and leave the batch being filled to fill further.
-  if (io_mutex_.TryLock()) {
-    WriteOpenBatch();
-  } else {
-    io_mutex_.Lock();
+  uint64_t done = 0;
+  {
+    MutexLock lock(mutex_);
+    done = done_.load(std::memory_order_relaxed);
+    if (filling_ == done && WantAll() == done) return;
   }
-  io_mutex_.Unlock();
+  AwaitDone(done + 1);
 }
 
-void Doublewriter::WriteOpenBatch() {
-  Batch* batch = CloseBatch();
-  if (batch == nullptr) return;
-  const absl::Status status = CatchOutOfMemory([&]() LATCHKEY_REQUIRES(io_mutex_) -> absl::Status {
-    if (!LATCHKEY_CANARY("no-torn-page-protection")) {
-      LATCHKEY_RETURN_IF_ERROR(WriteToArea(*batch));
+bool Doublewriter::AwaitBatch() {
+  const uint32_t seen = progress_.load(std::memory_order_acquire);
+  const Nanos patience = batch_time_.load(std::memory_order_relaxed);
+  {
+    MutexLock lock(mutex_);
+    const Batch* const open = OpenBatch();
+    const bool is_empty = open != nullptr && open->filled == 0;
+    if (core_.poisoned() || (is_empty && filling_ == done_.load(std::memory_order_relaxed))) {
+      return false;
     }
-    // Makes the area durable, and the in-place writes of the previous batch.
-    if (!LATCHKEY_CANARY("doublewrite-without-sync")) LATCHKEY_RETURN_IF_ERROR(Sync());
-    return WriteToPlaces(*batch);
-  });
-  if (!status.ok()) {
-    core_.Poison(status);
-    return;
   }
-  Reopen(*batch);
+  if (patience > 0 && core_.runtime.WaitOnWord(progress_, seen, patience)) return true;
+  Help();
+  return true;
 }
 
-absl::Status Doublewriter::Sync() {
-  const Nanos start = core_.runtime.Now();
-  absl::Status status = core_.device.Sync();
-  StoreCounters& counters = core_.counters;
-  counters.protection_syncs.fetch_add(1, std::memory_order_relaxed);
-  counters.protection_sync_ns.fetch_add(static_cast<uint64_t>(core_.runtime.Now() - start),
-                                        std::memory_order_relaxed);
-  return status;
+void Doublewriter::SignalActor() {
+  work_.fetch_add(1, std::memory_order_seq_cst);
+  core_.runtime.Wake(work_, 1);
 }
 
-Doublewriter::Batch* Doublewriter::CloseBatch() {
+void Doublewriter::AwaitDone(uint64_t number) {
+  for (;;) {
+    const uint32_t seen = progress_.load(std::memory_order_acquire);
+    if (done_.load(std::memory_order_acquire) >= number || core_.poisoned()) return;
+    core_.runtime.WaitOnWord(progress_, seen, kLookInterval);
+  }
+}
+
+// ---- The actor
+
+void Doublewriter::Run() {
+  Batch* batch = nullptr;  // in its area
+  for (;;) {
+    const uint32_t seen = work_.load(std::memory_order_seq_cst);
+    const absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
+      if (batch == nullptr) {
+        Batch* const next = Take();
+        if (next == nullptr) return absl::OkStatus();
+        LATCHKEY_RETURN_IF_ERROR(WriteToArea(*next));
+        batch = next;
+      }
+      // Makes the area durable, and the in-place writes of the previous batch.
+      if (!LATCHKEY_CANARY("doublewrite-without-sync")) LATCHKEY_RETURN_IF_ERROR(Sync());
+      Batch* following = nullptr;
+      LATCHKEY_RETURN_IF_ERROR(WriteToSlots(*batch, following));
+      End(*batch);
+      batch = following;
+      return absl::OkStatus();
+    });
+    if (!status.ok()) {
+      core_.Poison(status);
+      batch = nullptr;  // the batches serve their pages until the store is closed
+      progress_.fetch_add(1, std::memory_order_release);
+      core_.runtime.Wake(progress_, UINT32_MAX);
+    }
+    if (stop_.load(std::memory_order_acquire)) {
+      if (batch == nullptr) return;
+    } else if (batch == nullptr) {
+      core_.runtime.WaitOnWord(work_, seen, kForever);
+    }
+  }
+}
+
+// The next batch that goes out; nullptr: there is none now.
+Doublewriter::Batch* Doublewriter::Take() {
   MutexLock lock(mutex_);
-  Batch& batch = batches_[static_cast<size_t>(open_)];
-  if (batch.filled == 0 || batch.closed || core_.poisoned()) return nullptr;
-  batch.closed = true;
-  has_full_batch_.store(false, std::memory_order_release);
-  open_ = 1 - open_;
+  if (core_.poisoned()) return nullptr;
+  if (taken_ == filling_) {
+    const Batch* const open = OpenBatch();
+    if (wanted_ <= filling_ || open == nullptr || open->filled == 0) return nullptr;
+    ++filling_;
+  }
+  Batch& batch = batches_[taken_++ % kBatches];
+  batch.taken_at = core_.runtime.Now();
   return &batch;
 }
 
-absl::Status Doublewriter::WriteToArea(const Batch& batch) {
+std::span<std::byte> Doublewriter::FillArea(const Batch& batch) {
   NoteLogReach(batch);
   const size_t bytes = size_t{batch.filled + 1} * core_.geometry.page_size;
-  const uint64_t offset = DoublewriteOffset(next_area_);
-  if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
   core_.counters.protection_bytes.fetch_add(bytes, std::memory_order_relaxed);
   core_.counters.protected_page_writes.fetch_add(batch.filled, std::memory_order_relaxed);
-  return WriteRepeatedly([&] {
-    return core_.device.Write(offset, {batch.group->memory.data(), bytes}, IoClass::kProtection);
-  });
+  return {batch.group->memory.data(), bytes};
+}
+
+uint64_t Doublewriter::NextAreaOffset() {
+  const uint64_t offset = DoublewriteOffset(next_area_);
+  if (!LATCHKEY_CANARY("doublewrite-area-not-alternated")) next_area_ = 1 - next_area_;
+  return offset;
+}
+
+absl::Status Doublewriter::WriteToArea(const Batch& batch) {
+  const std::span<std::byte> bytes = FillArea(batch);
+  const uint64_t offset = NextAreaOffset();
+  if (LATCHKEY_CANARY("no-torn-page-protection")) return absl::OkStatus();
+  return WriteRepeatedly([&] { return core_.device.Write(offset, bytes, IoClass::kProtection); });
 }
 
 // While the batch is closed, no thread reads or fills the frames behind its last page.
@@ -173,47 +258,103 @@ void Doublewriter::NoteLogReach(const Batch& batch) {
   SealPage(note, kInvalidPageId, static_cast<uint32_t>(core_.generation.load()), core_.database_id);
 }
 
-absl::Status Doublewriter::WriteToPlaces(Batch& batch) {
+absl::Status Doublewriter::Sync() {
+  const Nanos start = core_.runtime.Now();
+  absl::Status status = core_.device.Sync();
+  StoreCounters& counters = core_.counters;
+  counters.protection_syncs.fetch_add(1, std::memory_order_relaxed);
+  counters.protection_sync_ns.fetch_add(static_cast<uint64_t>(core_.runtime.Now() - start),
+                                        std::memory_order_relaxed);
+  return status;
+}
+
+// A later frame of this batch holds a newer copy of the page. A newer copy in a later batch does
+// not count: the page's slot gets this one first.
+bool Doublewriter::IsReplaced(const Batch& batch, const CopyFrame& frame, FrameIndex index) const {
+  const LocationWord word = directory_.map().Load(frame.page);
+  return word != LocationWord::InMemory(index, frame.sequence) && word.in_memory() &&
+         &directory_.frames().GroupOf(word.frame()) == batch.group;
+}
+
+bool Doublewriter::NextSlotWrite(Batch& batch, uint32_t& next, TaggedRequest<FrameIndex>& request) {
+  while (next < batch.filled) {
+    const FrameIndex index = batch.group->IndexOf(next);
+    CopyFrame& frame = batch.group->frames[next++];
+    if (IsReplaced(batch, frame, index)) {
+      frame.EndTicket();
+      continue;
+    }
+    request.tag = index;
+    request.op = IoRequest::Op::kWrite;
+    request.io_class = IoClass::kPageWrite;
+    request.offset = core_.geometry.OffsetOf(frame.target);
+    request.length = core_.geometry.page_size;
+    request.buffer = directory_.frames().Memory(index);
+    return true;
+  }
+  return false;
+}
+
+// Fills `request` with the write of the next batch to its area. That area is free: its last batch
+// was in its slots before the sync that precedes the writes now in flight.
+Doublewriter::Batch* Doublewriter::TakeIntoArea(TaggedRequest<FrameIndex>& request) {
+  Batch* const batch = Take();
+  if (batch == nullptr) return nullptr;
+  const std::span<std::byte> bytes = FillArea(*batch);
+  request.tag = kAreaWrite;
+  request.op = IoRequest::Op::kWrite;
+  request.io_class = IoClass::kProtection;
+  request.offset = NextAreaOffset();
+  request.length = static_cast<uint32_t>(bytes.size());
+  request.buffer = bytes.data();
+  return batch;
+}
+
+absl::Status Doublewriter::EndWrite(const IoRequest& request, FrameIndex index) {
+  if (index == kAreaWrite) {
+    return request.status.ok() ? absl::OkStatus() : WriteRepeatedly([&] {
+      return core_.device.Write(request.offset, {request.buffer, request.length},
+                                IoClass::kProtection);
+    });
+  }
+  if (!request.status.ok()) return WriteFrameAgain(directory_, index, request.status);
+  return directory_.InstallWritten(index) ? absl::OkStatus() : OutOfMemory();
+}
+
+// Writes the pages of `batch` to their slots. If the next batch is full, or becomes full meanwhile,
+// writes that one to its area, and returns it in `following`.
+absl::Status Doublewriter::WriteToSlots(Batch& batch, Batch*& following) {
   absl::Status status;
   uint32_t next = 0;
   window_->Run(
       *queue_,
       [&](TaggedRequest<FrameIndex>& request) {
-        while (next < batch.filled) {
-          const FrameIndex index = batch.group->IndexOf(next);
-          CopyFrame& frame = batch.group->frames[next++];
-          if (directory_.map().Load(frame.page) != LocationWord::InMemory(index, frame.sequence)) {
-            frame.EndTicket();  // overtaken by a later frame of the batch
-            continue;
-          }
-          request.tag = index;
-          request.op = IoRequest::Op::kWrite;
-          request.io_class = IoClass::kPageWrite;
-          request.offset = core_.geometry.OffsetOf(frame.target);
-          request.length = core_.geometry.page_size;
-          request.buffer = directory_.frames().Memory(index);
-          return true;
+        if (following == nullptr && status.ok() && !LATCHKEY_CANARY("no-torn-page-protection")) {
+          following = TakeIntoArea(request);
+          if (following != nullptr) return true;
         }
-        return false;
+        return NextSlotWrite(batch, next, request);
       },
-      // The area keeps the batch until all of it is in its places.
+      // The area keeps the batch until all of it is in its slots.
       [&](const IoRequest& request, FrameIndex index) {
-        const absl::Status written = !request.status.ok()
-                                         ? WriteFrameAgain(directory_, index, request.status)
-                                     : directory_.InstallWritten(index) ? absl::OkStatus()
-                                                                        : OutOfMemory();
+        const absl::Status written = EndWrite(request, index);
         if (status.ok()) status = written;
       });
   return status;
 }
 
-void Doublewriter::Reopen(Batch& batch) {
+void Doublewriter::End(Batch& batch) {
   for (uint32_t i = 0; i < batch.filled; ++i) {
     directory_.frames().AwaitUnpinned(core_.runtime, batch.group->IndexOf(i));
   }
-  MutexLock lock(mutex_);
-  batch.filled = 0;
-  batch.closed = false;
+  batch_time_.store(core_.runtime.Now() - batch.taken_at, std::memory_order_relaxed);
+  {
+    MutexLock lock(mutex_);
+    batch.filled = 0;
+    done_.fetch_add(1, std::memory_order_release);
+  }
+  progress_.fetch_add(1, std::memory_order_release);
+  core_.runtime.Wake(progress_, UINT32_MAX);
 }
 
 }  // namespace latchkey

@@ -1,12 +1,17 @@
 // The doublewriter: protects in-place writes. A crash could tear a write over a page's present
 // slot, so the page first goes to an area in the header of the file (RELIABILITY.md 4.3). Pages
-// gather in a batch. When the batch is full, or a caller flushes, a caller without page latches
-// writes the batch to the area with one request, syncs, and then writes its pages to their slots.
+// gather in a batch. An actor of the doublewriter writes batches, one after the other:
 //
-// Two areas take turns, and so do two batches in memory: one is filled while the other is written.
-// The sync of a batch comes after the previous batch was written to its slots, and makes those
-// writes durable too. So an area is reused only when its pages are durable in their slots, at the
-// cost of one sync per batch.
+//   filling --full, or wanted--> closed --> in its area --sync--> durable --> in its slots --> filling
+//                                                 \_ while the batch before goes to its slots _/
+//
+// A batch goes out when it is full. A batch that is not full goes out only if it is wanted: by a
+// flush, by a thread that needs one of its pages written, or by a page cleaner that has waited for
+// as long as a batch takes. Other threads wait only if every batch is full: for room.
+//
+// Two areas take turns. The sync of a batch comes after the previous batch was written to its
+// slots, and makes those writes durable too. So an area is reused only when its pages are durable
+// in their slots, at the cost of one sync per batch.
 //
 // Each batch ends with a note of the log reach, written in the same request. So the note is durable
 // before any page of the batch is in its slot. After a crash the restored map does not know that
@@ -17,80 +22,105 @@
 #pragma once
 
 #include <absl/status/status.h>
-#include <absl/status/statusor.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "layout/map/page_directory.h"
+#include "layout/write/store_buffers.h"
 #include "storage/device/io_window.h"
 
 namespace latchkey {
 
-/// Thread-safe. The first write allocates memory and I/O queue.
+/// Thread-safe. The first write allocates memory and I/O queue, and starts the actor.
 class Doublewriter final : public WriteHelper {
  public:
   /// `batch_pages` below DoublewriteCapacity(page size).
   Doublewriter(PageDirectory& directory, uint32_t batch_pages);
+  /// Ends the actor. Batches that were not written out stay unwritten.
+  ~Doublewriter() override;
 
-  /// Accepts a write of `page` over its slot. False, with nothing done, when the page's word is not
-  /// `current` any more or the store is poisoned.
-  /// `unwritten` counts the page until it is written.
-  /// Does not write the batch if the page fills it: see WriteFull.
+  /// Accepts a write of `page` over its slot. Waits for room in a batch, but never for the write.
+  /// False, with nothing done, when the page's word is not `current` any more or the store is
+  /// poisoned. `unwritten` counts the page until it is written.
   bool Write(PageId page, const std::byte* data, LocationWord current,
              std::atomic<size_t>* unwritten);
-  /// Accepts `page` if the batch being filled holds a copy of it, and replaces that copy.
+  /// Accepts `page` if a batch holds its newest copy and the batch being filled has room. Batches
+  /// are written in their order, so the newer copy reaches the slot after the older one.
   bool Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten);
-  /// Writes the batch being filled if it is full. The thread that filled it calls this once it
-  /// holds no page latch. If it does not, the next Write that finds no room does.
-  void WriteFull() {
-    if (has_full_batch_.load(std::memory_order_acquire)) WriteIfStillFull();
-  }
+  /// Waits until a batch has room. Other threads may take that room before the caller does.
+  void AwaitRoom();
   /// Returns once every write accepted before the call is on the device.
   void WriteOut();
-  /// Waits for the batch that is being written. Without one, writes the batch being filled.
+  /// Waits until a batch is done. If that takes longer than the last batch took, the batch being
+  /// filled goes out as it is. False if no page is in a batch.
+  bool AwaitBatch();
+  /// Waits until a batch is done. If none is on its way, the batch being filled goes out as it is.
   void Help() override;
   uint32_t batch_pages() const { return batch_pages_; }
   /// Pages of the area that a full batch takes, its note included.
   uint32_t area_pages() const { return batch_pages_ + 1; }
 
  private:
+  static constexpr uint64_t kBatches = StoreBuffers::kDoublewriteBatches;
   struct Batch {
     FrameGroup* group = nullptr;
-    uint32_t filled = 0;
-    bool closed = false;  // being written; stays true after a failure: the batch serves its pages
+    uint32_t filled = 0;  // changes under mutex_, and only while the batch is being filled
+    Nanos taken_at = 0;   // used by the actor alone
   };
 
+  // ---- Any thread
   Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
-  void WriteIfStillFull();
-  // Makes the batches and the I/O queue. Clang does not check it: before there is a batch nothing
-  // is written, so mutex_ guards members that io_mutex_ guards afterwards.
-  bool Prepare() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
+  bool Prepare() LATCHKEY_REQUIRES(mutex_);
   bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, LocationWord current,
            std::atomic<size_t>* unwritten) LATCHKEY_REQUIRES(mutex_);
-  void WriteOpenBatch() LATCHKEY_REQUIRES(io_mutex_);
-  Batch* CloseBatch() LATCHKEY_REQUIRES(io_mutex_);
-  absl::Status Sync() LATCHKEY_REQUIRES(io_mutex_);
-  absl::Status WriteToArea(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
-  void NoteLogReach(const Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
-  absl::Status WriteToPlaces(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
-  void Reopen(Batch& batch) LATCHKEY_REQUIRES(io_mutex_);
+  // Wants the batch being filled. Returns the number below which all batches hold what was accepted.
+  uint64_t WantAll() LATCHKEY_REQUIRES(mutex_);
+  void SignalActor();
+  void AwaitDone(uint64_t number);
+
+  // ---- The actor
+  static constexpr FrameIndex kAreaWrite{UINT32_MAX};  // tag of the write to an area
+  void Run();
+  Batch* Take();
+  std::span<std::byte> FillArea(const Batch& batch);
+  uint64_t NextAreaOffset();
+  absl::Status WriteToArea(const Batch& batch);
+  void NoteLogReach(const Batch& batch);
+  absl::Status Sync();
+  absl::Status WriteToSlots(Batch& batch, Batch*& following);
+  Batch* TakeIntoArea(TaggedRequest<FrameIndex>& request);
+  bool NextSlotWrite(Batch& batch, uint32_t& next, TaggedRequest<FrameIndex>& request);
+  bool IsReplaced(const Batch& batch, const CopyFrame& frame, FrameIndex index) const;
+  absl::Status EndWrite(const IoRequest& request, FrameIndex index);
+  void End(Batch& batch);
 
   PageDirectory& directory_;
   StoreCore& core_;
   const uint32_t batch_pages_;
 
-  Mutex io_mutex_;  // held while a batch is written; taken before mutex_
-  std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(io_mutex_);
-  std::unique_ptr<IoWindow<FrameIndex>> window_ LATCHKEY_GUARDED_BY(io_mutex_);
-  int next_area_ LATCHKEY_GUARDED_BY(io_mutex_) = 0;
+  // Used by the actor alone, once it runs.
+  std::unique_ptr<IoQueue> queue_;
+  std::unique_ptr<IoWindow<FrameIndex>> window_;
+  int next_area_ = 0;
+  uint64_t taken_ = 0;  // batches below are on their way, or done
 
-  Mutex mutex_;  // guards all below; held for the copy of a page, never across I/O
-  std::array<Batch, 2> batches_;
-  int open_ LATCHKEY_GUARDED_BY(mutex_) = 0;
-  std::atomic<bool> has_full_batch_{false};  // changes under mutex_
+  // Batches are numbered in the order in which they are filled and written; batch n is in
+  // batches_[n % kBatches]. done_ <= taken_ <= filling_ <= done_ + kBatches.
+  Mutex mutex_;  // held for the copy of a page, never across I/O
+  std::array<Batch, kBatches> batches_;
+  uint64_t filling_ LATCHKEY_GUARDED_BY(mutex_) = 0;  // this one takes pages, if it has room
+  uint64_t wanted_ LATCHKEY_GUARDED_BY(mutex_) = 0;   // batches below go out, full or not
+  std::atomic<uint64_t> done_{0};     // batches below are done; changes under mutex_
+  std::atomic<Nanos> batch_time_{0};  // of the last batch, from taken to done
+
+  std::atomic<uint32_t> work_{0};      // the actor sleeps on it
+  std::atomic<uint32_t> progress_{0};  // other threads sleep on it: changes when a batch is done
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<Actor> actor_;
 };
 
 }  // namespace latchkey

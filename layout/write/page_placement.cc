@@ -33,8 +33,9 @@ class PlacedPageWriter final : public PageWriter {
     return status;
   }
 
+  void AwaitRoom() override { placement_.AwaitRoom(); }
+
   absl::Status Wait(size_t max_outstanding) override {
-    placement_.WriteFullBatch();
     queue_->WaitUntil(max_outstanding);
     return queue_->TakeError();
   }
@@ -43,7 +44,6 @@ class PlacedPageWriter final : public PageWriter {
 
   size_t unwritten() const override { return queue_->unwritten(); }
   absl::Status WaitWritten(size_t max_unwritten) override {
-    placement_.WriteFullBatch();
     placement_.AwaitWritten(*queue_, max_unwritten);
     const absl::Status error = queue_->TakeError();
     if (!error.ok() || unwritten() <= max_unwritten) return error;
@@ -160,12 +160,13 @@ void PagePlacement::PollQueues() {
   for (PageWriteQueue* queue : AllQueues()) queue->Poll();
 }
 
-void PagePlacement::WriteFullBatch() {
-  if (doublewriter_ != nullptr) doublewriter_->WriteFull();
+void PagePlacement::AwaitRoom() {
+  if (doublewriter_ != nullptr && writes_twice()) doublewriter_->AwaitRoom();
 }
 
-// Pages that only gather, in a doublewrite batch or an append log, must not take the place of writes
-// in flight. So their writes are started once they are half of the unwritten pages.
+// Pages that only gather in an append log must not take the place of writes in flight. So their
+// writes are started once they are half of the unwritten pages. A doublewrite batch goes out by
+// itself when it is full; the doublewriter says how long to wait for that.
 void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
   const auto is_done = [&] { return queue.unwritten() <= most || core_.poisoned(); };
@@ -176,8 +177,8 @@ void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
       queue.Help();
       continue;
     }
-    if (!is_done() && doublewriter_ != nullptr) doublewriter_->Help();
     if (is_done()) return;
+    if (doublewriter_ != nullptr && doublewriter_->AwaitBatch()) continue;
     writer_.WriteOutUserLogs();
     backoff.Pause();
   }
@@ -230,7 +231,8 @@ absl::Status PagePlacement::Accept(PageWriteQueue& queue, const PageWrite& write
   const Placement placement = separator_.OnWrite(write.id);
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
-    if (placement == Placement::kInPlace && Overtake(queue, write)) break;
+    // A page whose copy is in a doublewrite batch has its place, even if it is hot now.
+    if (Overtake(queue, write)) break;
     if (Place(queue, write, placement, AwaitInPlaceWrite(write.id))) break;
     if (tries % kTriesWithoutRound == 0 && directory_.journal_is_full()) {
       LATCHKEY_RETURN_IF_ERROR(checkpointer_.MakeDurable());

@@ -83,8 +83,8 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   /// Accepts one page for the owner of `queue`.
   absl::Status Accept(PageWriteQueue& queue, const PageWrite& write);
   void ReturnQueue(PageWriteQueue* queue);
-  /// Writes the doublewrite batch if it is full. REQUIRES: the caller holds no page latch.
-  void WriteFullBatch();
+  /// As PageWriter::AwaitRoom.
+  void AwaitRoom();
   /// Waits until at most `most` pages of the queue's owner are unwritten, or the store is poisoned.
   void AwaitWritten(PageWriteQueue& queue, size_t most);
   absl::Status write_status() const { return core_.WriteStatus(); }

@@ -33,7 +33,8 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
   if (IsOrdinary(cache_bytes)) return buffers;
   buffers.cache_bytes = cache_bytes;
   const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
-  buffers.doublewrite_pages = Part(kFullDoublewrite, cache_bytes, ordinary, kLeastPages);
+  buffers.doublewrite_pages =
+      Part(kFullDoublewrite, cache_bytes, kPagesForFullBatches * geometry.page_size, kLeastPages);
   buffers.cleaner_requests = Part(kFullCleanerRequests, cache_bytes, ordinary, kLeastPages);
   const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
   buffers.segment_buffers =
@@ -63,8 +64,8 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
                                  uint64_t writer_pages) const {
   const uint64_t page_size = geometry.page_size;
   const uint64_t writers = std::min(writer_bytes, writer_pages * page_size);
-  const uint64_t batches =
-      writes_twice ? 2 * std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size)) : 0;
+  const uint64_t batch = std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size));
+  const uint64_t batches = writes_twice ? kDoublewriteBatches * batch : 0;
   constexpr uint64_t kCheckpoint = 1, kVictim = 1;
   return writers + batches * page_size +
          (segment_buffers + kCheckpoint + kVictim) * uint64_t{geometry.segment_size};

@@ -1,6 +1,7 @@
 // Sizes of the store's buffers. From kOrdinaryCache on, and without a bound, every buffer has its
 // full size. Below it the buffers are parts of the cache. kOrdinaryPages pages of cache still give
-// full page buffers, smaller caches give proportionally smaller ones.
+// full page buffers, smaller caches give proportionally smaller ones. Doublewrite batches are full
+// from kPagesForFullBatches on, so that all of them together take a sixteenth of a cache.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,16 @@ namespace latchkey {
 struct StoreBuffers {
   static constexpr uint64_t kOrdinaryCache = uint64_t{64} << 20;  ///< bytes
   static constexpr uint64_t kOrdinaryPages = 4096;
+  static constexpr uint64_t kPagesForFullBatches = 6144;
   static constexpr uint32_t kFullDoublewrite = 126;  ///< pages of a batch, its note included
+  /// One is filled while another goes to its area, and a third one to its slots.
+  static constexpr uint32_t kDoublewriteBatches = 3;
   static constexpr uint32_t kFullCleanerRequests = 64;
   static constexpr uint32_t kFullSegmentBuffers = 9;
   static constexpr uint64_t kUnbounded = UINT64_MAX;
 
   uint64_t cache_bytes = 0;                           ///< 0 = no bound: full sizes
-  uint32_t doublewrite_pages = kFullDoublewrite;      ///< of one of the two batches, with its note
+  uint32_t doublewrite_pages = kFullDoublewrite;      ///< of one of the batches, with its note
   uint32_t segment_buffers = kFullSegmentBuffers;     ///< the most that exist at once
   uint32_t cleaner_requests = kFullCleanerRequests;   ///< of the segment cleaner, in flight
   uint64_t writer_bytes = kUnbounded;                 ///< of the frames of all page writers

@@ -26,6 +26,20 @@ TEST_CASE("The buffers of a small cache are parts of it, and never too few to go
   }
 }
 
+// With a third batch as large as each of two, the least cache had no room for the fewest frames.
+TEST_CASE("All doublewrite batches together take a sixteenth of a small cache") {
+  const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
+  constexpr uint64_t kFull = StoreBuffers::kPagesForFullBatches * 4096;
+  for (uint64_t cache = 1 << 20; cache <= kFull; cache += 512 << 10) {
+    const StoreBuffers buffers = StoreBuffers::For(cache, geometry, 4);
+    const uint64_t bytes = buffers.MostBytes(geometry, /*writes_twice=*/true, 0) -
+                           buffers.MostBytes(geometry, /*writes_twice=*/false, 0);
+    CHECK(bytes <= cache / 16);
+    CHECK(bytes + StoreBuffers::kDoublewriteBatches * 4096 > cache / 17);
+    CHECK((buffers.doublewrite_pages == StoreBuffers::kFullDoublewrite) == (cache == kFull));
+  }
+}
+
 TEST_CASE("Page writers beyond the share of a small cache get short queues") {
   const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
   const StoreBuffers buffers = StoreBuffers::For(2 << 20, geometry, 4);

@@ -1,4 +1,4 @@
-// Which pages of a writer count as unwritten, and where a full doublewrite batch is written.
+// Which pages of a writer count as unwritten, and when a doublewrite batch is written.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
@@ -36,6 +36,11 @@ class WrittenPages {
     const PageWrite write{.id = ids_[i], .data = page_.data()};
     size_t accepted = 0;
     REQUIRE(writer.Submit({&write, 1}, &accepted).ok());
+  }
+  /// Whether page `i`, the last one that was written, reads as it was written.
+  bool HoldsNewest(size_t i) {
+    REQUIRE(store_->ReadPage(ids_[i], page_.data()).ok());
+    return page_.Holds(ids_[i], version_);
   }
   uint64_t DeviceWrites() const {
     const DeviceStats stats = store_->device().stats();
@@ -118,22 +123,28 @@ TEST_CASE("Waiting for pages that stay unwritten ends with the error of the read
   CHECK(writer->unwritten() == 1);
 }
 
-// The caller of Submit holds the latch of the page.
-TEST_CASE("Submit fills a doublewrite batch without writing it, and the next wait writes it") {
+TEST_CASE("A full doublewrite batch goes out by itself, and a started one waits for more pages") {
   constexpr size_t kBatch = StoreBuffers::kFullDoublewrite - 1;
-  WrittenPages pages("overwrite", Protection::kDoublewrite, kBatch + 1);
-  const uint64_t before = pages.DeviceWrites();
-  for (size_t i = 0; i < kBatch; ++i) pages.Write(i, pages.writer());
-  CHECK(pages.DeviceWrites() == before);
-  CHECK(pages.writer().unwritten() == kBatch);
-  REQUIRE(pages.writer().Wait(64).ok());
-  CHECK(pages.DeviceWrites() > before);
+  WrittenPages pages("overwrite", Protection::kDoublewrite, 3 * kBatch + 1);
+  const uint64_t syncs = pages.store().stats().protection_syncs;
+  const uint64_t written = pages.store().stats().protected_page_writes;
+  for (size_t i = 0; i < 3 * kBatch + 1; ++i) pages.Write(i, pages.writer());
+  while (pages.writer().unwritten() > 1) ThreadRuntime().SleepFor(kNanosPerMilli);
+  CHECK(pages.store().stats().protection_syncs - syncs == 3);
+  CHECK(pages.store().stats().protected_page_writes - written == 3 * kBatch);
+  REQUIRE(pages.store().Flush().ok());
   CHECK(pages.writer().unwritten() == 0);
+  CHECK(pages.store().stats().protection_syncs - syncs == 4);
+}
 
-  SECTION("a page behind a full batch makes room for itself") {
-    for (size_t i = 0; i < kBatch + 1; ++i) pages.Write(i, pages.writer());
-    CHECK(pages.writer().unwritten() == 1);
-  }
+TEST_CASE("A page that is written again and again keeps its slot while batches go out") {
+  constexpr size_t kWrites = 2000;
+  WrittenPages pages("overwrite", Protection::kDoublewrite, 4);
+  for (size_t i = 0; i < kWrites; ++i) pages.Write(0, pages.writer());
+  REQUIRE(pages.store().Flush().ok());
+  CHECK(pages.writer().unwritten() == 0);
+  CHECK(pages.HoldsNewest(0));
+  CHECK(pages.store().stats().in_place_page_writes >= kWrites);
 }
 
 }  // namespace
