@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "layout/map/write_again.h"
 #include "storage/base/canary.h"
@@ -59,6 +60,30 @@ Doublewriter::Batch* Doublewriter::OpenBatch() {
   return has_room ? &batches_[filling_ % kBatches] : nullptr;
 }
 
+uint64_t Doublewriter::Room() {
+  const Batch* const open = OpenBatch();
+  if (open == nullptr) return 0;
+  const uint64_t unused = kBatches - (filling_ - done_.load(std::memory_order_relaxed));
+  return unused * batch_pages_ - open->filled;
+}
+
+// The first waiting page in line has a number of at most served_, so it gets the next room.
+bool Doublewriter::HasRoomFor(DoublewriteTurn& turn) {
+  const uint64_t room = Room();
+  if (turn.next == turn.end && !turn.passes_line) {
+    turn.next = line_;
+    turn.end = line_ += turn.pages;
+  }
+  return room > 0 && (turn.passes_line || turn.next < served_ + room);
+}
+
+// A page takes room: its place in line ends, and the sum of served_ and room stays.
+void Doublewriter::EndPlace(DoublewriteTurn& turn) {
+  if (std::exchange(turn.passes_line, false)) return;
+  ++turn.next;
+  ++served_;
+}
+
 bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte* data,
                        LocationWord current, std::atomic<size_t>* unwritten) {
   CopyFrame& frame = batch.group->frames[batch.filled];
@@ -76,18 +101,19 @@ bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte
 }
 
 bool Doublewriter::Write(PageId page, const std::byte* data, LocationWord current,
-                         std::atomic<size_t>* unwritten) {
+                         std::atomic<size_t>* unwritten, DoublewriteTurn& turn) {
   for (;;) {
-    uint64_t done = 0;
+    const uint32_t seen = progress_.load(std::memory_order_acquire);
     {
       MutexLock lock(mutex_);
       if (core_.poisoned() || !Prepare()) return false;
-      if (Batch* batch = OpenBatch()) {
-        return Put(*batch, current.slot(), page, data, current, unwritten);
+      if (HasRoomFor(turn)) {
+        if (!Put(*OpenBatch(), current.slot(), page, data, current, unwritten)) return false;
+        EndPlace(turn);
+        return true;
       }
-      done = done_.load(std::memory_order_relaxed);
     }
-    AwaitDone(done + 1);
+    core_.runtime.WaitOnWord(progress_, seen, kLookInterval);
   }
 }
 
@@ -105,14 +131,25 @@ bool Doublewriter::Overtake(PageId page, const std::byte* data, std::atomic<size
   return Put(*batch, target, page, data, word, unwritten);
 }
 
-void Doublewriter::AwaitRoom() {
-  uint64_t done = 0;
+void Doublewriter::AwaitRoom(DoublewriteTurn& turn) {
+  turn.passes_line = true;
+  for (;;) {
+    const uint32_t seen = progress_.load(std::memory_order_acquire);
+    {
+      MutexLock lock(mutex_);
+      if (core_.poisoned() || Room() > 0) return;
+    }
+    core_.runtime.WaitOnWord(progress_, seen, kLookInterval);
+  }
+}
+
+void Doublewriter::GiveBack(DoublewriteTurn& turn) {
+  if (turn.next == turn.end) return;
   {
     MutexLock lock(mutex_);
-    if (OpenBatch() != nullptr) return;
-    done = done_.load(std::memory_order_relaxed);
+    served_ += turn.end - std::exchange(turn.next, turn.end);
   }
-  AwaitDone(done + 1);
+  WakeWaiters();
 }
 
 uint64_t Doublewriter::WantAll() {
@@ -165,6 +202,11 @@ void Doublewriter::SignalActor() {
   core_.runtime.Wake(work_, 1);
 }
 
+void Doublewriter::WakeWaiters() {
+  progress_.fetch_add(1, std::memory_order_release);
+  core_.runtime.Wake(progress_, UINT32_MAX);
+}
+
 void Doublewriter::AwaitDone(uint64_t number) {
   for (;;) {
     const uint32_t seen = progress_.load(std::memory_order_acquire);
@@ -197,8 +239,7 @@ void Doublewriter::Run() {
     if (!status.ok()) {
       core_.Poison(status);
       batch = nullptr;  // the batches serve their pages until the store is closed
-      progress_.fetch_add(1, std::memory_order_release);
-      core_.runtime.Wake(progress_, UINT32_MAX);
+      WakeWaiters();
     }
     if (stop_.load(std::memory_order_acquire)) {
       if (batch == nullptr) return;
@@ -353,8 +394,7 @@ void Doublewriter::End(Batch& batch) {
     batch.filled = 0;
     done_.fetch_add(1, std::memory_order_release);
   }
-  progress_.fetch_add(1, std::memory_order_release);
-  core_.runtime.Wake(progress_, UINT32_MAX);
+  WakeWaiters();
 }
 
 }  // namespace latchkey

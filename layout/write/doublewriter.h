@@ -35,6 +35,13 @@
 
 namespace latchkey {
 
+/// The place of one writer in the line for room. Used by one thread at a time.
+struct DoublewriteTurn {
+  uint64_t pages = 1;          ///< that the writer has at hand; they get places in line together
+  uint64_t next = 0, end = 0;  ///< numbers of the places that its next pages have in line
+  bool passes_line = false;    ///< the next page waits for room only, and needs no place in line
+};
+
 /// Thread-safe. The first write allocates memory and I/O queue, and starts the actor.
 class Doublewriter final : public WriteHelper {
  public:
@@ -43,16 +50,21 @@ class Doublewriter final : public WriteHelper {
   /// Ends the actor. Batches that were not written out stay unwritten.
   ~Doublewriter() override;
 
-  /// Accepts a write of `page` over its slot. Waits for room in a batch, but never for the write.
-  /// False, with nothing done, when the page's word is not `current` any more or the store is
-  /// poisoned. `unwritten` counts the page until it is written.
+  /// Accepts a write of `page` over its slot. Waits in line for room in a batch, but never for the
+  /// write. False, with nothing done, when the page's word is not `current` any more or the store is
+  /// poisoned. `unwritten` counts the page until it is written. After the last page of a submission
+  /// the caller calls GiveBack.
   bool Write(PageId page, const std::byte* data, LocationWord current,
-             std::atomic<size_t>* unwritten);
+             std::atomic<size_t>* unwritten, DoublewriteTurn& turn);
   /// Accepts `page` if a batch holds its newest copy and the batch being filled has room. Batches
   /// are written in their order, so the newer copy reaches the slot after the older one.
   bool Overtake(PageId page, const std::byte* data, std::atomic<size_t>* unwritten);
-  /// Waits until a batch has room. Other threads may take that room before the caller does.
-  void AwaitRoom();
+  /// Waits until a batch has room, and passes over the line with the next page. For page cleaners:
+  /// each page that they write in time is one that no thread in line must write. Another thread may
+  /// take that room before the caller does; then the caller's write waits for the next batch only.
+  void AwaitRoom(DoublewriteTurn& turn);
+  /// Ends the places in line that the caller has not used. Other threads may wait for them.
+  void GiveBack(DoublewriteTurn& turn);
   /// Returns once every write accepted before the call is on the device.
   void WriteOut();
   /// Waits until a batch is done. If that takes longer than the last batch took, the batch being
@@ -74,6 +86,13 @@ class Doublewriter final : public WriteHelper {
 
   // ---- Any thread
   Batch* OpenBatch() LATCHKEY_REQUIRES(mutex_);
+  // Pages that the batches take before another batch is done.
+  uint64_t Room() LATCHKEY_REQUIRES(mutex_);
+  // Gives the next page of the turn's owner a place in line, unless it has one. Returns whether
+  // there is room for the page now.
+  bool HasRoomFor(DoublewriteTurn& turn) LATCHKEY_REQUIRES(mutex_);
+  void EndPlace(DoublewriteTurn& turn) LATCHKEY_REQUIRES(mutex_);
+  void WakeWaiters();
   bool Prepare() LATCHKEY_REQUIRES(mutex_);
   bool Put(Batch& batch, SlotId target, PageId page, const std::byte* data, LocationWord current,
            std::atomic<size_t>* unwritten) LATCHKEY_REQUIRES(mutex_);
@@ -114,8 +133,12 @@ class Doublewriter final : public WriteHelper {
   std::array<Batch, kBatches> batches_;
   uint64_t filling_ LATCHKEY_GUARDED_BY(mutex_) = 0;  // this one takes pages, if it has room
   uint64_t wanted_ LATCHKEY_GUARDED_BY(mutex_) = 0;   // batches below go out, full or not
-  std::atomic<uint64_t> done_{0};     // batches below are done; changes under mutex_
-  std::atomic<Nanos> batch_time_{0};  // of the last batch, from taken to done
+  // The line for room: pages, numbered as their writers came. A page gets room once its number is
+  // below served_ plus the room, so only those after it wait longer.
+  uint64_t line_ LATCHKEY_GUARDED_BY(mutex_) = 0;    // places ever taken
+  uint64_t served_ LATCHKEY_GUARDED_BY(mutex_) = 0;  // of these, ended
+  std::atomic<uint64_t> done_{0};                    // batches below are done; changes under mutex_
+  std::atomic<Nanos> batch_time_{0};                 // of the last batch, from taken to done
 
   std::atomic<uint32_t> work_{0};      // the actor sleeps on it
   std::atomic<uint32_t> progress_{0};  // other threads sleep on it: changes when a batch is done

@@ -24,16 +24,18 @@ class PlacedPageWriter final : public PageWriter {
     size_t count = 0;
     absl::Status status;
     for (const PageWrite& write : writes) {
+      queue_->turn().pages = writes.size() - count;
       status = CatchOutOfMemory([&] { return placement_.Accept(*queue_, write); });
       if (!status.ok()) break;
       ++count;
     }
+    placement_.EndTurn(*queue_);
     queue_->Start();
     if (accepted != nullptr) *accepted = count;
     return status;
   }
 
-  void AwaitRoom() override { placement_.AwaitRoom(); }
+  void AwaitRoom() override { placement_.AwaitRoom(*queue_); }
 
   absl::Status Wait(size_t max_outstanding) override {
     queue_->WaitUntil(max_outstanding);
@@ -160,8 +162,12 @@ void PagePlacement::PollQueues() {
   for (PageWriteQueue* queue : AllQueues()) queue->Poll();
 }
 
-void PagePlacement::AwaitRoom() {
-  if (doublewriter_ != nullptr && writes_twice()) doublewriter_->AwaitRoom();
+void PagePlacement::AwaitRoom(PageWriteQueue& queue) {
+  if (doublewriter_ != nullptr && writes_twice()) doublewriter_->AwaitRoom(queue.turn());
+}
+
+void PagePlacement::EndTurn(PageWriteQueue& queue) {
+  if (doublewriter_ != nullptr) doublewriter_->GiveBack(queue.turn());
 }
 
 // Pages that only gather in an append log must not take the place of writes in flight. So their
@@ -305,10 +311,10 @@ bool PagePlacement::Overtake(PageWriteQueue& queue, const PageWrite& write) {
 bool PagePlacement::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                                  std::optional<LocationWord> only_from) {
   const bool over_itself = only_from.has_value();
-  const bool accepted =
-      over_itself && writes_twice()
-          ? doublewriter_->Write(write.id, write.data, *only_from, queue.unwritten_counter())
-          : queue.Write(write.id, write.data, slot, only_from);
+  const bool accepted = over_itself && writes_twice()
+                            ? doublewriter_->Write(write.id, write.data, *only_from,
+                                                   queue.unwritten_counter(), queue.turn())
+                            : queue.Write(write.id, write.data, slot, only_from);
   if (!accepted) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -84,7 +84,9 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   absl::Status Accept(PageWriteQueue& queue, const PageWrite& write);
   void ReturnQueue(PageWriteQueue* queue);
   /// As PageWriter::AwaitRoom.
-  void AwaitRoom();
+  void AwaitRoom(PageWriteQueue& queue);
+  /// The owner of `queue` has no more pages at hand.
+  void EndTurn(PageWriteQueue& queue);
   /// Waits until at most `most` pages of the queue's owner are unwritten, or the store is poisoned.
   void AwaitWritten(PageWriteQueue& queue, size_t most);
   absl::Status write_status() const { return core_.WriteStatus(); }

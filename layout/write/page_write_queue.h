@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layout/map/page_directory.h"
+#include "layout/write/doublewriter.h"
 #include "storage/device/io_window.h"
 
 namespace latchkey {
@@ -42,6 +43,8 @@ class PageWriteQueue final : public WriteHelper {
   size_t unwritten() const { return group_->unwritten.load(std::memory_order_acquire); }
   /// Counter of unwritten(), for pages that the store writes elsewhere.
   std::atomic<size_t>* unwritten_counter() { return &group_->unwritten; }
+  /// The writer's turn in the doublewriter. Used by the writer's thread alone.
+  DoublewriteTurn& turn() { return turn_; }
   uint32_t depth() const { return depth_; }
   /// Returns the first error of a write since the last call, and forgets it.
   absl::Status TakeError();
@@ -58,6 +61,7 @@ class PageWriteQueue final : public WriteHelper {
   StoreCore& core_;
   FrameGroup* const group_;
   const uint32_t depth_;
+  DoublewriteTurn turn_;
   Mutex mutex_;
   std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<TaggedRequest<uint32_t>>
