@@ -499,13 +499,17 @@ struct Statistics {
   uint64_t capacities_written = 0;
   std::optional<double> write_cost, segment_io_efficiency, cleaning_utilization,
       hot_page_proportion, write_amplification;
-  // Device.
+  // Device. `reads` to `bytes_written` leave out the probes (below).
   uint64_t reads = 0, writes = 0, bytes_read = 0, bytes_written = 0, syncs = 0;
   double device_busy_s = 0, mean_reads_in_flight = 0;
   /// device_busy_s by the purpose of the requests (IoClass in storage/device/block_device.h).
   double page_read_busy_s = 0, page_write_busy_s = 0, segment_read_busy_s = 0;
-  double segment_write_busy_s = 0, protection_busy_s = 0, meta_busy_s = 0;
-  uint64_t segment_writes = 0, segment_write_bytes = 0;  ///< requests of append logs
+  double segment_write_busy_s = 0, protection_busy_s = 0, meta_busy_s = 0, probe_busy_s = 0;
+  /// Requests and bytes by the same purposes. Segment writes: of append logs, whole or in parts.
+  uint64_t page_read_requests = 0, page_read_bytes = 0, page_write_requests = 0;
+  uint64_t page_write_bytes = 0, segment_reads = 0, segment_read_bytes = 0;
+  uint64_t segment_writes = 0, segment_write_bytes = 0, protection_writes = 0;
+  uint64_t meta_requests = 0, meta_bytes = 0, probe_requests = 0, probe_bytes = 0;
   /// The write-ahead log. nullopt for Durability::kNone.
   struct Log {
     uint64_t records = 0, record_bytes = 0;  ///< logged records

@@ -71,21 +71,25 @@ void CopyFigures(const DeviceStats& device, Statistics* s) {
   for (size_t c = 0; c < kIoClasses; ++c) {
     const IoClassStats& by = device.by_class[c];
     const auto io_class = static_cast<IoClass>(c);
+    if (io_class == IoClass::kProbe) continue;  // reads and writes
     const bool is_read = io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead;
     (is_read ? s->reads : s->writes) += by.requests;
     (is_read ? s->bytes_read : s->bytes_written) += by.bytes;
   }
-  const auto busy_s = [&](IoClass c) {
-    return static_cast<double>(device.of(c).busy) / kNanosPerSecond;
+  const auto copy = [&](IoClass c, double* busy_s, uint64_t* requests, uint64_t* bytes) {
+    *busy_s += static_cast<double>(device.of(c).busy) / kNanosPerSecond;
+    *requests += device.of(c).requests;
+    if (bytes != nullptr) *bytes += device.of(c).bytes;
   };
-  s->page_read_busy_s = busy_s(IoClass::kPageRead);
-  s->page_write_busy_s = busy_s(IoClass::kPageWrite);
-  s->segment_read_busy_s = busy_s(IoClass::kSegmentRead);
-  s->segment_write_busy_s = busy_s(IoClass::kSegmentWrite);
-  s->protection_busy_s = busy_s(IoClass::kProtection);
-  s->meta_busy_s = busy_s(IoClass::kMeta);
-  s->segment_writes = device.of(IoClass::kSegmentWrite).requests;
-  s->segment_write_bytes = device.of(IoClass::kSegmentWrite).bytes;
+  copy(IoClass::kPageRead, &s->page_read_busy_s, &s->page_read_requests, &s->page_read_bytes);
+  copy(IoClass::kPageWrite, &s->page_write_busy_s, &s->page_write_requests, &s->page_write_bytes);
+  copy(IoClass::kSegmentRead, &s->segment_read_busy_s, &s->segment_reads, &s->segment_read_bytes);
+  for (const IoClass c : {IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
+    copy(c, &s->segment_write_busy_s, &s->segment_writes, &s->segment_write_bytes);
+  }
+  copy(IoClass::kProtection, &s->protection_busy_s, &s->protection_writes, nullptr);
+  copy(IoClass::kMeta, &s->meta_busy_s, &s->meta_requests, &s->meta_bytes);
+  copy(IoClass::kProbe, &s->probe_busy_s, &s->probe_requests, &s->probe_bytes);
   s->syncs = device.syncs;
   s->device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
   s->mean_reads_in_flight = device.mean_depth;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layout/segment_store_impl.h"
+#include "layout/separate/device_probe.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"

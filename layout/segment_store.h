@@ -58,8 +58,8 @@ struct SegmentStoreOptions {
   uint64_t seed = 42;
   /// Identity mixed into every checksum; fixed at creation. 0: derived from the clock and the seed.
   uint64_t database_id = 0;
-  /// Initial device costs, instead of a short measurement at creation or the last known costs. For
-  /// experiments and repeatable tests.
+  /// Initial device costs, instead of short measurements at creation and open, and nothing is
+  /// probed later. For experiments and repeatable tests.
   std::optional<PageCosts> assumed_costs;
   LogSink log_sink;
 };

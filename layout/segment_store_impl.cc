@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "layout/separate/device_probe.h"
 #include "layout/store_stats.h"
 #include "storage/base/status_macros.h"
 
@@ -31,6 +32,12 @@ uint32_t DoublewritePages(const SegmentStoreOptions& options, const StoreBuffers
   return options.doublewrite_pages == 0 ? most : std::min(options.doublewrite_pages, most);
 }
 
+// The costs of a new store have just been measured.
+bool MeasuresAtStart(const Superblock& superblock) {
+  return superblock.generation > 0 &&
+         superblock.segments * superblock.segment_size >= CostExplorer::kLeastFileBytes;
+}
+
 }  // namespace
 
 SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice> device,
@@ -51,11 +58,13 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
       reader_(directory_),
       space_(directory_,
              SpaceSizing::Make(core_.geometry, options.space_utilization, options.reserve_bytes)),
+      costs_(runtime, *device_, core_.geometry, superblock.costs),
       checkpointer_(directory_, space_, superblock, std::move(journal),
                     {.journal = JournalOptions(options, buffers_, superblock.database_id),
                      .space_utilization = options.space_utilization,
                      .layout = std::string(options.layout.name()),
-                     .doublewrite_pages = doublewrite_pages_ == 0 ? 0 : doublewrite_pages_ + 1}),
+                     .doublewrite_pages = doublewrite_pages_ == 0 ? 0 : doublewrite_pages_ + 1,
+                     .costs = &costs_}),
       placement_({.directory = directory_,
                   .space = space_,
                   .checkpointer = checkpointer_,
@@ -64,14 +73,16 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .doublewrite_pages = doublewrite_pages_,
                   .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
                                         options.torn_write_protection == Protection::kImages}),
-      costs_(runtime, *device_, core_.geometry, superblock.costs),
+      explorer_(directory_, costs_, doublewrite_pages_ > 0),
       cleaner_({.directory = directory_,
                 .space = space_,
                 .sink = placement_,
                 .durable_map = checkpointer_,
                 .separator = *separator_,
                 .costs = costs_,
-                .requests_at_once = buffers_.cleaner_requests},
+                .requests_at_once = buffers_.cleaner_requests,
+                .explorer = options.assumed_costs ? nullptr : &explorer_,
+                .measure_at_start = MeasuresAtStart(superblock)},
                std::move(policy)) {
   device_->SetPositioningBytes(
       PositioningBytes(superblock.costs, superblock.page_size, core_.geometry.slots_per_segment));

@@ -76,9 +76,10 @@ class SegmentStoreImpl final : public SegmentStore {
   PageDirectory directory_;
   PageReader reader_;
   SpaceManager space_;
+  CostMeter costs_;
   MapCheckpointer checkpointer_;
   PagePlacement placement_;
-  CostMeter costs_;
+  CostExplorer explorer_;
   SegmentCleaner cleaner_;
 };
 

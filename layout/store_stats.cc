@@ -47,9 +47,13 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   if (costs.eta() > 0) s.segment_io_efficiency = costs.eta();
 
   const DeviceStats& device = s.device = core.device.stats();
-  const IoClassStats& page_writes = device.of(IoClass::kPageWrite);
-  const IoClassStats& segment_writes = device.of(IoClass::kSegmentWrite);
-  const uint64_t data_bytes = page_writes.bytes + segment_writes.bytes;
+  uint64_t data_bytes = 0;
+  Nanos data_busy = 0;
+  for (const IoClass io_class :
+       {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
+    data_bytes += device.of(io_class).bytes;
+    data_busy += device.of(io_class).busy;
+  }
   s.capacities_written =
       s.capacity_pages == 0 ? 0 : data_bytes / (s.capacity_pages * core.geometry.page_size);
   if (s.user_page_writes > 0) {
@@ -57,8 +61,8 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
     s.write_amplification =
         static_cast<double>(data_bytes + s.protection_bytes + s.meta_bytes_written) / user_bytes;
     const double write_time = static_cast<double>(
-        page_writes.busy + segment_writes.busy + device.of(IoClass::kSegmentRead).busy +
-        device.of(IoClass::kProtection).busy + static_cast<Nanos>(s.protection_sync_ns));
+        data_busy + device.of(IoClass::kSegmentRead).busy + device.of(IoClass::kProtection).busy +
+        static_cast<Nanos>(s.protection_sync_ns));
     if (costs.page_write_ns > 0) {
       s.write_cost = write_time / static_cast<double>(s.user_page_writes) / costs.page_write_ns;
     }

@@ -344,6 +344,7 @@ absl::Status MapCheckpointer::WriteMapAndTable(std::vector<SegmentId>& segments,
   next.checkpoint_bytes = 8 * (limit + total);
   next.space_utilization = options_.space_utilization;
   next.layout = options_.layout;
+  if (options_.costs != nullptr) next.costs = options_.costs->costs();
   next.clock = directory_.accepted_ticket();
   return absl::OkStatus();
 }

@@ -38,6 +38,7 @@
 #include "layout/checkpoint/superblock.h"
 #include "layout/clean/durable_map.h"
 #include "layout/map/page_directory.h"
+#include "layout/separate/cost_meter.h"
 #include "layout/space/space_manager.h"
 
 namespace latchkey {
@@ -50,6 +51,8 @@ class MapCheckpointer final : public DurableMap {
     double space_utilization = 0;  ///< these two are noted in superblocks
     std::string layout;
     uint32_t doublewrite_pages = 0;  ///< of each area, that a batch may take; 0: none
+    /// Checkpoints note its costs; nullptr: those of the superblock stay. Outlives the checkpointer.
+    const CostMeter* costs = nullptr;
   };
 
   /// `superblock` describes an existing file, or a new one (generation 0). `journal`: the device of

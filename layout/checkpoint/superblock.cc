@@ -54,6 +54,9 @@ absl::Status CheckVersion(const SuperblockLayout& b) {
   return absl::OkStatus();
 }
 
+// A stored cost; 0 = not known, also for a number that no measurement gives.
+double CostOf(double stored) { return stored > 0 && stored < 1e15 ? stored : 0; }
+
 bool AllZero(const SuperblockLayout& block) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&block);
   return std::all_of(bytes, bytes + sizeof(block), [](std::byte b) { return b == std::byte{0}; });
@@ -84,6 +87,9 @@ SuperblockLayout EncodeSuperblock(const Superblock& s) {
   b.page_write_ns = s.costs.page_write_ns;
   b.segment_write_ns = s.costs.segment_write_ns;
   b.segment_read_ns = s.costs.segment_read_ns;
+  b.page_read_ns = s.costs.page_read_ns;
+  b.slot_read_ns = s.costs.slot_read_ns;
+  b.protection_ns = s.costs.protection_ns;
   b.client_root_size = static_cast<uint32_t>(s.client_root.size());
   b.clock = s.clock;
   b.checkpoint_generation = s.checkpoint_generation;
@@ -130,7 +136,12 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
   s.doublewrite_pages = b.doublewrite_pages;
   s.log_reach = b.log_reach;
   s.layout.assign(b.layout.data(), strnlen(b.layout.data(), b.layout.size()));
-  s.costs = {b.page_write_ns, b.segment_write_ns, b.segment_read_ns};
+  s.costs = {.page_write_ns = CostOf(b.page_write_ns),
+             .segment_write_ns = CostOf(b.segment_write_ns),
+             .segment_read_ns = CostOf(b.segment_read_ns),
+             .page_read_ns = CostOf(b.page_read_ns),
+             .slot_read_ns = CostOf(b.slot_read_ns),
+             .protection_ns = CostOf(b.protection_ns)};
   s.clock = b.clock;
   s.checkpoint_generation = b.checkpoint_generation;
   s.client_root.assign(b.client_root.begin(), b.client_root.begin() + b.client_root_size);

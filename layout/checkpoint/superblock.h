@@ -55,7 +55,10 @@ struct SuperblockLayout {
   uint64_t log_reach;
   uint64_t clock;
   uint64_t checkpoint_generation;
-  std::array<std::byte, 1856> reserved;
+  double page_read_ns;
+  double slot_read_ns;
+  double protection_ns;
+  std::array<std::byte, 1832> reserved;
   std::array<std::byte, kMaxClientRoot> client_root;
 };
 static_assert(sizeof(SuperblockLayout) == kSuperblockSize);
@@ -65,6 +68,7 @@ static_assert(offsetof(SuperblockLayout, client_root_size) == 152);
 static_assert(offsetof(SuperblockLayout, doublewrite_pages) == 156);
 static_assert(offsetof(SuperblockLayout, journal_start) == 160);
 static_assert(offsetof(SuperblockLayout, log_reach) == 168);
+static_assert(offsetof(SuperblockLayout, page_read_ns) == 192);
 static_assert(offsetof(SuperblockLayout, client_root) == 2048);
 
 inline constexpr std::array<char, 8> kSuperblockMagic = {'L', 'A', 'T', 'C', 'H', 'K', 'E', 'Y'};
@@ -87,7 +91,7 @@ struct Superblock {
   uint32_t doublewrite_pages = 0;  ///< of each area that may hold a batch and its note
   uint64_t log_reach = 0;          ///< LSN up to which the log was durable; 0: not known
   std::string layout;
-  PageCosts costs;
+  PageCosts costs;  ///< as last measured; 0: not known
   uint64_t clock = 0;
   std::vector<std::byte> client_root;
 };

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <limits>
 
 #include "layout/geometry.h"
 #include "layout/map/location_word.h"
@@ -33,6 +34,9 @@ Superblock Example() {
   s.log_reach = 0x654321;
   s.layout = "hylog";
   s.costs = {.page_write_ns = 9000, .segment_write_ns = 900, .segment_read_ns = 8000};
+  s.costs.page_read_ns = 7000;
+  s.costs.slot_read_ns = 700;
+  s.costs.protection_ns = 9000;
   s.clock = 123456;
   s.client_root = {std::byte{0xaa}, std::byte{0xbb}};
   return s;
@@ -54,7 +58,7 @@ TEST_CASE("A superblock has the bytes that FORMAT.md says") {
   CHECK(std::memcmp(bytes, "LATCHKEY", 8) == 0);
   CHECK(u32(8) == 2);
   CHECK(u32(12) == 4096);
-  CHECK(u64(16) == 0x809bb87b583c3b22);
+  CHECK(u64(16) == 0xef9defb5e2fd14a7);
   CHECK(u64(24) == 3);
   CHECK(u64(32) == 0x1122334455667788);
   CHECK(u64(40) == 0);
@@ -76,13 +80,18 @@ TEST_CASE("A superblock has the bytes that FORMAT.md says") {
   CHECK(u64(168) == 0x654321);
   CHECK(u64(176) == 123456);
   CHECK(u64(184) == 2);
+  CHECK(u64(192) == 0x40bb580000000000);  // 7000.0
+  CHECK(u64(200) == 0x4085e00000000000);  // 700.0
+  CHECK(u64(208) == 0x40c1940000000000);
+  CHECK(u64(216) == 0);
   CHECK(bytes[2048] == 0xaa);
   CHECK(bytes[2049] == 0xbb);
 }
 
-TEST_CASE("A superblock that knows nothing of a log has the bytes it always had") {
+TEST_CASE("A superblock without a log and later costs has the bytes it always had") {
   Superblock s = Example();
   s.log_reach = 0;
+  s.costs.page_read_ns = s.costs.slot_read_ns = s.costs.protection_ns = 0;
   CHECK(EncodeSuperblock(s).checksum == 0x37abe5b6674c1d59);
 }
 
@@ -95,7 +104,22 @@ TEST_CASE("A superblock survives the way to the device and back") {
   CHECK(decoded->space_utilization == Approx(.95));
   CHECK(decoded->client_root == Example().client_root);
   CHECK(decoded->costs.segment_read_ns == 8000);
+  CHECK(decoded->costs.page_read_ns == 7000);
+  CHECK(decoded->costs.slot_read_ns == 700);
+  CHECK(decoded->costs.protection_ns == 9000);
   CHECK(decoded->log_reach == 0x654321);
+}
+
+TEST_CASE("A stored cost that no measurement gives counts as not known") {
+  Superblock s = Example();
+  s.costs.page_write_ns = std::numeric_limits<double>::quiet_NaN();
+  s.costs.page_read_ns = -1;
+  s.costs.protection_ns = std::numeric_limits<double>::infinity();
+  const auto decoded = DecodeSuperblock(EncodeSuperblock(s));
+  REQUIRE(decoded.ok());
+  CHECK(decoded->costs.page_write_ns == 0);
+  CHECK(decoded->costs.page_read_ns == 0);
+  CHECK(decoded->costs.protection_ns == 0);
 }
 
 TEST_CASE("Every damaged byte of a superblock is found") {

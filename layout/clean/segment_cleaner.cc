@@ -15,6 +15,8 @@ constexpr double kWeightOfNewVictims = 0.1;
 constexpr uint32_t kMaxVictims = 64;
 // Segments to gain in one pass. Few, because a checkpoint may wait for the pass to end.
 constexpr double kSegmentsPerPass = 4;
+// Pages accepted between two looks at whether a probe is due.
+constexpr uint64_t kExplorationInterval = 2048;
 
 }  // namespace
 
@@ -26,6 +28,8 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       durable_map_(parts.durable_map),
       separator_(parts.separator),
       costs_(parts.costs),
+      explorer_(parts.explorer),
+      measure_at_start_(parts.measure_at_start),
       policy_(std::move(policy)),
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
@@ -39,6 +43,8 @@ SegmentCleaner::~SegmentCleaner() { Stop(); }
 absl::Status SegmentCleaner::Start() {
   LATCHKEY_RETURN_IF_ERROR(reader_.Prepare());
   LATCHKEY_RETURN_IF_ERROR(plugs_.Prepare(requests_at_once_));
+  if (explorer_ != nullptr) explorer_->Prepare(reader_.spare_memory());
+  if (explorer_ != nullptr && measure_at_start_) explorer_->MeasureAll();
   MaybeTune();
   actor_ = core_.runtime.Spawn("lk-segclean", [this] { Run(); });
   return absl::OkStatus();
@@ -83,6 +89,7 @@ Nanos SegmentCleaner::RetryAfter() {
 
 bool SegmentCleaner::RunPass() {
   MaybeTune();
+  Explore();
   const absl::Status grown = space_.GrowToTarget();
   if (grown.ok()) space_.NotifyFreed();
   const bool shrunk = space_.WantsShrink() && Shrink();
@@ -152,13 +159,27 @@ TuningInputs SegmentCleaner::Inputs() {
 
 void SegmentCleaner::MaybeTune() {
   const uint64_t interval = separator_.TuningInterval(directory_.map().allocated());
-  if (interval == 0) return;
+  if (interval == 0) {
+    next_tuning_ = UINT64_MAX;
+    return;
+  }
   const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
   if (tuned_once_ && now < next_tuning_) return;
   tuned_once_ = true;
   separator_.Tune(Inputs(), [this](PageId id) { return !directory_.map().Load(id).free(); });
   next_tuning_ = now + interval;
   space_.SignalAtPageWrites(next_tuning_);
+}
+
+void SegmentCleaner::Explore() {
+  if (explorer_ == nullptr) return;
+  const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
+  if (now >= next_exploration_) {
+    SampleCosts();
+    explorer_->ExploreOne();
+    next_exploration_ = now + kExplorationInterval;
+  }
+  space_.SignalAtPageWrites(std::min(next_tuning_, next_exploration_));
 }
 
 CleaningMethod SegmentCleaner::ChooseMethod() {

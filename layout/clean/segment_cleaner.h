@@ -22,6 +22,7 @@
 
 #include "layout/checkpoint/background_cleaner.h"
 #include "layout/clean/cleaning_policy.h"
+#include "layout/clean/cost_explorer.h"
 #include "layout/clean/durable_map.h"
 #include "layout/clean/move_sink.h"
 #include "layout/clean/plug_writer.h"
@@ -44,6 +45,8 @@ class SegmentCleaner final : public BackgroundCleaner {
     Separator& separator;
     CostMeter& costs;
     uint32_t requests_at_once = 64;  ///< in flight, of reads and of plugging
+    CostExplorer* explorer = nullptr;  ///< keeps `costs` true; nullptr: nothing is probed
+    bool measure_at_start = false;     ///< the costs are of an earlier open
   };
 
   SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
@@ -77,6 +80,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   bool Clean();
   bool Shrink();
   void MaybeTune();
+  void Explore();
   TuningInputs Inputs();
   CleaningMethod ChooseMethod();
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
@@ -97,6 +101,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   DurableMap& durable_map_;
   Separator& separator_;
   CostMeter& costs_;
+  CostExplorer* const explorer_;
+  const bool measure_at_start_;
   const std::unique_ptr<CleaningPolicy> policy_;
   const uint32_t requests_at_once_;
 
@@ -109,6 +115,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   static constexpr Nanos kFirstRetry = kNanosPerMilli;
   Nanos retry_after_ = kFirstRetry;
   uint64_t next_tuning_ = 0;  // at that many pages accepted
+  uint64_t next_exploration_ = 0;
   bool tuned_once_ = false;
 
   std::atomic<bool> stop_{false};

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "layout/clean/read_plan.h"
@@ -36,6 +37,10 @@ class VictimReader {
   std::vector<VictimPage>& Load(SegmentId victim, const SlotReadCosts& costs);
   /// The frame of the slot `index` of the victim, with its content if that was loaded.
   FrameIndex FrameOf(uint32_t index) const { return group_->IndexOf(index); }
+  /// Memory of a whole segment, free between two passes.
+  std::span<std::byte> spare_memory() const {
+    return {group_->memory.data(), group_->memory.size()};
+  }
   std::byte* Memory(uint32_t index) const { return directory_.frames().Memory(FrameOf(index)); }
 
  private:

@@ -1,162 +1,39 @@
 #include "layout/separate/cost_meter.h"
 
-#include <absl/functional/function_ref.h>
-
 #include <algorithm>
-#include <functional>
-#include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
-
-#include "layout/geometry.h"
-#include "storage/base/rng.h"
-#include "storage/base/status_macros.h"
-#include "storage/device/aligned_buffer.h"
-#include "storage/device/io_window.h"
 
 namespace latchkey {
 namespace {
 
-constexpr uint64_t kProbeBytes = uint64_t{4} << 20;
-constexpr uint32_t kLargeBytes = uint32_t{1} << 20;
-constexpr uint32_t kSmallRequests = 128;
-constexpr int kRounds = 5;
-constexpr uint32_t kDepth = 32;
 constexpr double kWeightOfNew = 0.3;
+// A probe comes after a long time without samples, so the old estimate is worth less.
+constexpr double kWeightOfProbe = 0.5;
 constexpr uint64_t kEnough = 256;  // pages of a sample
+// Requests of a sample. Time and bytes of those in flight at its ends are not counted at the same
+// instant, so these must be few among them.
+constexpr uint64_t kEnoughRequests = 32;
+constexpr uint64_t kOfThoseInFlight = 4;
+// While the store appends nothing, each probe of a whole segment forgets a tenth of what writing
+// segments in parts has cost.
+constexpr double kPartsKept = 0.9;
 
-// Nanoseconds per request: `count` requests of `length` bytes, up to `depth` in flight.
-absl::StatusOr<double> TimeRequests(Runtime& runtime, BlockDevice& device, IoRequest::Op op,
-                                    uint32_t count, uint32_t length, uint32_t depth,
-                                    const std::function<uint64_t(uint32_t)>& offset_of) {
-  LATCHKEY_ASSIGN_OR_RETURN(auto queue, device.NewQueue(depth));
-  AlignedBuffer buffer(size_t{depth} * length);
-  Rng rng(length);
-  for (size_t i = 0; i + 8 <= buffer.size(); i += 512) {
-    *reinterpret_cast<uint64_t*>(buffer.data() + i) = rng.Next();  // not compressible to nothing
-  }
-  std::byte* unused = buffer.data();  // each request keeps the part that it gets first
-  uint32_t started = 0;
-  absl::Status status;
-  IoWindow<uint32_t> window(depth);
-  const Nanos start = runtime.Now();
-  window.Run(
-      *queue,
-      [&](IoRequest& request) {
-        if (started == count) return false;
-        if (request.buffer == nullptr) request.buffer = std::exchange(unused, unused + length);
-        request.op = op;
-        request.io_class = IoClass::kMeta;
-        request.offset = offset_of(started++);
-        request.length = length;
-        return true;
-      },
-      [&](const IoRequest& request, uint32_t) {
-        if (!request.status.ok()) status = request.status;
-      });
-  LATCHKEY_RETURN_IF_ERROR(status);
-  return static_cast<double>(std::max<Nanos>(1, runtime.Now() - start)) / count;
+double Blend(double old_value, double fresh, double weight) {
+  return old_value <= 0 ? fresh : (1 - weight) * old_value + weight * fresh;
 }
 
-// The least time of several rounds, because other load on the machine only adds time.
-class Probe {
- public:
-  Probe(Runtime& runtime, BlockDevice& device, uint32_t page_size, uint64_t seed)
-      : runtime_(runtime), device_(device), page_size_(page_size), rng_(seed) {}
-
-  absl::StatusOr<double> Pages(IoRequest::Op op) {
-    return Best([&] {
-      return TimeRequests(runtime_, device_, op, kSmallRequests, page_size_, kDepth, [&](uint32_t) {
-        return kHeaderAreaBytes + rng_.Below(kProbeBytes / page_size_) * uint64_t{page_size_};
-      });
-    });
-  }
-  absl::StatusOr<double> Runs(IoRequest::Op op, uint32_t bytes) {
-    const uint64_t places = std::max<uint64_t>(1, kProbeBytes / bytes);
-    return Best([&] {
-      return TimeRequests(runtime_, device_, op, 4, bytes, 2,
-                          [&](uint32_t i) { return kHeaderAreaBytes + i % places * bytes; });
-    });
-  }
-  // A doublewrite batch and its sync.
-  absl::StatusOr<double> BatchAndSync(uint32_t bytes) {
-    AlignedBuffer batch(bytes);
-    return Best([&]() -> absl::StatusOr<double> {
-      const Nanos start = runtime_.Now();
-      LATCHKEY_RETURN_IF_ERROR(device_.Write(kHeaderAreaBytes, batch.span(), IoClass::kMeta));
-      LATCHKEY_RETURN_IF_ERROR(device_.Sync());
-      return static_cast<double>(runtime_.Now() - start);
-    });
-  }
-
- private:
-  absl::StatusOr<double> Best(absl::FunctionRef<absl::StatusOr<double>()> measure) {
-    double best = std::numeric_limits<double>::max();
-    for (int round = 0; round < kRounds; ++round) {
-      LATCHKEY_ASSIGN_OR_RETURN(const double time, measure());
-      best = std::min(best, time);
-    }
-    return best;
-  }
-
-  Runtime& runtime_;
-  BlockDevice& device_;
-  const uint32_t page_size_;
-  Rng rng_;
-};
-
-// (6.3): T_large = T_pos + G/B and T_page = T_pos + P/B give 4 * T_pos * B in bytes.
-uint32_t PreferredSegmentBytes(double large_ns, double page_ns, uint32_t page_size) {
-  const double bytes_per_ns = (kLargeBytes - page_size) / std::max(1.0, large_ns - page_ns);
-  const double positioning_ns = std::max(0.0, page_ns - page_size / bytes_per_ns);
-  const double preferred = std::max(1.0, 4 * positioning_ns * bytes_per_ns);
-  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 262144.0, 4194304.0));
+// A simulated device knows what its disks did for the class; others divide their busy time.
+Nanos TimeOf(const IoClassStats& of_class) {
+  return of_class.service > 0 ? of_class.service : of_class.busy;
 }
 
-double Blend(double old_value, double fresh) {
-  return old_value <= 0 ? fresh : (1 - kWeightOfNew) * old_value + kWeightOfNew * fresh;
+double DeviceNanos(const DeviceStats& stats) {
+  Nanos sum = 0;
+  for (const IoClassStats& of_class : stats.by_class) sum += TimeOf(of_class);
+  return static_cast<double>(sum);
 }
 
 }  // namespace
-
-absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
-                                        const ProbedSegment& segment, uint64_t seed) {
-  const uint64_t needed = kHeaderAreaBytes + std::max<uint64_t>(kProbeBytes, segment.segment_bytes);
-  if (device.geometry().size_bytes < needed) LATCHKEY_RETURN_IF_ERROR(device.Resize(needed));
-  using Op = IoRequest::Op;
-  Probe probe(runtime, device, page_size, seed);
-  LATCHKEY_ASSIGN_OR_RETURN(const double write, probe.Pages(Op::kWrite));
-  LATCHKEY_ASSIGN_OR_RETURN(const double read, probe.Pages(Op::kRead));
-  uint32_t bytes = segment.segment_bytes;
-  if (bytes == 0) {
-    LATCHKEY_ASSIGN_OR_RETURN(const double large, probe.Runs(Op::kWrite, kLargeBytes));
-    bytes = std::max(
-        std::min(PreferredSegmentBytes(large, write, page_size), segment.most_segment_bytes),
-        segment.least_segment_bytes);
-  }
-  LATCHKEY_ASSIGN_OR_RETURN(const double whole_write, probe.Runs(Op::kWrite, bytes));
-  LATCHKEY_ASSIGN_OR_RETURN(const double whole_read, probe.Runs(Op::kRead, bytes));
-  const uint32_t batch = DoublewriteCapacity(page_size);
-  LATCHKEY_ASSIGN_OR_RETURN(const double protection, probe.BatchAndSync(batch * page_size));
-  const uint32_t slots = bytes / page_size;
-  const double further = std::max(1.0, (whole_read - read) / (slots - 1));
-  return DeviceProbe{.costs = {.page_write_ns = write,
-                               .segment_write_ns = whole_write / slots,
-                               .segment_read_ns = read,
-                               .page_read_ns = read,
-                               .slot_read_ns = std::min(further, read),
-                               .protection_ns = protection / batch,
-                               .slots_per_segment = slots},
-                     .segment_bytes = bytes};
-}
-
-// eta = S (p + P) / (S p + P), solved for P.
-uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
-  const double eta = std::min(costs.eta(), 0.9 * slots);
-  if (eta <= 1) return 1;
-  return static_cast<uint64_t>(page_size * slots * (eta - 1) / (slots - eta));
-}
 
 CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
                      const PageCosts& first_estimate)
@@ -164,6 +41,7 @@ CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeo
   estimate_.slots_per_segment = geometry.slots_per_segment;
   const DeviceStats now = device.stats();
   for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
+  sampled_at_.fill(DeviceNanos(now));
 }
 
 IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
@@ -172,7 +50,6 @@ IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
   IoClassStats since;
   since.requests = end.requests - begin.requests;
   since.bytes = end.bytes - begin.bytes;
-  // A simulated device knows what its disks did for the class; others divide their busy time.
   since.busy = end.service > 0 ? end.service - begin.service : end.busy - begin.busy;
   return since;
 }
@@ -181,22 +58,54 @@ void CostMeter::End(IoClass io_class, const DeviceStats& now, const CostCounts& 
   windows_[static_cast<size_t>(io_class)] = {now.of(io_class), counts};
 }
 
+void CostMeter::Note(CostKind kind, double* estimate, double fresh, double device_ns,
+                     double weight) {
+  const auto k = static_cast<size_t>(kind);
+  *estimate = Blend(*estimate, fresh, is_sampled_[k] ? weight : 1);
+  is_sampled_[k] = true;
+  sampled_at_[k] = device_ns;
+}
+
 void CostMeter::Sample(const CostCounts& counts) {
   const DeviceStats now = device_.stats();
   MutexLock lock(mutex_);
-  for (const auto& [io_class, cost] :
-       {std::pair(IoClass::kPageWrite, &PageCosts::page_write_ns),
-        std::pair(IoClass::kSegmentWrite, &PageCosts::segment_write_ns),
-        std::pair(IoClass::kPageRead, &PageCosts::page_read_ns)}) {
-    const IoClassStats window = Since(io_class, now);
+  SampleParts(now, counts);
+  struct Row {
+    IoClass io_class;
+    CostKind kind;
+    double* cost;
+  };
+  const Row rows[] = {
+      {IoClass::kPageWrite, CostKind::kPageWrite, &estimate_.page_write_ns},
+      {IoClass::kSegmentWrite, CostKind::kSegmentWrite, &estimate_.segment_write_ns},
+      {IoClass::kPageRead, CostKind::kPageRead, &estimate_.page_read_ns}};
+  for (const Row& row : rows) {
+    const IoClassStats window = Since(row.io_class, now);
     const uint64_t pages = window.bytes / page_size_;
-    if (pages < kEnough || window.busy == 0) continue;  // keeps the window open
-    estimate_.*cost =
-        Blend(estimate_.*cost, static_cast<double>(window.busy) / static_cast<double>(pages));
-    End(io_class, now, counts);
+    const bool enough = pages >= kEnough && window.requests >= kEnoughRequests &&
+                        window.requests >= kOfThoseInFlight * now.in_flight;
+    if (!enough || window.busy == 0) continue;  // keeps the window open
+    Note(row.kind, row.cost, static_cast<double>(window.busy) / static_cast<double>(pages),
+         DeviceNanos(now), kWeightOfNew);
+    End(row.io_class, now, counts);
   }
   SampleReads(now, counts);
   SampleProtection(now, counts);
+}
+
+// What appended pages cost, whole segments and parts together.
+void CostMeter::SampleParts(const DeviceStats& now, const CostCounts& counts) {
+  const IoClassStats parts = Since(IoClass::kSegmentPartWrite, now);
+  const IoClassStats whole = Since(IoClass::kSegmentWrite, now);
+  const uint64_t part_pages = parts.bytes / page_size_, whole_pages = whole.bytes / page_size_;
+  if (part_pages + whole_pages < kEnough || estimate_.segment_write_ns <= 0) return;
+  // The window of whole segments ends in Sample, which needs kEnough of them alone.
+  if (part_pages < kEnough && whole_pages < kEnough) return;
+  const double mean =
+      static_cast<double>(parts.busy + whole.busy) / static_cast<double>(part_pages + whole_pages);
+  estimate_.part_factor =
+      Blend(estimate_.part_factor, std::max(1.0, mean / estimate_.segment_write_ns), kWeightOfNew);
+  End(IoClass::kSegmentPartWrite, now, counts);
 }
 
 // Reads of the cleaner: single pages, runs and whole victims.
@@ -206,15 +115,16 @@ void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
   const uint64_t live = counts.live_pages_read - before.live_pages_read;
   const uint64_t copied = counts.live_pages_copied - before.live_pages_copied;
   if (live + copied < kEnough) return;
-  copied_share_ = static_cast<double>(copied) / static_cast<double>(live + copied);
+  estimate_.read_share = static_cast<double>(live) / static_cast<double>(live + copied);
   const auto busy = static_cast<double>(window.busy);
   if (live >= kEnough && window.busy > 0) {
-    estimate_.segment_read_ns = Blend(estimate_.segment_read_ns, busy / static_cast<double>(live));
+    estimate_.segment_read_ns =
+        Blend(estimate_.segment_read_ns, busy / static_cast<double>(live), kWeightOfNew);
     const uint64_t further = window.bytes / page_size_ - window.requests;
     const double first = static_cast<double>(window.requests) * estimate_.page_read_ns;
     if (further >= kEnough && busy > first) {
-      estimate_.slot_read_ns =
-          Blend(estimate_.slot_read_ns, (busy - first) / static_cast<double>(further));
+      Note(CostKind::kSegmentRead, &estimate_.slot_read_ns,
+           (busy - first) / static_cast<double>(further), DeviceNanos(now), kWeightOfNew);
     }
   }
   End(IoClass::kSegmentRead, now, counts);
@@ -226,17 +136,44 @@ void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& count
   if (pages < kEnough) return;
   const auto busy = static_cast<double>(Since(IoClass::kProtection, now).busy);
   const auto syncs = static_cast<double>(counts.protection_sync_ns - before.protection_sync_ns);
-  estimate_.protection_ns =
-      Blend(estimate_.protection_ns, (busy + syncs) / static_cast<double>(pages));
+  Note(CostKind::kProtection, &estimate_.protection_ns, (busy + syncs) / static_cast<double>(pages),
+       DeviceNanos(now), kWeightOfNew);
   End(IoClass::kProtection, now, counts);
+}
+
+void CostMeter::AddProbe(CostKind kind, double ns, bool replaces) {
+  const double device_ns = DeviceNanos(device_.stats());
+  MutexLock lock(mutex_);
+  const double slots = estimate_.slots_per_segment;
+  const auto note = [&](double* estimate, double fresh) LATCHKEY_REQUIRES(mutex_) {
+    Note(kind, estimate, fresh, device_ns, replaces ? 1 : kWeightOfProbe);
+  };
+  switch (kind) {
+    case CostKind::kPageWrite:
+      return note(&estimate_.page_write_ns, ns);
+    case CostKind::kSegmentWrite:
+      estimate_.part_factor = 1 + kPartsKept * (estimate_.part_factor - 1);
+      return note(&estimate_.segment_write_ns, ns / slots);
+    case CostKind::kPageRead:
+      if (estimate_.segment_read_ns <= 0) estimate_.segment_read_ns = ns;
+      return note(&estimate_.page_read_ns, ns);
+    case CostKind::kSegmentRead:
+      return note(&estimate_.slot_read_ns,
+                  std::max(1.0, (ns - estimate_.page_read_ns) / (slots - 1)));
+    case CostKind::kProtection:
+      return note(&estimate_.protection_ns, ns);
+  }
+}
+
+double CostMeter::NanosSinceSample(CostKind kind) const {
+  const double now = DeviceNanos(device_.stats());
+  MutexLock lock(mutex_);
+  return now - sampled_at_[static_cast<size_t>(kind)];
 }
 
 PageCosts CostMeter::costs() const {
   MutexLock lock(mutex_);
-  PageCosts costs = estimate_;
-  const double read_share = 1 - copied_share_;
-  costs.segment_read_ns *= read_share;
-  return costs;
+  return estimate_;
 }
 
 }  // namespace latchkey

@@ -2,8 +2,6 @@
 // latency: in a deep queue, latency is mostly waiting (ARCHITECTURE).
 #pragma once
 
-#include <absl/status/statusor.h>
-
 #include <array>
 #include <cstdint>
 
@@ -15,24 +13,9 @@
 
 namespace latchkey {
 
-/// The result of a short measurement on an empty device. It compares page writes and page reads,
-/// several in flight at once, with large writes, and grows the device as far as needed.
-struct DeviceProbe {
-  PageCosts costs;         ///< with segments of `segment_bytes`
-  uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
-};
-/// `segment_bytes` 0: chosen by (6.3), in [256 KiB, 4 MiB] but at most `most_segment_bytes` and at
-/// least `least_segment_bytes`.
-struct ProbedSegment {
-  uint32_t segment_bytes = 0;
-  uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;
-};
-absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
-                                        const ProbedSegment& segment, uint64_t seed);
-
-/// Bytes that the device transfers in the time of one positioning (T_pos * B), computed from the
-/// costs of a page written alone and as part of a segment of `slots` pages.
-uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots);
+/// Kinds of I/O whose costs are measured apart.
+enum class CostKind : uint8_t { kPageWrite, kSegmentWrite, kPageRead, kSegmentRead, kProtection };
+inline constexpr size_t kCostKinds = 5;
 
 /// What the store counts beside the device: totals since it was opened.
 struct CostCounts {
@@ -42,8 +25,10 @@ struct CostCounts {
   uint64_t protection_sync_ns = 0;
 };
 
-/// Exponentially weighted recent costs, from the device's counters. Each cost is measured by itself:
-/// one without recent samples stays as last measured. Thread-safe.
+/// Exponentially weighted recent costs: from the device's counters, and from probes of those kinds of
+/// I/O that the store itself rarely makes. Each cost is measured by itself: one without recent
+/// samples stays as last measured. The first sample of a cost replaces the first estimate, which may
+/// be of an earlier open. Thread-safe.
 class CostMeter {
  public:
   CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
@@ -51,7 +36,12 @@ class CostMeter {
 
   /// Adds the device's I/O since the last call; `counts`: now.
   void Sample(const CostCounts& counts);
-  /// Costs now; reads are the mean over live pages read and copied.
+  /// Adds a probe: device time of one page, of one whole segment, or of one protected page.
+  /// `replaces`: the old estimate is worth nothing, for instance because it is of an earlier open.
+  void AddProbe(CostKind kind, double ns, bool replaces);
+  /// Device time since this kind was last sampled, by the store's own I/O or by a probe.
+  double NanosSinceSample(CostKind kind) const;
+  /// Costs now.
   PageCosts costs() const;
 
  private:
@@ -63,6 +53,9 @@ class CostMeter {
   IoClassStats Since(IoClass io_class, const DeviceStats& now) const LATCHKEY_REQUIRES(mutex_);
   void End(IoClass io_class, const DeviceStats& now, const CostCounts& counts)
       LATCHKEY_REQUIRES(mutex_);
+  void Note(CostKind kind, double* estimate, double fresh, double device_ns, double weight)
+      LATCHKEY_REQUIRES(mutex_);
+  void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   const Window& Last(IoClass io_class) const LATCHKEY_REQUIRES(mutex_) {
@@ -72,9 +65,10 @@ class CostMeter {
   const BlockDevice& device_;
   const uint32_t page_size_;
   mutable Mutex mutex_;
-  std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);  // their beginnings
+  std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings
+  std::array<double, kCostKinds> sampled_at_ LATCHKEY_GUARDED_BY(mutex_){};  // device time
+  std::array<bool, kCostKinds> is_sampled_ LATCHKEY_GUARDED_BY(mutex_){};
   PageCosts estimate_ LATCHKEY_GUARDED_BY(mutex_);
-  double copied_share_ LATCHKEY_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace latchkey

@@ -90,20 +90,20 @@ double HillWriteShare(double h) {
 
 double LiveReadNanos(const PageCosts& costs, double u) {
   if (costs.page_read_ns <= 0 || costs.slot_read_ns <= 0 || costs.slots_per_segment == 0) {
-    return costs.segment_read_ns;
+    return costs.segment_read_ns * costs.read_share;
   }
   const double positioning = std::max(0.0, costs.page_read_ns - costs.slot_read_ns);
   const double whole =
       (positioning / costs.slots_per_segment + costs.slot_read_ns) / std::max(1e-6, u);
-  return std::min(costs.page_read_ns, whole);
+  return std::min(costs.page_read_ns, whole) * costs.read_share;
 }
 
 double CleaningCostNanos(const PageCosts& costs, double u) {
-  return (costs.segment_write_ns + u * LiveReadNanos(costs, u)) / std::max(1e-6, 1 - u);
+  return (costs.append_ns() + u * LiveReadNanos(costs, u)) / std::max(1e-6, 1 - u);
 }
 
 double PluggingCostNanos(const PageCosts& costs, double u) {
-  return costs.segment_write_ns + u * (LiveReadNanos(costs, u) + costs.page_write_ns);
+  return costs.append_ns() + u * (LiveReadNanos(costs, u) + costs.page_write_ns);
 }
 
 }  // namespace latchkey

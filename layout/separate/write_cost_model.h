@@ -67,23 +67,28 @@ double HillWriteShare(double h);
 /// by one or whole victims.
 struct PageCosts {
   double page_write_ns = 0;     ///< T_pg: one page written by itself
-  double segment_write_ns = 0;  ///< T_seg / S: one page written as part of a segment
+  double segment_write_ns = 0;  ///< T_seg / S: one page written as part of a whole segment
   double segment_read_ns = 0;   ///< one live page read for cleaning
   double page_read_ns = 0;      ///< one page read by itself; 0: not known
   double slot_read_ns = 0;      ///< each further slot of a longer read; 0: not known
   double protection_ns = 0;     ///< added to a page written over its slot: copy and share of a sync
   uint32_t slots_per_segment = 0;  ///< the thesis's S; 0: not known
+  double part_factor = 1;  ///< cost of an appended page / segment_write_ns: segments go in parts
+  double read_share = 1;   ///< of the cleaner's live pages; the others are copied from memory
 
   double eta() const { return segment_write_ns > 0 ? page_write_ns / segment_write_ns : 0; }
+  /// One page appended, in segments that are written whole or in parts.
+  double append_ns() const { return segment_write_ns * part_factor; }
   /// A page written over its present slot, with its protection against tearing.
   double in_place_ns() const { return page_write_ns + protection_ns; }
 };
 /// Device time to read one live page of a victim of utilisation `u`: by itself, or as its share of a
-/// whole victim, whatever is cheaper. Pages copied from memory lower both alike.
+/// whole victim, whatever is cheaper. Pages copied from memory lower both alike (read_share).
 double LiveReadNanos(const PageCosts& costs, double u);
-/// Device time per user page of a log whose victims have utilisation `u`: (sw + u r) / (1 - u).
+/// Device time per user page of a log whose victims have utilisation `u`: (a + u r) / (1 - u), where
+/// a is append_ns.
 double CleaningCostNanos(const PageCosts& costs, double u);
-/// The same with hole-plugging: sw + u (r + pw).
+/// The same with hole-plugging: a + u (r + pw).
 double PluggingCostNanos(const PageCosts& costs, double u);
 
 }  // namespace latchkey

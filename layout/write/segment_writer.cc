@@ -158,7 +158,8 @@ void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
   buffer.idle_requests.pop_back();
   const uint64_t page_size = core_.geometry.page_size;
   request->op = IoRequest::Op::kWrite;
-  request->io_class = IoClass::kSegmentWrite;
+  const bool is_whole = buffer.issued == 0 && end == core_.geometry.slots_per_segment;
+  request->io_class = is_whole ? IoClass::kSegmentWrite : IoClass::kSegmentPartWrite;
   request->offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(buffer.segment, buffer.issued));
   request->length = static_cast<uint32_t>((end - buffer.issued) * page_size);
   request->buffer = buffer.group->memory.data() + buffer.issued * page_size;

@@ -45,7 +45,7 @@ class WrittenPages {
   uint64_t DeviceWrites() const {
     const DeviceStats stats = store_->device().stats();
     return stats.of(IoClass::kPageWrite).requests + stats.of(IoClass::kSegmentWrite).requests +
-           stats.of(IoClass::kMeta).requests;
+           stats.of(IoClass::kSegmentPartWrite).requests + stats.of(IoClass::kMeta).requests;
   }
 
  private:

@@ -41,11 +41,13 @@ enum class IoClass : uint8_t {
   kPageRead,
   kPageWrite,
   kSegmentRead,   ///< by the segment cleaner: pages, runs of slots or whole segments
-  kSegmentWrite,  ///< one or more pages of an append log
+  kSegmentWrite,  ///< a whole segment of an append log
   kProtection,    ///< copies that protect in-place writes against tearing
   kMeta,
+  kSegmentPartWrite,  ///< one or more pages of an append log, not the whole segment
+  kProbe,             ///< made only to measure what it costs
 };
-inline constexpr size_t kIoClasses = 6;
+inline constexpr size_t kIoClasses = 8;
 
 struct IoRequest {
   enum class Op : uint8_t { kRead, kWrite };

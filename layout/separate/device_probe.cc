@@ -1,0 +1,199 @@
+#include "layout/separate/device_probe.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "storage/base/check.h"
+#include "storage/base/rng.h"
+#include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
+#include "storage/device/io_window.h"
+
+namespace latchkey {
+namespace {
+
+using Op = IoRequest::Op;
+
+constexpr uint32_t kLongBytes = uint32_t{512} << 10;
+constexpr uint32_t kPages = 32;  // of a burst, all in flight
+
+// Starts the requests of `burst`, and returns when all of them are done.
+absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
+  LATCHKEY_ASSIGN_OR_RETURN(auto queue, device.NewQueue(burst.depth));
+  LATCHKEY_CHECK(burst.memory.size() >= size_t{burst.depth} * burst.length);
+  Rng rng(burst.length);
+  for (size_t i = 0; i + 8 <= burst.memory.size(); i += 512) {
+    *reinterpret_cast<uint64_t*>(burst.memory.data() + i) = rng.Next();
+  }
+  std::byte* unused = burst.memory.data();  // each request keeps the part that it gets first
+  size_t started = 0;
+  absl::Status status;
+  IoWindow<uint32_t> window(burst.depth);
+  window.Run(
+      *queue,
+      [&](IoRequest& request) {
+        if (started == burst.offsets.size()) return false;
+        if (request.buffer == nullptr)
+          request.buffer = std::exchange(unused, unused + burst.length);
+        request.op = burst.op;
+        request.io_class = IoClass::kProbe;
+        request.offset = burst.offsets[started++];
+        request.length = burst.length;
+        return true;
+      },
+      [&](const IoRequest& request, uint32_t) {
+        if (!request.status.ok()) status = request.status;
+      });
+  return status;
+}
+
+// (6.3): 4 * T_pos * B in bytes, where T = T_pos + n/B for a page and for a long request.
+uint32_t PreferredSegmentBytes(double page_ns, double slot_ns, uint32_t page_size) {
+  const double positioning_ns = std::max(0.0, page_ns - slot_ns);
+  const double preferred = std::max(1.0, 4 * positioning_ns * page_size / std::max(1.0, slot_ns));
+  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 262144.0, 4194304.0));
+}
+
+// Of `slots` pages: the first one's cost, and what each further one adds.
+struct RunCosts {
+  double page_ns, slot_ns;
+  double Of(uint32_t slots) const { return page_ns + slot_ns * (slots - 1); }
+};
+
+// The measurements at creation, all on the same bytes behind the header area.
+class CreationProbe {
+ public:
+  CreationProbe(Runtime& runtime, BlockDevice& device, uint32_t page_size, uint32_t long_bytes,
+                uint64_t seed)
+      : runtime_(runtime),
+        device_(device),
+        page_size_(page_size),
+        long_bytes_(long_bytes),
+        memory_(std::max({size_t{kPages} * page_size, size_t{kLongDepth} * long_bytes,
+                          size_t{DoublewriteCapacity(page_size)} * page_size})) {
+    Rng rng(seed);
+    for (uint32_t i = 0; i < kPages; ++i) {
+      pages_.push_back(kHeaderAreaBytes + rng.Below(long_bytes / page_size) * uint64_t{page_size});
+    }
+  }
+
+  absl::StatusOr<RunCosts> Measure(Op op) {
+    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult page, MeasureRounds(runtime_, device_,
+                                                                    {.op = op,
+                                                                     .length = page_size_,
+                                                                     .offsets = pages_,
+                                                                     .memory = memory_.span(),
+                                                                     .depth = kPages}));
+    LATCHKEY_ASSIGN_OR_RETURN(const double run, Long(op, long_bytes_, /*then_sync=*/false));
+    const double slot = (run - page.request_ns) / (long_bytes_ / page_size_ - 1);
+    return RunCosts{page.request_ns, std::clamp(slot, 1.0, std::max(1.0, page.request_ns))};
+  }
+  // A doublewrite batch and its sync.
+  absl::StatusOr<double> Batch(uint32_t bytes) {
+    return Long(Op::kWrite, bytes, /*then_sync=*/true);
+  }
+
+ private:
+  absl::StatusOr<double> Long(Op op, uint32_t bytes, bool then_sync) {
+    const uint64_t place[kLongDepth] = {kHeaderAreaBytes, kHeaderAreaBytes};
+    const std::span<const uint64_t> places(place, then_sync ? 1 : kLongDepth);
+    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult result,
+                              MeasureRounds(runtime_, device_,
+                                            {.op = op,
+                                             .length = bytes,
+                                             .offsets = places,
+                                             .memory = memory_.span(),
+                                             .depth = static_cast<uint32_t>(places.size()),
+                                             .then_sync = then_sync}));
+    return result.request_ns;
+  }
+
+  Runtime& runtime_;
+  BlockDevice& device_;
+  static constexpr uint32_t kLongDepth = 2;
+  const uint32_t page_size_, long_bytes_;
+  AlignedBuffer memory_;
+  std::vector<uint64_t> pages_;
+};
+
+}  // namespace
+
+absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
+                                         const ProbeBurst& burst) {
+  const DeviceStats before = device.stats();
+  LATCHKEY_RETURN_IF_ERROR(RunBurst(device, burst));
+  const DeviceStats after = device.stats();
+  const IoClassStats& begin = before.of(IoClass::kProbe);
+  const IoClassStats& end = after.of(IoClass::kProbe);
+  ProbeResult result;
+  result.exact = end.service > begin.service;
+  const Nanos charged = result.exact ? end.service - begin.service : end.busy - begin.busy;
+  double time = static_cast<double>(charged) / static_cast<double>(burst.offsets.size());
+  // Charged times are rounded to a nanosecond per class.
+  result.alone = end.busy - begin.busy + 2 >= after.busy - before.busy;
+  if (burst.then_sync) {
+    const Nanos start = runtime.Now();
+    LATCHKEY_RETURN_IF_ERROR(device.Sync());
+    time += static_cast<double>(runtime.Now() - start);
+  }
+  result.request_ns = std::max(1.0, time);
+  return result;
+}
+
+absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
+                                          const ProbeBurst& burst) {
+  const Nanos start = runtime.Now();
+  ProbeResult total;
+  int rounds = 0;
+  do {
+    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult round, MeasureBurst(runtime, device, burst));
+    if (rounds == 0) {
+      total = round;
+    } else if (round.exact) {
+      total.request_ns += (round.request_ns - total.request_ns) / (rounds + 1);
+    } else if (round.request_ns < total.request_ns) {
+      total = round;
+    }
+    ++rounds;
+  } while (rounds < kProbeRounds && runtime.Now() - start < kProbeNanos);
+  return total;
+}
+
+absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
+                                        const ProbedSegment& segment, uint64_t seed) {
+  const uint64_t stripe = device.geometry().full_stripe_bytes();
+  const auto long_bytes =
+      static_cast<uint32_t>(std::clamp<uint64_t>(stripe, kLongBytes, 128 * kLongBytes));
+  const uint64_t needed = kHeaderAreaBytes + long_bytes;
+  if (device.geometry().size_bytes < needed) LATCHKEY_RETURN_IF_ERROR(device.Resize(needed));
+  CreationProbe probe(runtime, device, page_size, long_bytes, seed);
+  LATCHKEY_ASSIGN_OR_RETURN(const RunCosts write, probe.Measure(Op::kWrite));
+  LATCHKEY_ASSIGN_OR_RETURN(const RunCosts read, probe.Measure(Op::kRead));
+  const uint32_t batch = DoublewriteCapacity(page_size);
+  LATCHKEY_ASSIGN_OR_RETURN(const double protection, probe.Batch(batch * page_size));
+  uint32_t bytes = segment.segment_bytes;
+  if (bytes == 0) {
+    bytes = std::max(std::min(PreferredSegmentBytes(write.page_ns, write.slot_ns, page_size),
+                              segment.most_segment_bytes),
+                     segment.least_segment_bytes);
+  }
+  const uint32_t slots = bytes / page_size;
+  return DeviceProbe{.costs = {.page_write_ns = write.page_ns,
+                               .segment_write_ns = write.Of(slots) / slots,
+                               .segment_read_ns = read.page_ns,
+                               .page_read_ns = read.page_ns,
+                               .slot_read_ns = read.slot_ns,
+                               .protection_ns = protection / batch,
+                               .slots_per_segment = slots},
+                     .segment_bytes = bytes};
+}
+
+// eta = S (p + P) / (S p + P), solved for P.
+uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
+  const double eta = std::min(costs.eta(), 0.9 * slots);
+  if (eta <= 1) return 1;
+  return static_cast<uint64_t>(page_size * slots * (eta - 1) / (slots - eta));
+}
+
+}  // namespace latchkey

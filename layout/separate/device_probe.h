@@ -1,0 +1,66 @@
+// Probes: short measurements of the device, made only to learn what a kind of I/O costs. They are
+// of IoClass::kProbe, so their cost is known beside other I/O too.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "layout/geometry.h"
+#include "layout/separate/write_cost_model.h"
+#include "storage/device/block_device.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// Requests of one kind, one for each of `offsets`; at most `depth` in flight.
+struct ProbeBurst {
+  IoRequest::Op op = IoRequest::Op::kRead;
+  uint32_t length = 0;  ///< bytes of each request
+  std::span<const uint64_t> offsets;
+  std::span<std::byte> memory;  ///< aligned for the device; at least `depth` times `length` bytes
+  uint32_t depth = 1;
+  bool then_sync = false;  ///< the latency of a sync counts, too
+};
+
+struct ProbeResult {
+  double request_ns = 0;  ///< device time of one request, at least 1
+  bool exact = false;     ///< the device knows what its disks did; other devices divide busy time
+  bool alone = false;     ///< nothing else was in flight meanwhile, so nothing had to be divided
+};
+
+/// Fills the memory with content that does not compress. REQUIRES: one probe of a device at a time.
+absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
+                                         const ProbeBurst& burst);
+
+/// Repeats a burst until `kProbeNanos` have passed, at most kProbeRounds times. If the results are
+/// exact, returns their mean, otherwise the least, because other load on the machine only adds time.
+absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
+                                          const ProbeBurst& burst);
+inline constexpr Nanos kProbeNanos = 6 * kNanosPerMilli;
+inline constexpr int kProbeRounds = 8;
+
+/// The costs of an empty device.
+struct DeviceProbe {
+  PageCosts costs;         ///< with segments of `segment_bytes`
+  uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
+};
+/// `segment_bytes` 0: chosen by (6.3), in [256 KiB, 4 MiB] but at most `most_segment_bytes` and at
+/// least `least_segment_bytes`.
+struct ProbedSegment {
+  uint32_t segment_bytes = 0;
+  uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;
+};
+/// Measures page writes, page reads, long writes, long reads and a batch with its sync, each by
+/// itself, on 512 KiB behind the header area (an array: on a full stripe if that is longer). Grows
+/// the device to that size. A segment's cost follows from the page and the long request.
+absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
+                                        const ProbedSegment& segment, uint64_t seed);
+
+/// Bytes that the device transfers in the time of one positioning (T_pos * B), computed from the
+/// costs of a page written alone and as part of a segment of `slots` pages.
+uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots);
+
+}  // namespace latchkey
