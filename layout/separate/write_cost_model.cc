@@ -66,15 +66,20 @@ double ScaledHylogCost(double eta, double disk_utilization, double h, double w) 
   return (1 - w) * eta + w * ScaledCleaningCost(u);
 }
 
-HotChoice BestHotProportion(double eta, double disk_utilization,
-                            absl::FunctionRef<double(double)> w, int steps) {
-  HotChoice best{0, ScaledOverwriteCost(eta)};
+HotChoice LeastCost(absl::FunctionRef<double(double)> cost, int steps) {
+  HotChoice best{0, cost(0)};
   for (int i = 1; i <= steps; ++i) {
     const double h = static_cast<double>(i) / steps;
-    const double cost = ScaledHylogCost(eta, disk_utilization, h, w(h));
-    if (cost < best.cost) best = {h, cost};
+    const double here = cost(h);
+    if (here < best.cost) best = {h, here};
   }
   return best;
+}
+
+HotChoice BestHotProportion(double eta, double disk_utilization,
+                            absl::FunctionRef<double(double)> w, int steps) {
+  return LeastCost([&](double h) { return ScaledHylogCost(eta, disk_utilization, h, w(h)); },
+                   steps);
 }
 
 double UniformWriteShare(double h) { return h; }

@@ -51,6 +51,8 @@ struct HotChoice {
   double h = 0;
   double cost = 0;
 };
+/// The h on the grid 0, 1/steps, ..., 1 with the least `cost(h)`; of equal ones the smallest.
+HotChoice LeastCost(absl::FunctionRef<double(double h)> cost, int steps = 1000);
 /// The h on the grid 0, 1/steps, ..., 1 with the least (6.8), where w(h) is the CDF of the writes.
 HotChoice BestHotProportion(double eta, double disk_utilization,
                             absl::FunctionRef<double(double)> w, int steps = 1000);

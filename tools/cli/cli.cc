@@ -16,6 +16,8 @@
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/layout_command.h"
+#include "tools/cli/model_command.h"
+#include "tools/cli/model_plan.h"
 #include "tools/cli/paper_experiments.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
@@ -27,7 +29,8 @@ namespace {
 
 constexpr const char* kAbout =
     "Latchkey: an embedded key/value storage engine, and the laboratory around it.\n"
-    "tpcc-lite, bench and layout: every flag with a value takes a comma-separated list; the cross\n"
+    "tpcc-lite, bench, layout and model: every flag with a value takes a comma-separated list; the "
+    "cross\n"
     "product is run, one row each. The other verbs work on one database.";
 
 constexpr uint32_t kMaxRepeat = 1000;
@@ -144,6 +147,10 @@ class Cli {
     AddVerb(bench_, &app_, "bench", "the KV benchmark: loads, reads, updates, YCSB's mixes");
     AddVerb(layout_, &app_, "layout",
             "the disk layouts without the tree: reads and writes of pages");
+    write_cost_.app = app_.add_subcommand(
+        "model", "the write cost model: what each layout's writes cost on a disk");
+    AddSweepFlags(write_cost_, ModelFlags());
+    AddOutputFlags(*write_cost_.app, write_cost_.flags.output);
     AddCacheSim();
     AddTrace();
     AddContention();
@@ -186,6 +193,7 @@ class Cli {
     if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
     if (*experiment_verb_) return RunPaperExperiments(experiment_verb_->remaining());
     if (*layout_.app) return LayoutCommand(GivenTexts(layout_), layout_.flags);
+    if (*write_cost_.app) return ModelCommand(GivenTexts(write_cost_), write_cost_.flags);
     if (*bench_.app) return BenchCommand(GivenTexts(bench_), bench_.flags);
     return db_verbs_.Run().value_or(kExitUsage);
   }
@@ -308,7 +316,7 @@ class Cli {
   CLI::App* help_ = nullptr;
   std::vector<std::string> help_words_;
   DbVerbs db_verbs_;
-  Verb prepare_, run_, check_, bench_, layout_, pool_, lock_, model_;
+  Verb prepare_, run_, check_, bench_, layout_, write_cost_, pool_, lock_, model_;
   bool model_sensitivity_ = false;
   CLI::App* calibrate_verb_ = nullptr;
   CalibrateFlags calibrate_;

@@ -11,13 +11,14 @@ namespace {
 constexpr uint64_t kMaxDisks = 1024;
 
 // --disks and --raid as parameters of the device: ":disks=4:raid=raid5".
-absl::StatusOr<std::string> ParseArray(const Combination& from, const std::string& device) {
+absl::StatusOr<std::string> ParseArray(const Combination& from, std::string_view flag,
+                                       const std::string& device) {
   std::string parameters;
   for (const char* name : {"disks", "raid"}) {
     if (!from.Has(name) || from.Get(name) == "auto") continue;
     const std::string& value = from.Get(name);
     if (device.find(fmt::format("{}=", name)) != std::string::npos) {
-      return InvalidArgument("--{}={} and --device={}: give {} once", name, value, device, name);
+      return InvalidArgument("--{}={} and --{}={}: give {} once", name, value, flag, device, name);
     }
     parameters += fmt::format(":{}={}", name, value);
   }
@@ -49,20 +50,21 @@ std::vector<FlagSpec> DeviceFlags() {
   };
 }
 
-const DeviceInfo* DeviceOf(const Combination& so_far) {
-  if (!so_far.Has("device")) return nullptr;
-  const std::string& device = so_far.Get("device");
+const DeviceInfo* DeviceOf(const Combination& so_far, std::string_view flag) {
+  if (!so_far.Has(flag)) return nullptr;
+  const std::string& device = so_far.Get(flag);
   return Devices().Find(std::string_view(device).substr(0, device.find(':')));
 }
 
 bool IsOfArray(const std::string& flag) { return flag == "disks" || flag == "raid"; }
 
-absl::StatusOr<DeviceSpec> ParseDeviceFlags(const Combination& from) {
-  const std::string& text = from.Get("device");
-  LATCHKEY_ASSIGN_OR_RETURN(const std::string array, ParseArray(from, text));
+absl::StatusOr<DeviceSpec> ParseDeviceFlags(const Combination& from, std::string_view flag) {
+  const std::string& text = from.Get(flag);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string array, ParseArray(from, flag, text));
   absl::StatusOr<DeviceSpec> parsed = ParseDeviceSpec(text + array);
   if (parsed.ok()) return parsed;
-  return InvalidArgument("--device={}{}: {}", text, array, std::string(parsed.status().message()));
+  return InvalidArgument("--{}={}{}: {}", flag, text, array,
+                         std::string(parsed.status().message()));
 }
 
 }  // namespace latchkey

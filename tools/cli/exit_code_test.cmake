@@ -41,6 +41,15 @@ expect(2 "threads=0: give a whole number from 1 to 1024" contention pool --threa
 expect(2 "3 frames for 1 threads: give 16 frames or more" contention pool --frames=3 --threads=1)
 expect(2 "either the policy or its parts" contention pool --policy=pg2q --replacement=lru)
 expect(2 "give --trace=FILE" contention pool --accesses=trace)
+expect(0 "eta 32.77.*0.95 .*20.34" model)
+expect(0 "\"schema\": \"latchkey.model/1\".*\"best_hot_proportion\": 0.43" model --disk=ratio:32.8
+       --distribution=knuth:80:20 --space-utilization=0.9 --json=-)
+expect(0 "measured:" model --measure=. --page-size=4KiB --segment-size=256KiB --space-utilization=0.9)
+expect(2 "disk=floppy: no such disk; known: ratio.*cheetah-x15-36lp" model --disk=floppy)
+expect(2 "space-utilization=1.*0.01.*0.999" model --space-utilization=1)
+expect(2 "multiple of the full stripe" model --disk=atlas10k:disks=3:raid=raid5 --segment-size=512KiB
+       --page-size=8KiB)
+expect(2 "measure=no-such-folder: no folder; give a folder" model --measure=no-such-folder)
 expect(2 "" tpcc-lite run --no-such-flag=1)
 expect(2 "known: .*memory" tpcc-lite run --engine=oracle)
 expect(2 "--users" tpcc-lite run ${small} --users=none)

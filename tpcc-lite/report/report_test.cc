@@ -87,6 +87,7 @@ TEST_CASE("Values are written in the format of their column, null as a dash") {
   CHECK(FormatValue(4096, ColumnFormat::kBytes) == "4 KiB");
   CHECK(FormatValue(1610612736, ColumnFormat::kBytes) == "1.50 GiB");
   CHECK(FormatValue(0.9734, ColumnFormat::kPercent) == "97.3 %");
+  CHECK(FormatValue(0.80693, ColumnFormat::kShare) == "0.8069");
   CHECK(FormatValue(850.2, ColumnFormat::kMicros) == "850 us");
   CHECK(FormatValue(1250, ColumnFormat::kMicros) == "1.25 ms");
   CHECK(FormatValue("auto", ColumnFormat::kBytes) == "auto");

@@ -268,6 +268,8 @@ std::string FormatValue(const Json& value, ColumnFormat format) {
       return FormatCount(number);
     case ColumnFormat::kNumber:
       return fmt::format("{:.2f}", number);
+    case ColumnFormat::kShare:
+      return fmt::format("{:.4f}", number);
     case ColumnFormat::kBytes:
       return FormatBytes(number);
     case ColumnFormat::kPercent:

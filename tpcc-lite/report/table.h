@@ -14,6 +14,7 @@ enum class ColumnFormat {
   kText,     ///< as it is, to the left
   kCount,    ///< rounded, with thousands separated: 12 345
   kNumber,   ///< two digits after the point
+  kShare,    ///< four digits after the point
   kBytes,    ///< 1.5 GiB
   kPercent,  ///< of a share: 97.3 %
   kMicros    ///< microseconds, with the fitting unit: 850 us, 1.25 ms

@@ -37,6 +37,7 @@ struct MechanicalDiskParameters {
   uint32_t cylinders = 0;
   uint64_t capacity_bytes = 0;
   uint64_t stripe_bytes = 0;  ///< best unit of an array: 4 T_pos B, rounded to a power of two
+  double printed_positioning_ms = 0;  ///< T_pos as table 6.2 prints it; 0: not in that table
 
   double revolution_ms() const { return 60'000 / rpm; }
   /// T_pos of the thesis: the mean seek and half a revolution.
