@@ -12,6 +12,7 @@
 #include "engine/testing/testing_database.h"
 #include "layout/separate/separator.h"
 #include "layout/testing/failing_writes.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
@@ -104,7 +105,7 @@ void Check(DatabaseImpl& db, const Model& model) {
 
 TEST_CASE("A disk that is full for the map journal refuses no commit, and a crash loses none") {
   const std::string layout = GENERATE(
-      from_range(kThreadSanitizer ? std::vector<std::string>{"hylog"} : Layouts().Names()));
+      from_range(kThreadSanitizer ? std::vector<std::string>{"hylog"} : LayoutsUnderTest()));
   CAPTURE(layout);
   SimulatedRuntime runtime({.seed = 3, .may_be_abandoned = true});
   const absl::Status ran = runtime.Run([&] {

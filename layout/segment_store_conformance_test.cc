@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "layout/clean/cleaning_policy.h"
-#include "layout/separate/separator.h"
+#include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 
@@ -141,7 +141,7 @@ class ModelTest {
 };
 
 TEST_CASE("Every layout under every cleaning returns what was last written") {
-  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
@@ -154,7 +154,7 @@ TEST_CASE("Every layout under every cleaning returns what was last written") {
 }
 
 TEST_CASE("Every layout makes progress at every space utilisation without waiting for ever") {
-  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const double utilization = GENERATE(0.5, 0.8, 0.95, 0.98);
   const bool journal = GENERATE(false, true);
@@ -195,7 +195,7 @@ TEST_CASE("Pages of every size are kept") {
 // Three actors over one store: each rewrites its own pages with increasing versions and reads the
 // pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {
-  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   const std::string cleaning = GENERATE(std::string("adaptive"), std::string("hole-plugging"));
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);

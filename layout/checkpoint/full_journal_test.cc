@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "layout/checkpoint/superblock.h"
-#include "layout/separate/separator.h"
 #include "layout/testing/crashing_store.h"
 #include "layout/testing/failing_writes.h"
+#include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/sanitizers.h"
@@ -87,7 +87,7 @@ struct Store {
 };
 
 TEST_CASE("With a full journal pages are written, flushed, cleaned and found again") {
-  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   CAPTURE(layout);
   Store s(layout);
   s.journal->most_bytes = 0;  // it stays as large as it is
@@ -147,7 +147,7 @@ TEST_CASE("Once the journal can grow again rounds go on without checkpoints") {
 }
 
 TEST_CASE("What was flushed with a full journal survives power failures of every kind") {
-  const std::string layout = GENERATE(from_range(Layouts().Names()));
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   const double utilization = GENERATE(0.5, 0.98);
   CAPTURE(layout, utilization);
   SegmentStoreOptions options = CrashOptions(layout, utilization);

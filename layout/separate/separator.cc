@@ -1,6 +1,10 @@
 #include "layout/separate/separator.h"
 
+#include <cmath>
+#include <limits>
+
 #include "layout/separate/hylog_separator.h"
+#include "layout/separate/share_separator.h"
 #include "layout/separate/wolf_separator.h"
 
 namespace latchkey {
@@ -33,13 +37,25 @@ std::unique_ptr<Separator> Make(Runtime& runtime, std::span<const double>) {
   return std::make_unique<Adaptive>(runtime);
 }
 
+// Optional: without it, the hot pages are chosen by measured cost.
+constexpr ChoiceParameter kHylog[] = {
+    {"h", std::numeric_limits<double>::quiet_NaN(), 0, 1, ParameterKind::kNumber,
+     "fixed share of the pages, the most written ones, that are appended"},
+};
+
+std::unique_ptr<Separator> MakeHylog(Runtime& runtime, std::span<const double> parameters) {
+  if (std::isnan(parameters[0])) return std::make_unique<HylogSeparator>(runtime);
+  return std::make_unique<ShareSeparator>(runtime, parameters[0]);
+}
+
 // One line per layout.
 constexpr LayoutInfo kLayouts[] = {
     {{"overwrite", "every page in place", {}}, MakeUniform<Placement::kInPlace>},
     {{"lfs", "every page appended", {}}, MakeUniform<Placement::kHot>},
     {{"wolf", "every page appended, in two streams by update frequency", {}}, Make<WolfSeparator>},
-    {{"hylog", "hot pages appended, cold ones in place, by measured cost", {}},
-     Make<HylogSeparator>},
+    {{"hylog", "hot pages appended, cold ones in place, by measured cost or a fixed share h",
+      kHylog},
+     MakeHylog},
 };
 
 }  // namespace

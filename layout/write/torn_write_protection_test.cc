@@ -8,6 +8,7 @@
 #include "layout/checkpoint/superblock.h"
 #include "layout/segment_store.h"
 #include "layout/separate/separator.h"
+#include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/device/aligned_buffer.h"
 
@@ -68,9 +69,9 @@ class OnePage {
 };
 
 TEST_CASE("Only layouts that write in place want images, and only where they are asked for") {
-  for (const std::string& layout : Layouts().Names()) {
+  for (const std::string& layout : LayoutsUnderTest()) {
     CAPTURE(layout);
-    const bool in_place = layout == "overwrite" || layout == "hylog";
+    const bool in_place = Layouts().Named(layout).Make(ThreadRuntime())->writes_in_place();
     CHECK(OnePage(layout, Protection::kImages).store().wants_images() == in_place);
     CHECK_FALSE(OnePage(layout, Protection::kImages, false).store().wants_images());
     CHECK_FALSE(OnePage(layout, Protection::kDoublewrite).store().wants_images());

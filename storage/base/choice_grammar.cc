@@ -30,6 +30,7 @@ std::string Joined(std::span<const std::string_view> words) {
 }
 
 std::string FormatValue(const ChoiceParameter& parameter, double value) {
+  if (std::isnan(value)) return "none";
   switch (parameter.kind) {
     case ParameterKind::kSwitch:
       return value != 0 ? "on" : "off";
@@ -181,6 +182,7 @@ std::string FormatChoice(const ChoiceDescription& description, std::span<const d
   std::string text(description.name);
   for (size_t i = 0; i < values.size(); ++i) {
     const ChoiceParameter& parameter = description.parameters[i];
+    if (std::isnan(values[i])) continue;  // an optional one that was not given
     text += fmt::format(":{}={}", parameter.name, FormatValue(parameter, values[i]));
   }
   return text;

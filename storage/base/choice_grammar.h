@@ -24,7 +24,7 @@ enum class ParameterKind : unsigned char {
 
 struct ChoiceParameter {
   std::string_view name;
-  double default_value;
+  double default_value;  ///< NaN: none; the parameter is optional, and FormatChoice omits it
   double min;  ///< `min` and `max` are allowed values
   double max;
   ParameterKind kind;

@@ -1,6 +1,7 @@
 #include "storage/base/choice_grammar.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "storage/base/registry.h"
@@ -30,6 +31,13 @@ constexpr Thing kThings[] = {
      [](int factor, std::span<const double> p) { return factor * static_cast<int>(p[0]); }},
 };
 constexpr Registry<Thing> kRegistry("thing", kThings);
+
+// A thing whose only parameter may be absent.
+constexpr ChoiceParameter kOptional[] = {
+    {"share", std::numeric_limits<double>::quiet_NaN(), 0, 1, ParameterKind::kNumber, "how much"}};
+constexpr Thing kChoosers[] = {
+    {{"chooser", "with or without", kOptional}, [](int, std::span<const double>) { return 0; }}};
+constexpr Registry<Thing> kChooserRegistry("chooser", kChoosers);
 
 std::vector<double> Values(std::string_view item) {
   const auto choice = kRegistry.Parse(item);
@@ -79,6 +87,18 @@ TEST_CASE("A choice makes what its entry makes of its parameters") {
   CHECK(kRegistry.Named("plain").Make(3) == 3);
   CHECK(kRegistry.Named("tuned:5").Make(3) == 15);
   CHECK(kRegistry.Names() == std::vector<std::string>{"plain", "tuned"});
+}
+
+TEST_CASE("A parameter without a default may be absent, and is then not written") {
+  CHECK(std::isnan(kChooserRegistry.Named("chooser").values()[0]));
+  CHECK(kChooserRegistry.Named("chooser").ToString() == "chooser");
+  CHECK(kChooserRegistry.Named("chooser:0.5").ToString() == "chooser:share=0.5");
+  for (const char* item : {"chooser:share=2", "chooser:share=nan", "chooser:share=none"}) {
+    CHECK_THAT(std::string(kChooserRegistry.Parse(item).status().message()),
+               Catch::Contains("must be a number from 0 to 1"));
+  }
+  CHECK_THAT(std::string(kChooserRegistry.Parse("chooser:size=1").status().message()),
+             Catch::Contains("default none"));
 }
 
 TEST_CASE("An unknown name is refused with the known ones") {

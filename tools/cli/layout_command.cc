@@ -148,7 +148,8 @@ Json LayoutExperiment::Run(size_t index, const std::string& position) {
 std::vector<FlagSpec> LayoutFlags() {
   const Techniques defaults;
   std::vector<FlagSpec> flags = {
-      {"layout", fmt::format("{}", fmt::join(Layouts().Names(), ",")), NamesOf(Layouts())},
+      {"layout", fmt::format("{}", fmt::join(Layouts().Names(), ",")),
+       NamesOf(Layouts()) + "; hylog:h=0.4: a fixed share of the pages is hot"},
       {"segment-cleaning", defaults.segment_cleaning, NamesOf(CleaningPolicies())},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},

@@ -6,7 +6,7 @@
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "layout/clean/cleaning_policy.h"
-#include "layout/separate/separator.h"
+#include "layout/testing/layouts_under_test.h"
 
 namespace latchkey {
 namespace {
@@ -16,7 +16,7 @@ using Items = const std::vector<std::string>;
 }  // namespace
 
 Items& LayoutItems() {
-  static Items& items = *new Items(Layouts().Names());
+  static Items& items = *new Items(LayoutsUnderTest());
   return items;
 }
 
