@@ -69,7 +69,8 @@ void ShareSeparator::Tune(const TuningInputs& inputs, absl::FunctionRef<bool(Pag
   for (uint64_t i = 0; i < inputs.page_id_limit; ++i) {
     const PageId id{i};
     const uint32_t rank = RankOf(id);
-    const bool hot = rank > cut.rank || (rank == cut.rank && HashShare(id) < cut.part);
+    const double below = rank == cut.rank ? cut.part : rank > cut.rank ? 1 : 0;
+    const bool hot = HashShare(id) < (is_live(id) ? below : share_);
     hot_[i].store(hot ? 1 : 0, std::memory_order_relaxed);
   }
   const uint64_t ranked = ranked_.load(std::memory_order_relaxed);

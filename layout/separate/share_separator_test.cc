@@ -61,6 +61,21 @@ TEST_CASE("A fixed share of the pages is hot, before any history and after it") 
   CHECK(ShareOf(writes.Hot()) == Approx(h).margin(.01));
 }
 
+TEST_CASE("Pages that come into use are hot in the fixed share, too") {
+  const double h = GENERATE(0.0, 0.42, 1.0);
+  ShareSeparator separator(ThreadRuntime(), h);
+  TuningInputs inputs;
+  inputs.page_id_limit = kPages;
+  const uint64_t used = kPages / 2;  // the other ids are free as yet
+  for (int interval = 0; interval < 20; ++interval) {
+    for (uint64_t i = 0; i < used; ++i) separator.OnWrite(PageId{i});
+    separator.Tune(inputs, [&](PageId id) { return Raw(id) < used; });
+  }
+  uint64_t hot = 0;
+  for (uint64_t i = used; i < kPages; ++i) hot += separator.OnWrite(PageId{i}) == Placement::kHot;
+  CHECK(static_cast<double>(hot) / static_cast<double>(kPages - used) == Approx(h).margin(.02));
+}
+
 TEST_CASE("The hot pages of a fixed share are the most written ones, and follow the stream") {
   ShareSeparator separator(ThreadRuntime(), .1);
   Writes writes(separator);

@@ -66,7 +66,7 @@ int ModelCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
       const absl::Status status = measurements.Fill(plan);
       if (!status.ok()) return FailWith(status);
     }
-    AddPrediction(plan.model, plan.row);
+    AddPrediction(plan.model, plan.in_ns, plan.row);
     outcome.rows.push_back(std::move(plan.row));
   }
   outcome.not_run = plans.size() - outcome.rows.size();

@@ -239,6 +239,7 @@ absl::StatusOr<ModelPlan> PlanModel(const Combination& from) {
   const absl::StatusOr<SegmentCosts> costs = ComputeCosts(from, plan.question, plan.row);
   LATCHKEY_RETURN_IF_ERROR(costs.status());
   plan.model.costs = costs->costs;
+  plan.in_ns = !IsRatio(from.Get("disk"));
   plan.row["segment_bytes"] = costs->segment_bytes;
   return plan;
 }

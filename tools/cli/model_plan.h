@@ -19,6 +19,7 @@ struct ModelPlan {
   LayoutModel model;         ///< without costs while they are to be measured
   std::string measure;       ///< folder in which to measure; empty: `model` has its costs
   SegmentQuestion question;  ///< of the measurement
+  bool in_ns = true;         ///< the costs are nanoseconds, not ratios
   Json row;                  ///< what is predicted for
 };
 

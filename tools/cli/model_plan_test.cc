@@ -58,7 +58,7 @@ TEST_CASE("A result of model has the fields that programs read") {
   REQUIRE(combinations->size() == 1);
   auto plan = PlanModel(combinations->front());
   REQUIRE(plan.ok());
-  AddPrediction(plan->model, plan->row);
+  AddPrediction(plan->model, plan->in_ns, plan->row);
   const Json& row = plan->row;
   CHECK(row["disk"] == "cheetah-x15-36lp");
   CHECK(row["page_size"] == 8192);
@@ -72,6 +72,15 @@ TEST_CASE("A result of model has the fields that programs read") {
   CHECK(row["cost"]["hylog"].get<double>() == Approx(12.27).margin(5e-3));  // eta 32.8: 12.28
   CHECK(row["best_hot_proportion"].get<double>() == Approx(.120).margin(1e-3));
   CHECK(row["cheapest"] == "hylog");
+  CHECK(row["device_time_us"]["page_write"].get<double>() == Approx(5600 + 8000.0 / 61));
+}
+
+TEST_CASE("A disk known by ratios alone has no device times") {
+  auto plan = PlanModel(ExpandModel({{"disk", "ratio:26.3"}})->front());
+  REQUIRE(plan.ok());
+  AddPrediction(plan->model, plan->in_ns, plan->row);
+  CHECK(plan->row["device_time_us"].is_null());
+  CHECK(plan->row["eta"].get<double>() == Approx(26.3));
 }
 
 TEST_CASE("The table of model fits the terminal") {
@@ -82,7 +91,7 @@ TEST_CASE("The table of model fits the terminal") {
   for (const Combination& combination : *combinations) {
     auto plan = PlanModel(combination);
     REQUIRE(plan.ok());
-    AddPrediction(plan->model, plan->row);
+    AddPrediction(plan->model, plan->in_ns, plan->row);
     rows.push_back(plan->row);
   }
   std::string line;

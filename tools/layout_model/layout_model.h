@@ -20,8 +20,8 @@ struct LayoutModel {
   WriteDistribution distribution = WriteDistributions().Named("uniform");
   VictimReadsChoice victim_reads = VictimReads().Named("thesis");
   bool few_slots = false;  ///< u of segments of costs.slots_per_segment pages; else (6.2)
-  bool hylog_may_plug =
-      false;                   ///< HyLog's log: the cheaper of cleaning and plugging; else cleaning
+  /// HyLog's log is cleaned or plugged, whichever costs less; else it is cleaned.
+  bool hylog_may_plug = false;
   double compression = 1;      ///< bytes of an appended page over those of a page, (0, 1]
   double idle = 0;             ///< P_idle, [0, 1): page I/O leaves other disks idle
   double reads_per_write = 0;  ///< page reads of users beside each write

@@ -12,8 +12,8 @@ namespace latchkey {
 
 inline constexpr std::string_view kModelSchema = "latchkey.model/1";
 
-/// Adds what the model predicts to `row`.
-void AddPrediction(const LayoutModel& model, Json& row);
+/// Adds what the model predicts to `row`. `in_ns`: the costs are nanoseconds, not ratios.
+void AddPrediction(const LayoutModel& model, bool in_ns, Json& row);
 std::span<const Column> ModelColumns();
 
 }  // namespace latchkey
