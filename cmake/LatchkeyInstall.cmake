@@ -1,6 +1,7 @@
 # cmake --install: the engine as a package that find_package(Latchkey) finds.
 #
 #   include/latchkey/latchkey.h          the one public header
+#   include/latchkey/engine/             its parts, which it includes
 #   lib/liblatchkey_*.a                  a static library per layer
 #   include/latchkey/latchkey_c.h        the same for C
 #   lib/liblatchkey.so.0                 the C interface, with all that it needs of Abseil and fmt
@@ -23,7 +24,11 @@ add_library(Latchkey::latchkey ALIAS latchkey_engine)
 
 # Embedders include <latchkey/latchkey.h>; so do the example and its test inside this tree.
 set(public_include ${PROJECT_BINARY_DIR}/include)
+set(public_header_parts engine/options.h)
 configure_file(engine/latchkey.h ${public_include}/latchkey/latchkey.h COPYONLY)
+foreach(part ${public_header_parts})
+  configure_file(${part} ${public_include}/latchkey/${part} COPYONLY)
+endforeach()
 target_include_directories(latchkey_engine INTERFACE $<BUILD_INTERFACE:${public_include}>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
@@ -31,6 +36,8 @@ list(TRANSFORM layers PREPEND latchkey_ OUTPUT_VARIABLE layer_targets)
 install(TARGETS ${layer_targets} EXPORT LatchkeyTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(FILES engine/latchkey.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
+        COMPONENT development)
+install(FILES ${public_header_parts} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey/engine
         COMPONENT development)
 
 # The C library. It comes with targets of its own, which need no other package.

@@ -60,7 +60,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,6 +68,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/options.h"
+
 namespace latchkey {
 
 class DatabaseImpl;
@@ -76,130 +77,6 @@ class TransactionImpl;
 class CursorImpl;
 class TreeImpl;
 class BulkLoadImpl;
-
-/// What a commit promises once Commit has returned.
-enum class Durability {
-  /// Nothing is logged. A commit is durable once the database is closed. If the database was not
-  /// closed cleanly, the next open refuses it. For loads and measurements that can be repeated.
-  kNone,
-  /// Logged. A commit is durable at most Options::group_commit_delay_ms after Commit has returned:
-  /// half of that time gathers commits, the other half is for the device to flush them. A slower
-  /// flush delays durability accordingly.
-  kGroup,
-  /// Logged. A commit is durable when Commit returns. The default.
-  kCommit,
-};
-
-/// How in-place page writes are protected against a crash that leaves half of a write on the device
-/// (a torn write). Writes to a fresh place need no protection.
-enum class TornWriteProtection {
-  /// Each such page is written twice: first to an area of its own, then in place. The default.
-  kDoublewrite,
-  /// The log holds an image of each page from before the first change after a checkpoint. Costs
-  /// more log and saves half of the page writes. Needs a log.
-  kImages,
-  /// For devices that promise to write a page wholly or not at all.
-  kNone,
-};
-
-/// The techniques of the papers, by their names on the command line (latchkey --help lists them).
-/// The defaults measured best in general.
-struct Techniques {
-  std::string layout = "overwrite";           ///< overwrite, lfs, wolf, hylog
-  std::string segment_cleaning = "adaptive";  ///< greedy, cost-benefit, hole-plugging, adaptive
-  double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
-  uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
-  std::string replacement = "s3-fifo";        ///< lru, clock, 2q, lirs, ...: bufferpool/README.md
-  std::string synchronization = "global";  ///< global, regions:N, bp-wrapper, nb-gclock, separate
-  std::string fix = "optimistic";             ///< of pages that are only read: optimistic, latched
-  std::string page_in = "blocking";  ///< of pages that several users ask for: blocking, optimistic
-  std::string cleaner = "self-tuning";        ///< fixed:N (writes outstanding), self-tuning, demand
-  uint32_t cleaners = 1;  ///< number of page cleaners, 0 to 128; with 0 users write dirty victims
-  std::string cleaning_scope = "coldest";  ///< dirty pages that cleaners write: coldest, all
-  std::string victims = "coldest";         ///< pages that evictions prefer: coldest, clean-first
-  uint32_t eviction_batch =
-      0;                  ///< victims of one eviction, 1 to 64; 0: the synchronization's choice
-  uint64_t seed = 42;     ///< seed of every random choice inside
-};
-
-/// What a transaction is promised about transactions that run at the same time.
-enum class Isolation {
-  /// The transaction reads its own writes and one snapshot, taken at its first read. If two
-  /// transactions write the same key, one of them gets Aborted. Write skew is possible: use
-  /// GetForUpdate for keys on which a decision rests.
-  kSnapshot,
-  /// As kSnapshot. In addition Commit returns Aborted if a commit after the snapshot changed
-  /// anything that the transaction has read: keys, missing keys, and the ranges its cursors have
-  /// walked. The order of commits is then a serial order of all serializable transactions.
-  kSerializable,
-};
-
-enum class LogSeverity { kDebug, kInfo, kWarning, kError };
-
-struct Options {
-  bool create_if_missing = true;
-  bool error_if_exists = false;
-  /// All memory of the database: frames, page table, maps, versions, I/O buffers. Bytes. At least 1
-  /// MiB; with a log at least 1.5 MiB, and more for pages above 4 KiB. A database that is created
-  /// with less than 64 MiB gets smaller buffers and segments. The database takes more than this
-  ///   - if its segments or pages are too large for the cache, because it was created with a larger
-  ///     one: the open then logs a warning that says how much;
-  ///   - if its maps grow, below 64 MiB by more than an eighth of the cache or 512 KiB (they take
-  ///     about 28 bytes a page): until the next open or SetCacheBytes;
-  ///   - below 4 MiB, while transactions run with undo of more than an eighth of the cache.
-  uint64_t cache_bytes = 256ull << 20;
-  /// Bytes; a power of two in 4096-65536. Fixed when the database is created. 0 = the size the
-  /// database has, 4096 for a new one.
-  uint32_t page_size = 0;
-  /// What a commit promises. May differ from open to open: a database that has a log recovers
-  /// first, with every value of this option.
-  Durability durability = Durability::kCommit;
-  uint32_t group_commit_delay_ms = 10;  ///< for Durability::kGroup, 1 to 10,000
-  /// May differ from open to open: the open repairs torn writes with the protection that was used
-  /// when they were written. Without a log pages are not protected, and kImages is refused.
-  TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
-  /// A checkpoint begins when the log since the last one exceeds this many bytes (at least 64 KiB).
-  /// This bounds the log that recovery has to redo, and so the time of recovery. 0 = a quarter of
-  /// the cache, at least 256 MiB and at most 1 GiB; engine/log/RECOVERY.md has the reasons.
-  uint64_t checkpoint_log_bytes = 0;
-  /// Isolation of transactions whose BeginOptions name none.
-  Isolation isolation = Isolation::kSnapshot;
-  /// Longest wait of one call for other transactions to unlock its key, ms; 1 to 3,600,000. After
-  /// it the call returns Aborted. Two cases return Aborted at once: a deadlock, and a thread that
-  /// would wait for a transaction which that thread itself has used last.
-  uint32_t lock_wait_ms = 5000;
-  /// Share of cache_bytes for old versions, undo of running transactions and read sets, bytes. 0 =
-  /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to
-  /// the spill file, a file without a name. The undo of a transaction without savepoints goes there
-  /// when it exceeds a quarter. Filters for the spill file take memory in addition, usually less
-  /// than half as much. When the undo of many small transactions fills the share, their writes wait
-  /// a little, then return Aborted.
-  uint64_t version_store_bytes = 0;
-  /// Largest size of the spill file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the
-  /// file is full or its device fails, the transaction with the oldest snapshot gets Aborted
-  /// ("snapshot too old"), first among the serializable ones that may write. A write whose undo
-  /// finds no room then returns ResourceExhausted.
-  uint64_t snapshot_spill_bytes = 0;
-  /// Keep everything in memory; the path is then only a name. For tests and experiments.
-  bool in_memory_device = false;
-  Techniques techniques;
-  /// Receives one-line messages; silent by default. May be called from any thread.
-  std::function<void(LogSeverity, std::string_view)> log_sink;
-};
-
-/// An option by its name, which is that of its flag on the command line.
-struct NamedOption {
-  std::string_view name;
-  std::string value;      ///< as SetOption reads it
-  std::string_view help;  ///< the values that it takes
-};
-
-/// Sets the option `name` from text: SetOption("cache-size", "1GiB", &options). A hyphen of a name
-/// may be an underscore. InvalidArgument, and *options is unchanged, for an unknown name (the
-/// message lists the names) and for a value out of its range (the message states the range).
-absl::Status SetOption(std::string_view name, std::string_view value, Options* options);
-/// Every option that SetOption knows, with its value in `options`: all but log_sink.
-std::vector<NamedOption> ListOptions(const Options& options = {});
 
 /// A handle to a named tree of a database, cheap to copy. Calls refuse it once the database is
 /// closed or the tree dropped.

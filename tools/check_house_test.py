@@ -81,6 +81,13 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"engine/latchkey.h": "#pragma once\n#include \"storage/page.h\"\n"},
                         "not installed")
 
+    def test_a_part_of_the_public_header_is_held_to_the_same_rule(self):
+        header = {"engine/latchkey.h": "#pragma once\n#include \"engine/options.h\"\n"}
+        self.assertEqual(self.breaches_of(files={**header, "engine/options.h": "#pragma once\n"}), [])
+        self.assert_one({**header, "engine/options.h":
+                         "#pragma once\n#include \"engine/tree.h\"\n",
+                         "engine/tree.h": "#pragma once\n"}, "engine/options.h:2", "not installed")
+
     def test_choices_of_a_test_that_refer_to_what_is_gone_are_found(self):
         self.assert_one({"layout/x_test.cc": "auto n = GENERATE(kSlot0, Offset(1));\n"}, "as<T>")
         self.assertEqual(self.breaches_of(files={
