@@ -46,7 +46,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
   }
   for (const PageImage& image : record.images) NoteUse(image.page);
   if (Raw(lsn) >= Raw(redo_)) NoteImages(record);
-  page_images_ += record.images.size();
+  pages_used_ += record.images.size();
   switch (record.header.type) {
     case LogRecordType::kChange:
     case LogRecordType::kCompensation:
@@ -54,6 +54,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
       break;
     case LogRecordType::kAllocation:
       for (const PageId page : record.pages) NoteUse(page);
+      pages_used_ += record.pages.size();
       break;
     case LogRecordType::kImages:
     case LogRecordType::kFree:

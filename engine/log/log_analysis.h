@@ -53,7 +53,7 @@ class LogAnalysis {
   uint32_t next_tree() const { return next_tree_; }
   uint64_t records() const { return records_; }
   /// At least the number of pages that came into use.
-  uint64_t page_images() const { return page_images_; }
+  uint64_t pages_used() const { return pages_used_; }
 
   /// Whether, from the beginning of redo on, an image of every page precedes its changes. If so,
   /// any of these pages may be torn on the device.
@@ -96,7 +96,7 @@ class LogAnalysis {
   uint64_t next_txn_ = 1;
   uint32_t next_tree_ = 1;
   uint64_t records_ = 0;
-  uint64_t page_images_ = 0;
+  uint64_t pages_used_ = 0;
   bool all_have_images_ = true;
   std::unordered_set<uint64_t> with_image_;  // since redo_; while all_have_images_
 };

@@ -60,5 +60,16 @@ TEST_CASE("The checkpoint from which recovery begins counts, also as of the firs
   CHECK(analysis.UnneededChains().size() == 1);
 }
 
+// Redo refuses changes of pages above those that the store and the log name. It refused a log in which
+// a load had taken many ids, and whose pages were not on the device, when another page came above them.
+TEST_CASE("Pages that a bulk load has taken count as used") {
+  LogRecord record;
+  record.header.type = LogRecordType::kAllocation;
+  record.pages = {PageId{70}, PageId{71}, PageId{72}};
+  LogAnalysis analysis;
+  analysis.Add(Lsn{1000}, record);
+  CHECK(analysis.pages_used() == 3);
+}
+
 }  // namespace
 }  // namespace latchkey

@@ -67,7 +67,7 @@ std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::st
 
 absl::Status Redo::Run(Log& log, Lsn from) {
   if (misfits_ == Misfits::kRefuse) {
-    page_ids_ = pool_.store().page_id_limit() + analysis_.page_images() + kMostUnloggedPages;
+    page_ids_ = pool_.store().page_id_limit() + analysis_.pages_used() + kMostUnloggedPages;
   }
   LATCHKEY_RETURN_IF_ERROR(
       log.ForEach(from, [this](const LogRecordView& view) { return Collect(view); }));
