@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/backup/backup_job.h"
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
@@ -359,6 +360,15 @@ std::string Database::DeviceDescription() const {
 }
 absl::Status Database::Verify() {
   return Guarded(*impl_, [](DatabaseImpl& database) { return database.Verify(); });
+}
+absl::StatusOr<BackupInfo> Database::Backup(const std::string& directory,
+                                            const BackupOptions& options) {
+  BackupInfo info;
+  LATCHKEY_RETURN_IF_ERROR(Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(info, database.Backup(directory, options, BackupSizing{}));
+    return absl::OkStatus();
+  }));
+  return info;
 }
 
 }  // namespace latchkey

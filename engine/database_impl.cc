@@ -63,7 +63,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtim
   }
   LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened,
                             OpenStore(runtime, path, resolved, log_sink, sizing));
-  return OpenOver(runtime, std::move(opened), resolved);
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<DatabaseImpl> db,
+                            OpenOver(runtime, std::move(opened), resolved));
+  if (!options.in_memory_device) db->path_ = path;
+  return db;
 }
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOverDevices(
@@ -84,6 +87,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOver(
 
 absl::Status DatabaseImpl::Open(OpenedStore opened) {
   store_ = std::move(opened.store);
+  database_id_ = opened.database_id;
   is_new_ = opened.client_root.empty();
   if (!is_new_) {
     LATCHKEY_ASSIGN_OR_RETURN(root_, DecodeClientRoot(opened.client_root));

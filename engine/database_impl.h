@@ -12,6 +12,8 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +57,8 @@ struct VerifiedPages {
 
   uint64_t pages() const { return inner + leaves + overflow; }
 };
+
+struct BackupSizing;
 
 class DatabaseImpl final : public GcClient, private Recovery::Client {
  public:
@@ -113,6 +117,9 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// As Database::Sync.
   absl::Status Sync();
   absl::Status Checkpoint();
+  /// As Database::Backup.
+  absl::StatusOr<BackupInfo> Backup(const std::string& directory, const BackupOptions& options,
+                                    const BackupSizing& sizing);
   absl::Status SetCacheBytes(uint64_t cache_bytes);
   Statistics GetStatistics() const;
   /// As BufferPool::SetFixRecorder.
@@ -189,6 +196,9 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) override;
 
   Runtime& runtime_;
+  std::string path_;  // of the files; empty: there are none
+  uint64_t database_id_ = 0;
+  std::atomic<bool> backup_runs_{false};
   DatabaseIdentity identity_;
   const ResolvedOptions options_;
   LogSink log_sink_;

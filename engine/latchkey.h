@@ -60,6 +60,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -424,6 +425,74 @@ struct NamedStatistic {
 /// Every figure of `statistics`, measured or not, in the order of the members.
 std::vector<NamedStatistic> ListStatistics(const Statistics& statistics);
 
+// ---- Backups (engine/backup/README.md says how they are made)
+
+/// Steps of a backup, a check or a restore, in their order.
+enum class BackupPhase {
+  kCheckpoint,  ///< the backup fixes its first point
+  kPages,       ///< pages are copied, checked or restored
+  kLog,         ///< the rest of the log is copied, checked or restored
+  kCheck,       ///< the files are read back; a restored database is recovered and verified
+};
+struct BackupProgress {
+  BackupPhase phase = BackupPhase::kCheckpoint;
+  uint64_t done = 0, total = 0;  ///< of the phase: page ids or bytes; total 0 = not known
+  uint64_t bytes = 0;            ///< written so far, or read by a check
+};
+/// Called at least every few MiB, from the thread that called. False: stop with Cancelled. It must
+/// not call BulkLoader::Finish, which may wait for the backup.
+using BackupProgressFn = std::function<bool(const BackupProgress&)>;
+
+struct BackupOptions {
+  /// Write only what has changed since the newest backup in the directory, as one more backup there.
+  bool incremental = false;
+  /// Limits the copying of pages, bytes per second; the log is copied in addition. 0 = no limit, but
+  /// while transactions are logged the backup leaves five sixths of its time to them.
+  uint64_t max_bytes_per_second = 0;
+  bool check = true;  ///< read everything back before the backup counts as finished
+  BackupProgressFn progress;
+};
+
+struct BackupInfo {
+  uint32_t number = 0;     ///< 1 = the full backup; the others are incremental
+  uint64_t id = 0;         ///< random
+  uint64_t parent_id = 0;  ///< of the backup before; 0 = none
+  uint64_t database_id = 0;
+  uint64_t pages = 0;          ///< page images in its files
+  uint64_t resumed_pages = 0;  ///< of these, pages that an interrupted attempt had copied
+  uint64_t bytes = 0;          ///< of its files
+  uint64_t log_bytes = 0;      ///< of these, of the log
+};
+
+struct BackupCheckOptions {
+  uint32_t number = 0;  ///< the newest backup to check; 0 = all of them
+  BackupProgressFn progress;
+};
+/// Reads the backups in `directory` from the full one on and proves every byte: checksums of files,
+/// pages and groups of the log, and that each backup continues the one before. Returns them, oldest
+/// first. NotFound: no finished backup. DataLoss names the file that is damaged or missing.
+absl::StatusOr<std::vector<BackupInfo>> CheckBackups(const std::string& directory,
+                                                     const BackupCheckOptions& options = {});
+/// The finished backups in `directory`, oldest first, as their manifests say; reads no more than
+/// these. Errors as CheckBackups.
+absl::StatusOr<std::vector<BackupInfo>> ListBackups(const std::string& directory);
+
+struct RestoreOptions {
+  uint32_t number = 0;  ///< of the backup; 0 = the newest
+  /// Of the new database: techniques, cache_bytes (memory of the restore), log_sink. Its page size is
+  /// that of the backup, and it is logged.
+  Options database;
+  bool verify = true;  ///< walk every tree of the new database at the end
+  BackupProgressFn progress;
+};
+/// Makes a database at `path` from the backups in `directory`. `path` must not exist or be an empty
+/// directory; it gets its content in one step, at the end. The new database has an identity of its
+/// own: its first backup is a full one. AlreadyExists: `path` is not empty. InvalidArgument: one of
+/// the two directories lies in the other; no backup has that number. Others: as CheckBackups, and
+/// ResourceExhausted if the device is full. A restore that was interrupted leaves nothing at `path`.
+absl::Status RestoreBackup(const std::string& directory, const std::string& path,
+                           const RestoreOptions& options = {});
+
 /// An open database. It belongs to the process that opened it. In a child made by fork() every call
 /// with a status returns FailedPrecondition, and the other calls have no effect. Destroying it
 /// there frees the object alone and touches neither the files nor the parent. The parent goes on,
@@ -517,6 +586,22 @@ class Database {
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
   /// checksums of pages read from the device. DataLoss names the first fault. REQUIRES: no writers.
   absl::Status Verify();
+  /// Copies a consistent state into `directory` while other threads go on reading and writing. The
+  /// state is that of one moment before the return, and holds every commit that was acknowledged
+  /// before the call. Users wait for it no longer than for a checkpoint; BulkLoader::Finish may wait
+  /// until pages of a load that ended just before are copied. `directory` is created if
+  /// it is missing; its parent must exist. A full backup needs one that is empty, or that holds an
+  /// unfinished backup of this database: that one is continued, and only what changed since is copied
+  /// again. A backup counts (CheckBackups, RestoreBackup) from the moment this returns OK.
+  ///   FailedPrecondition  without a log (Durability::kNone); another backup runs; an incremental
+  ///                       backup of a directory without a full one, of another database, or of one
+  ///                       that was put back to an older state
+  ///   AlreadyExists       the directory holds other files, or a finished backup and not `incremental`
+  ///   InvalidArgument     the directory lies in that of the database
+  ///   Cancelled           `progress` returned false; the same call continues later
+  ///   DataLoss            a page of the database is damaged; the message names it
+  absl::StatusOr<BackupInfo> Backup(const std::string& directory,
+                                    const BackupOptions& options = {});
 
  private:
   friend class DatabaseImpl;

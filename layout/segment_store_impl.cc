@@ -100,6 +100,12 @@ absl::Status SegmentStoreImpl::AdoptPage(PageId id) {
   return space_.AdoptPage(id);
 }
 
+uint32_t SegmentStoreImpl::WriteSequence(PageId id) const {
+  if (!directory_.map().IsAllocated(id)) return 0;
+  const LocationWord word = directory_.map().Load(id);
+  return word.on_device() || word.in_memory() ? word.sequence() : 0;
+}
+
 absl::Status SegmentStoreImpl::Flush() {
   // Nothing has changed since the store was opened, or closed cleanly.
   if (!checkpointer_.is_unclean()) return core_.WriteStatus();

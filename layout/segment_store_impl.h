@@ -37,6 +37,7 @@ class SegmentStoreImpl final : public SegmentStore {
   absl::Status AdoptPage(PageId id) override;
   bool IsAllocated(PageId id) const override { return directory_.map().IsAllocated(id); }
   uint64_t page_id_limit() const override { return directory_.map().limit(); }
+  uint32_t WriteSequence(PageId id) const override;
   absl::Status ReadPage(PageId id, std::byte* out) override { return reader_.Read(id, out); }
   void ReadPages(std::span<PageRead> reads) override { reader_.ReadAll(reads); }
   absl::StatusOr<std::unique_ptr<PageWriter>> NewWriter(uint32_t depth) override {

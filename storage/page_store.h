@@ -126,6 +126,10 @@ class PageStore {
   virtual bool IsAllocated(PageId id) const = 0;
   /// Every page id handed out is below the limit.
   virtual uint64_t page_id_limit() const = 0;
+  /// The write sequence of the page's newest accepted write; 0: it is free, or has no content yet.
+  /// Two writes of one page never have the same sequence, except after 2^26 - 1 writes of it. That
+  /// holds across a crash, too, for every write that a Checkpoint has made durable. Wait-free.
+  virtual uint32_t WriteSequence(PageId id) const = 0;
 
   /// Reads one page and checks its proof. Retries a device error once, then returns it.
   virtual absl::Status ReadPage(PageId id, std::byte* out) = 0;

@@ -14,6 +14,8 @@ class VolatilePageStore : public PageStore {
   void ReadPages(std::span<PageRead> reads) override {
     for (PageRead& read : reads) read.status = ReadPage(read.id, read.out);
   }
+  /// Counts nothing: nobody compares the writes of such a store.
+  uint32_t WriteSequence(PageId) const override { return 0; }
   WriteTicket accepted_ticket() const override { return 0; }
   WriteTicket durable_ticket() const override { return 0; }
   absl::Status Flush() override { return absl::OkStatus(); }

@@ -123,6 +123,7 @@ absl::StatusOr<PageId> BulkLoadImpl::CloseLevels() {
 absl::StatusOr<Tree> BulkLoadImpl::Complete() {
   LATCHKEY_ASSIGN_OR_RETURN(const PageId root, CloseLevels());
   LATCHKEY_RETURN_IF_ERROR(pages_.Flush());
+  context_.loads.NoteEnd(pages_.runs());
   bool entered = false;
   const absl::StatusOr<TreeImpl*> tree = context_.enter(name_, root, txn_, &entered);
   if (entered) {
@@ -184,6 +185,33 @@ void BulkLoads::VisitAll(absl::FunctionRef<void(BulkLoadImpl&)> visit) {
     all = loads_;
   }
   for (BulkLoadImpl* load : all) visit(*load);
+}
+
+void BulkLoads::NoteEnd(std::span<const BulkPages::Run> runs) {
+  MutexLock lock(ends_);
+  if (notes_) noted_.insert(noted_.end(), runs.begin(), runs.end());
+}
+
+void BulkLoads::StartNoting() {
+  MutexLock lock(ends_);
+  noted_.clear();
+  notes_ = true;
+}
+
+void BulkLoads::StopNoting() {
+  MutexLock lock(ends_);
+  noted_ = {};
+  notes_ = false;
+}
+
+BulkLoads::Runs BulkLoads::TakeNoted() {
+  MutexLock lock(ends_);
+  return std::exchange(noted_, {});
+}
+
+absl::Status BulkLoads::TakeLast(absl::FunctionRef<absl::Status(const Runs&)> last) {
+  MutexLock lock(ends_);
+  return last(std::exchange(noted_, {}));
 }
 
 }  // namespace latchkey

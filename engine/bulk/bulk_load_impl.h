@@ -86,19 +86,37 @@ class BulkLoadImpl {
   bool listed_ = false;
 };
 
-/// The loads that are not over, for the close of their database.
+/// The loads that are not over, for the close of their database; and the pages of loads that end
+/// while a backup runs. The log does not hold these pages, and the backup may have passed their ids.
 class BulkLoads {
  public:
-  explicit BulkLoads(Runtime& runtime) : mutex_(runtime) {}
+  using Runs = std::vector<BulkPages::Run>;
+
+  explicit BulkLoads(Runtime& runtime) : mutex_(runtime), ends_(runtime) {}
 
   void Enter(BulkLoadImpl* load);
   void Leave(BulkLoadImpl* load);
   /// Calls `visit` for each. It may end the load, and must not wait for another actor's call.
   void VisitAll(absl::FunctionRef<void(BulkLoadImpl&)> visit);
 
+  /// The load's pages are durable, and its tree is about to be entered. Waits while a backup takes its
+  /// last runs.
+  void NoteEnd(std::span<const BulkPages::Run> runs);
+  /// Notes the runs of loads from now on. One backup at a time.
+  void StartNoting();
+  void StopNoting();
+  /// The runs noted since the last call.
+  Runs TakeNoted();
+  /// Calls `last(runs)` with the runs noted since. No tree of a load is entered meanwhile, unless its
+  /// runs were taken. `last` may take the checkpoint's mutex and wait for the device.
+  absl::Status TakeLast(absl::FunctionRef<absl::Status(const Runs&)> last);
+
  private:
   Mutex mutex_;
   std::vector<BulkLoadImpl*> loads_;  // guarded by mutex_
+  Mutex ends_;                        // before every other lock of the database
+  bool notes_ = false;                // guarded by ends_, as is noted_
+  Runs noted_;
 };
 
 }  // namespace latchkey

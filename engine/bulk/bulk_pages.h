@@ -44,11 +44,14 @@ class BulkPages {
   void Release() { writer_.reset(); }
   uint64_t pages() const { return added_; }
 
- private:
+  /// Ids that follow each other.
   struct Run {
     uint64_t first, count;
   };
+  /// The ids of the pages added.
+  std::span<const Run> runs() const { return runs_; }
 
+ private:
   absl::Status TakeIds();
   absl::Status WriteBatch();
   void Own(PageId id);

@@ -41,6 +41,7 @@ absl::Status Checkpointer::Run(bool clean) {
     root.first_needed = last_.first_needed;
     root.scan_from = last_.scan_from;
     root.end = last_.end;
+    root.backups = last_.backups;
     root.clean = clean;
     LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
   }
@@ -48,7 +49,7 @@ absl::Status Checkpointer::Run(bool clean) {
   return absl::OkStatus();
 }
 
-absl::Status Checkpointer::RunLogged(bool clean) {
+absl::Status Checkpointer::RunLogged(bool clean, bool holds_log) {
   Log& log = log_->log();
   LATCHKEY_ASSIGN_OR_RETURN(const CheckpointSnapshot snapshot,
                             log_->LogCheckpoint([this] { return describe_().next_txn_id; }));
@@ -72,12 +73,52 @@ absl::Status Checkpointer::RunLogged(bool clean) {
   }
   root.scan_from = log.group_start(root.first_needed);
   root.end = log.durable();
+  root.backups = last_.backups;
   LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
-  log.Truncate(root.first_needed);
-  log_->EndCheckpoint(snapshot.as_of);
   last_ = root;
+  if (holds_log) hold_.store(Raw(root.scan_from));
+  TruncateLog();
+  log_->EndCheckpoint(snapshot.as_of);
   redo_lsn_.store(Raw(root.redo), std::memory_order_relaxed);
   return absl::OkStatus();
+}
+
+void Checkpointer::TruncateLog() {
+  log_->log().Truncate(Lsn{std::min(Raw(last_.first_needed), hold_.load())});
+}
+
+absl::StatusOr<ClientRoot> Checkpointer::RunAndHoldLog() {
+  MutexLock lock(mutex_);
+  LATCHKEY_RETURN_IF_ERROR(RunLogged(/*clean=*/false, /*holds_log=*/true));
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return last_;
+}
+
+void Checkpointer::KeepLogFrom(Lsn lsn) {
+  // A checkpoint that is under way truncates with the new value.
+  hold_.store(Raw(lsn));
+  MutexLock lock(mutex_);
+  TruncateLog();
+}
+
+absl::Status Checkpointer::NoteBackup(const BackupNote& note) {
+  MutexLock lock(mutex_);
+  ClientRoot root = last_;
+  std::erase_if(root.backups, [&](const BackupNote& other) { return other.id == note.id; });
+  if (root.backups.size() == ClientRoot::kMostBackups) root.backups.erase(root.backups.begin());
+  root.backups.push_back(note);
+  root.clean = false;
+  LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), /*clean=*/false));
+  last_ = std::move(root);
+  return absl::OkStatus();
+}
+
+std::optional<BackupNote> Checkpointer::FindBackup(uint64_t id) {
+  MutexLock lock(mutex_);
+  for (const BackupNote& note : last_.backups) {
+    if (note.id == id) return note;
+  }
+  return std::nullopt;
 }
 
 void Checkpointer::Start(uint64_t log_bytes, bool begins) {

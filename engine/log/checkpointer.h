@@ -15,11 +15,13 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "bufferpool/buffer_pool.h"
 #include "engine/log/client_root.h"
@@ -48,6 +50,21 @@ class Checkpointer {
   /// Takes one checkpoint. `clean`: it is the last one, and no actor changes anything any more.
   absl::Status Run(bool clean);
 
+  // ---- For backups, of a database with a log.
+
+  /// Takes a checkpoint and returns its root. From then on the log is kept from the root's
+  /// `scan_from` on, until KeepLogFrom or ReleaseLog. One actor at a time holds the log.
+  absl::StatusOr<ClientRoot> RunAndHoldLog();
+  /// The log below `lsn`, the begin of a group, is not held any more. May wait for a checkpoint.
+  void KeepLogFrom(Lsn lsn);
+  void ReleaseLog() { KeepLogFrom(Lsn{UINT64_MAX}); }
+  /// Makes every page write that the store has accepted durable, with `note` in the client root, in
+  /// place of the one with its id. If there are too many, the oldest is forgotten. Writes no dirty
+  /// page.
+  absl::Status NoteBackup(const BackupNote& note);
+  /// What the root says of the backup; nullopt: nothing.
+  std::optional<BackupNote> FindBackup(uint64_t id);
+
   /// Starts the actor that takes a checkpoint whenever the log since the last one reaches
   /// `log_bytes`, or runs out of room; otherwise it sleeps. `begins`: it takes the first one at
   /// once. It retries a failed checkpoint with exponential back-off from 10 ms to 1 s, unless the
@@ -60,7 +77,8 @@ class Checkpointer {
   uint64_t checkpoints() const { return checkpoints_.load(std::memory_order_relaxed); }
 
  private:
-  absl::Status RunLogged(bool clean);
+  absl::Status RunLogged(bool clean, bool holds_log = false);
+  void TruncateLog();
   void Watch(uint64_t log_bytes);
   bool RunRound();
   bool MaySucceed() const;
@@ -71,6 +89,7 @@ class Checkpointer {
   const LogSink log_sink_;
   Mutex mutex_;
   ClientRoot last_;  // guarded by mutex_
+  std::atomic<uint64_t> hold_{UINT64_MAX};  // LSN from which a backup needs the log
   std::atomic<uint64_t> redo_lsn_;
   std::atomic<uint64_t> checkpoints_{0};
   std::atomic<uint32_t> stop_{0};

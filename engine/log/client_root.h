@@ -3,17 +3,21 @@
 // which LSN on the log is needed.
 //
 //   OFFSET SIZE  FIELD
-//        0    4  format version (2)
+//        0    4  format version (2, or 3 if there are backups)
 //        4    4  next tree id
 //        8    8  root page of the catalogue
 //       16    8  next transaction id: above every id that a log record below `redo` carries
 //   since version 2:
 //       24    4  flags: 1 = the database has a log, 2 = closed cleanly
-//       28    4  zero
+//       28    4  number of backups below; zero in version 2
 //       32    8  redo: LSN at which redo begins; every change below it is in the pages
 //       40    8  first needed: LSN of the oldest record that recovery reads; at most `redo`
 //       48    8  scan from: start of the group of the first needed record
 //       56    8  end: one past the newest record that was known
+//   since version 3, for each backup, oldest first (engine/backup/README.md says what they are for):
+//        0    8  its id
+//        8    4  number of its page files whose pages are in this state or were replaced since
+//       12    4  1 = the backup was finished
 //
 // Thread-safety: values and pure functions.
 #pragma once
@@ -28,7 +32,16 @@
 
 namespace latchkey {
 
+/// What the database knows of a backup of it.
+struct BackupNote {
+  uint64_t id = 0;
+  uint32_t page_files = 0;  ///< sealed so far
+  bool finished = false;
+};
+
 struct ClientRoot {
+  static constexpr size_t kMostBackups = 16;
+
   uint32_t next_tree_id = 1;
   PageId catalog_root = kInvalidPageId;
   TxnId next_txn_id{1};
@@ -38,11 +51,12 @@ struct ClientRoot {
   Lsn first_needed{0};
   Lsn scan_from{0};
   Lsn end{0};
+  std::vector<BackupNote> backups;  ///< oldest first, at most kMostBackups
 };
 
 std::vector<std::byte> EncodeClientRoot(const ClientRoot& root);
 
-/// Reads versions 1 (no log) and 2. DataLoss: not a client root. FailedPrecondition: a newer
+/// Reads versions 1 (no log) to 3. DataLoss: not a client root. FailedPrecondition: a newer
 /// format.
 absl::StatusOr<ClientRoot> DecodeClientRoot(std::span<const std::byte> bytes);
 

@@ -76,6 +76,12 @@ struct LogRecordView {
   std::span<const std::byte> bytes;
 };
 
+/// How the stream lies on the device, for copies of it (log_piece.h). Bytes.
+struct LogShape {
+  uint32_t segment_bytes = 0;
+  uint32_t block_bytes = 0;  ///< groups begin and end at multiples of it
+};
+
 struct LogStats {
   uint64_t records = 0, record_bytes = 0;  ///< appended since open
   uint64_t groups = 0, group_bytes = 0;    ///< written, with headers and padding
@@ -106,6 +112,11 @@ class Log {
   /// Reads the record at `lsn` into *bytes; flushes it first if necessary. DataLoss when there is
   /// no record. Records in the same group as the last one read cost no I/O.
   virtual absl::Status Read(Lsn lsn, std::vector<std::byte>* bytes) = 0;
+  /// Fills `out` with the bytes of the stream from `from` on, groups as they are on the device.
+  /// REQUIRES: whole blocks below durable() that Truncate has not given up, also during the call;
+  /// `out` is aligned to 4096.
+  virtual absl::Status ReadStream(Lsn from, std::span<std::byte> out) = 0;
+  virtual LogShape shape() const = 0;
 
   // ---- Writing.
 

@@ -48,6 +48,12 @@ class LogImpl final : public Log {
   absl::Status ForEach(Lsn from,
                        absl::FunctionRef<absl::Status(const LogRecordView&)> visit) override;
   absl::Status Read(Lsn lsn, std::vector<std::byte>* bytes) override;
+  absl::Status ReadStream(Lsn from, std::span<std::byte> out) override {
+    return latchkey::ReadStream(medium_, Raw(from), out);
+  }
+  LogShape shape() const override {
+    return {medium_.geometry.segment_bytes, medium_.geometry.block_bytes};
+  }
   absl::Status StartWriting() override;
 
   bool TryReserve(uint64_t bytes) override { return reservations_.TryReserve(bytes); }
