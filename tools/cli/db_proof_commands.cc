@@ -10,6 +10,7 @@
 #include "engine/salvage/salvage.h"
 #include "engine/transaction_impl.h"
 #include "storage/base/status_macros.h"
+#include "tools/cli/db_backup.h"
 #include "tools/cli/db_commands.h"
 #include "tools/cli/db_transfer.h"
 #include "tools/cli/exit_codes.h"
@@ -21,12 +22,7 @@ namespace {
 
 constexpr uint64_t kRecordsBetweenProgress = 4096;
 
-/// Damage has its own exit code.
-int Finish(const absl::Status& status) {
-  if (status.ok()) return kExitOk;
-  const int code = FailWith(status);
-  return absl::IsDataLoss(status) ? kExitInconsistent : code;
-}
+int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWithDamage(status); }
 
 struct TreeProof {
   uint64_t records = 0, bytes = 0;
@@ -194,6 +190,7 @@ absl::Status OpenAndVerify(const VerifyFlags& flags) {
 }  // namespace
 
 int VerifyCommand(const VerifyFlags& flags) {
+  if (IsBackupDirectory(flags.db.path)) return VerifyBackupCommand(flags.db.path);
   return Finish(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
 }
 

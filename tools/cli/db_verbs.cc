@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/cli/db_backup.h"
 #include "tools/cli/db_commands.h"
 
 namespace latchkey {
@@ -14,6 +15,7 @@ struct DbVerbs::Impl {
     AddRecordVerbs();
     AddTransferVerbs();
     AddProofVerbs();
+    AddBackupVerbs();
   }
 
   CLI::App* Verb(const char* name, const char* help, DatabaseFlags& flags,
@@ -44,6 +46,7 @@ struct DbVerbs::Impl {
   void AddScan();
   void AddTransferVerbs();
   void AddProofVerbs();
+  void AddBackupVerbs();
 
   CLI::App& app;
   std::vector<std::pair<CLI::App*, std::function<int()>>> verbs;
@@ -56,6 +59,8 @@ struct DbVerbs::Impl {
   LoadFlags load;
   VerifyFlags verify;
   SalvageFlags salvage;
+  BackupFlags backup;
+  RestoreFlags restore;
 };
 
 void DbVerbs::Impl::AddRecordVerbs() {
@@ -129,13 +134,37 @@ void DbVerbs::Impl::AddTransferVerbs() {
 }
 
 void DbVerbs::Impl::AddProofVerbs() {
-  Verb("verify", "read and prove everything; exits with 3 on damage", verify.db,
-       [this] { return VerifyCommand(verify); });
+  Verb("verify", "read and prove everything, of a database or of a backup; exits with 3 on damage",
+       verify.db, [this] { return VerifyCommand(verify); });
   CLI::App* verb = Verb("salvage", "save what can be proven of a damaged database into a new one",
                         salvage.db, [this] { return SalvageCommand(salvage); });
   verb->add_option("OUT", salvage.out, "the new database's folder")->required();
   verb->add_flag("--without-proof", salvage.without_proof,
                  "take pages by their looks where no database id is left to prove them with");
+}
+
+void DbVerbs::Impl::AddBackupVerbs() {
+  CLI::App* verb = Verb("backup", "copy a consistent state into a directory of backups", backup.db,
+                        [this] { return BackupCommand(backup); });
+  verb->add_option("DEST", backup.directory,
+                   "an empty or new directory; with --incremental, one "
+                   "with a backup of this database")
+      ->required();
+  verb->add_flag("--incremental", backup.incremental,
+                 "write only what has changed since the newest backup in DEST");
+  verb->add_option(
+      "--max-mb-s", backup.max_mb_s,
+      "limit the pages copied, millions of bytes/s; without it the backup gives way to users");
+  verb->add_flag("--no-check", backup.no_check, "do not read the backup back");
+
+  verb = app.add_subcommand("restore", "make a database of a backup, and verify it");
+  verb->add_option("BACKUP", restore.directory, "the directory of the backups")->required();
+  verb->add_option("PATH", restore.db.path, "the new database's folder: empty or new")->required();
+  verb->add_option("--number", restore.number, "of the backup; 0 is the newest")
+      ->capture_default_str();
+  verb->add_option("--cache-size", restore.db.cache_size, "memory to work with")
+      ->capture_default_str();
+  verbs.emplace_back(verb, [this] { return RestoreCommand(restore); });
 }
 
 DbVerbs::DbVerbs(CLI::App& app) : impl_(std::make_unique<Impl>(app)) {}
