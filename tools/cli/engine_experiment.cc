@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "storage/base/status_macros.h"
@@ -62,10 +64,30 @@ absl::Status EngineExperiment::OpenAndMeasure(size_t index, const std::string& w
   running_->warnings =
       WarningsOf(plan(index).settings, backend.get(), flags_.database_path, plan(index).data_bytes);
   progress_.Show(what + ": warming up");
-  const absl::Status measured = MeasureBesideSnapshots(index, what, *backend, runtime);
+  const absl::Status measured = MeasureBesideBackups(index, what, *backend, runtime);
   progress_.Clear();
   const absl::Status closed = backend->Close();
   return measured.ok() ? closed : measured;
+}
+
+absl::Status EngineExperiment::MeasureBesideBackups(size_t index, const std::string& what,
+                                                    KvBackend& backend, Runtime& runtime) {
+  const EngineSettings& settings = plan(index).settings;
+  if (!settings.backup.value_or(false))
+    return MeasureBesideSnapshots(index, what, backend, runtime);
+  const std::string directory = flags_.database_path + ".backup";
+  std::error_code error;
+  if (std::filesystem::exists(directory, error)) {
+    return MakeStatus(absl::StatusCode::kAlreadyExists,
+                      "--backup=full: {} is there, and would be removed: move it away", directory);
+  }
+  BackupBeside beside(backend, directory, runtime);
+  beside.Begin();
+  const absl::Status measured = MeasureBesideSnapshots(index, what, backend, runtime);
+  absl::StatusOr<BackupBesideResult> ended = beside.End();
+  LATCHKEY_RETURN_IF_ERROR(measured);
+  LATCHKEY_ASSIGN_OR_RETURN(running_->backups, std::move(ended));
+  return absl::OkStatus();
 }
 
 absl::Status EngineExperiment::MeasureBesideSnapshots(size_t index, const std::string& what,

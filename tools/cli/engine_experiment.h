@@ -85,6 +85,8 @@ class EngineExperiment {
  private:
   absl::Status PrepareFile(size_t index, const std::string& path);
   absl::StatusOr<std::unique_ptr<KvBackend>> OpenReady(size_t index, Runtime& runtime);
+  absl::Status MeasureBesideBackups(size_t index, const std::string& what, KvBackend& backend,
+                                    Runtime& runtime);
   absl::Status MeasureBesideSnapshots(size_t index, const std::string& what, KvBackend& backend,
                                       Runtime& runtime);
   absl::Status RunInItsTime(size_t index, const std::string& what);

@@ -82,6 +82,10 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   const DeviceInfo* const device = DeviceOf(so_far);
   const bool simulated = device != nullptr && device->simulated;
   if (flag == "snapshot" && (simulated || !traits.held_snapshots)) return std::nullopt;
+  if (flag == "backup" && (!traits.hot_backups || so_far.Get("durability") == "none" ||
+                           device == nullptr || so_far.Get("device") != "file")) {
+    return std::nullopt;
+  }
   if (flag == "cpu-us" && !simulated) return std::nullopt;
   if (IsOfArray(flag) && (device == nullptr || !device->array)) return std::nullopt;
   return value;
@@ -98,6 +102,10 @@ std::string_view RemedyFor(const std::string& flag) {
   if (flag == "snapshot") {
     return "it is held in real time, by an engine whose writers go on beside it: give "
            "--engine=latchkey with --device=file or memory";
+  }
+  if (flag == "backup") {
+    return "it is made of files with a log: give --engine=latchkey with --device=file and "
+           "--durability=group or commit";
   }
   if (flag == "zipf") return "only skewed workloads have it, e.g. --workload=read-zipf";
   return "none of these engines has it; latchkey does";
@@ -217,6 +225,9 @@ std::vector<FlagSpec> EngineFlags() {
            "held beside the run by a transaction of its own: none; idle: it waits; scan: it reads "
            "all "
            "tables again and again; both: one of each"},
+          {"backup", "none",
+           "made beside the run, into the folder of --db with .backup behind its name: none; full: "
+           "one full backup after the other, as fast as it goes"},
       });
   return flags;
 }

@@ -121,6 +121,16 @@ absl::Status ParseSnapshot(const Combination& from, EngineSettings& settings) {
   return absl::OkStatus();
 }
 
+absl::Status ParseBackup(const Combination& from, EngineSettings& settings) {
+  if (!from.Has("backup")) return absl::OkStatus();
+  const std::string& text = from.Get("backup");
+  if (text != "none" && text != "full") {
+    return InvalidArgument("--backup={}: give none or full", text);
+  }
+  settings.backup = text == "full";
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t data_bytes,
                                              uint32_t users) {
   EngineSettings settings;
@@ -135,6 +145,7 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
     LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
   }
   LATCHKEY_RETURN_IF_ERROR(ParseSnapshot(from, settings));
+  LATCHKEY_RETURN_IF_ERROR(ParseBackup(from, settings));
   LATCHKEY_RETURN_IF_ERROR(ParseCache(from, data_bytes, users, settings.kv));
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.techniques.seed,
                             ParseCount("seed", from.Get("seed"), 0, UINT64_MAX));
@@ -145,6 +156,10 @@ absl::Status CheckReopens(const EngineSettings& settings, const std::string& dev
   if (settings.snapshot.value_or(HeldSnapshots::kNone) != HeldSnapshots::kNone) {
     return InvalidArgument("--snapshot={} with --workload=reopen: its run is killed; give none",
                            NameOf(*settings.snapshot));
+  }
+  if (settings.backup.value_or(false)) {
+    return absl::InvalidArgumentError(
+        "--backup=full with --workload=reopen: its run is killed; give none");
   }
   if (!settings.traits.techniques) {
     return InvalidArgument(

@@ -157,6 +157,32 @@ TEST_CASE("A snapshot beside the run is swept, and refused where none can be hel
              Catch::Contains("--snapshot=idle with --workload=reopen"));
 }
 
+TEST_CASE("A backup beside the run is swept, and refused where none can be made") {
+  CHECK_THAT(Refusal({{"engine", "memory"}, {"backup", "full"}}),
+             Catch::Contains("--backup=full would be ignored") && Catch::Contains("latchkey"));
+  if (KvBackends().Find("latchkey") == nullptr) return;
+  CHECK_THAT(Refusal({{"engine", "latchkey"}, {"durability", "commit"}, {"backup", "some"}}),
+             Catch::Contains("--backup=some: give none or full"));
+  CHECK_THAT(Refusal({{"engine", "latchkey"}, {"durability", "none"}, {"backup", "full"}}),
+             Catch::Contains("would be ignored") && Catch::Contains("--durability=group"));
+  CHECK_THAT(Refusal({{"engine", "latchkey"},
+                      {"device", "memory"},
+                      {"durability", "commit"},
+                      {"backup", "full"}}),
+             Catch::Contains("would be ignored") && Catch::Contains("--device=file"));
+  const auto sweep = ExpandFlags(
+      TpccFlags(), {{"engine", "latchkey"}, {"durability", "commit"}, {"backup", "none,full"}});
+  REQUIRE(sweep.ok());
+  REQUIRE(sweep->size() == 2);
+  CHECK(DescribeSettings(PlanTpcc(sweep->at(1))->settings)["backup"] == "full");
+  const auto reopen = ExpandFlags(BenchFlags(), {{"engine", "latchkey"},
+                                                 {"workload", "reopen"},
+                                                 {"durability", "group"},
+                                                 {"backup", "full"}});
+  CHECK_THAT(std::string(PlanBench(reopen->at(0)).status().message()),
+             Catch::Contains("--backup=full with --workload=reopen"));
+}
+
 TEST_CASE("Every row says what protects it from torn writes, the rivals' too") {
   const auto protection = [](const char* engine, const char* durability) {
     return DescribeSettings(

@@ -10,6 +10,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -129,6 +130,13 @@ class KvBackend {
   /// Moves everything committed so far into the files, for example after the load.
   virtual absl::Status Checkpoint() = 0;
   virtual absl::Status Close() = 0;
+  /// Makes a backup in `directory`, which is not there, while sessions go on. `go_on` is called now and
+  /// then; false: stop with Cancelled. *bytes: of its files.
+  virtual absl::Status BackUp(const std::string& directory, const std::function<bool()>& go_on,
+                              uint64_t* bytes) {
+    (void)directory, (void)go_on, (void)bytes;
+    return absl::UnimplementedError(Name() + " makes no backups here");
+  }
   virtual KvStatistics GetStatistics() const = 0;
   virtual void ResetExtremes() {}
   /// The roots of the trees of KvOptions::tables, in that order; empty: the backend has no buffer pool

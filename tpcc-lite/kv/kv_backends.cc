@@ -30,6 +30,7 @@ constexpr KvBackendInfo kBackends[] = {
      {.techniques = true,
       .memory_device = true,
       .simulated_device = true,
+      .hot_backups = true,
       .commit_durability = true,
       .group_durability = true}},
 #endif

@@ -29,6 +29,7 @@ struct KvTraits {
   bool cache = true;              ///< cache_bytes bounds its memory
   bool page_size = true;          ///< KvOptions::page_size has a meaning
   bool held_snapshots = true;     ///< writers go on beside a transaction that stays open
+  bool hot_backups = false;       ///< KvBackend::BackUp, with a log
   bool commit_durability = false;  ///< can make a commit durable before it returns
   bool group_durability = false;   ///< can make commits durable together, a bounded time later
   /// Why the backend lacks a durability; follows "--durability=group: lmdb ...".

@@ -129,6 +129,14 @@ class LatchkeyBackend final : public KvBackend {
   }
   absl::Status Checkpoint() override { return database_->Checkpoint(); }
   absl::Status Close() override { return database_->Close(); }
+  absl::Status BackUp(const std::string& directory, const std::function<bool()>& go_on,
+                      uint64_t* bytes) override {
+    BackupOptions options;
+    options.progress = [&](const BackupProgress&) { return go_on(); };
+    LATCHKEY_ASSIGN_OR_RETURN(const BackupInfo info, database_->Backup(directory, options));
+    *bytes = info.bytes;
+    return absl::OkStatus();
+  }
 
   KvStatistics GetStatistics() const override {
     KvStatistics result;

@@ -189,6 +189,15 @@ Json HeldSnapshotsToJson(const std::optional<HeldSnapshotResult>& held) {
           {"ended_early", held->ended_early.empty() ? Json() : Json(held->ended_early)}};
 }
 
+Json BackupsToJson(const std::optional<BackupBesideResult>& backups) {
+  if (!backups) return NullFields({"finished", "bytes", "mb_per_s"});
+  return {{"finished", backups->finished},
+          {"bytes", backups->bytes},
+          {"mb_per_s", backups->finished > 0
+                           ? Json(static_cast<double>(backups->bytes) / 1e6 / backups->seconds)
+                           : Json()}};
+}
+
 Json SpaceToJson(const KvStatistics& end) {
   if (end.latchkey) {
     return {{"live_bytes", end.latchkey->live_bytes}, {"file_bytes", end.latchkey->file_bytes}};
@@ -246,6 +255,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"page_size", settings.traits.page_size ? Json(kv.page_size) : Json(nullptr)},
       {"durability", settings.durability},
       {"snapshot", settings.snapshot ? Json(std::string(NameOf(*settings.snapshot))) : Json()},
+      {"backup", settings.backup ? Json(*settings.backup ? "full" : "none") : Json()},
   };
 }
 
@@ -274,6 +284,7 @@ void AddBufferSamples(const MeasuredRun& run, Json& samples) {
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row) {
   row["engine_name"] = run.backend_name.empty() ? Json(nullptr) : Json(run.backend_name);
   row["held_snapshots"] = HeldSnapshotsToJson(run.snapshots);
+  row["backups"] = BackupsToJson(run.backups);
   row["interrupted"] = interrupted;
   row["error"] = run.error.empty() ? Json(nullptr) : Json(run.error);
   row["warnings"] = run.warnings;
@@ -303,6 +314,7 @@ std::vector<Column> SettingsColumns() {
       {"durability", "/durability", kText, true},
       {"torn-write protection", "/torn_write_protection", kText, true},
       {"snapshot beside", "/snapshot", kText, true},
+      {"backup beside", "/backup", kText, true},
   };
 }
 

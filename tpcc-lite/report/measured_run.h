@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tpcc-lite/kv/backup_beside.h"
 #include "tpcc-lite/kv/kv_backends.h"
 #include "tpcc-lite/kv/snapshot_beside.h"
 #include "tpcc-lite/report/json.h"
@@ -23,6 +24,7 @@ struct EngineSettings {
   KvOptions kv;
   std::string durability = "none";
   std::optional<HeldSnapshots> snapshot;  ///< held beside the run; nullopt: the engine holds none
+  std::optional<bool> backup;             ///< made beside the run; nullopt: the engine makes none
 };
 
 /// All data of one finished run except the workload's own figures.
@@ -34,6 +36,7 @@ struct MeasuredRun {
   std::optional<KvStatistics> end;
   std::vector<KvStatistics> samples;            ///< at the end of each sample of the result
   std::optional<HeldSnapshotResult> snapshots;  ///< nullopt: none was held
+  std::optional<BackupBesideResult> backups;    ///< nullopt: none was made
   std::string error;                            ///< the reason of a failure; empty: none
 };
 
@@ -45,7 +48,7 @@ Json DescribeSettings(const EngineSettings& settings);
 /// and space.
 void AddStatistics(const MeasuredRun& run, Json& row);
 
-/// Adds engine_name and the outcome of the run: held_snapshots, interrupted, error, warnings.
+/// Adds engine_name and the outcome of the run: held_snapshots, backups, interrupted, error, warnings.
 void AddOutcome(const MeasuredRun& run, bool interrupted, Json& row);
 
 /// p50, p95, p99, p99_9 and max; each null if nothing was measured.
