@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"
 #include "storage/device/file_transfer.h"
@@ -54,7 +55,9 @@ absl::Status BackupFileWriter::Finish() {
   std::memset(buffer_.data() + filled_, 0, padded - filled_);
   filled_ = padded;
   LATCHKEY_RETURN_IF_ERROR(WriteBuffer());
-  if (fsync(file_.fd.get()) == 0) return absl::OkStatus();
+  if (LATCHKEY_CANARY("backup-file-not-synced") || fsync(file_.fd.get()) == 0) {
+    return absl::OkStatus();
+  }
   return FileError("sync", path_, errno);
 }
 

@@ -108,7 +108,9 @@ absl::Status Checkpointer::NoteBackup(const BackupNote& note) {
   if (root.backups.size() == ClientRoot::kMostBackups) root.backups.erase(root.backups.begin());
   root.backups.push_back(note);
   root.clean = false;
-  LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), /*clean=*/false));
+  if (!LATCHKEY_CANARY("backup-note-only-in-memory")) {
+    LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), /*clean=*/false));
+  }
   last_ = std::move(root);
   return absl::OkStatus();
 }

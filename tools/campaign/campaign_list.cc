@@ -1,5 +1,6 @@
 #include "tools/campaign/campaign_list.h"
 
+#include "tools/campaign/backup_kills/backup_kill_campaign.h"
 #include "tools/campaign/calls/calls_campaign.h"
 #include "tools/campaign/canary/canary_campaign.h"
 #include "tools/campaign/corruption/corruption_campaign.h"
@@ -16,6 +17,8 @@ namespace latchkey {
 
 std::span<const Campaign> Campaigns() {
   static constexpr Campaign kCampaigns[] = {
+      {"backup-kills", "kill -9 on backups of a used database and on restores, and what is left",
+       RunBackupKillCampaign},
       {"calls", "random public calls with odd sizes on few keys, while disks fill up or fail",
        RunCallsCampaign},
       {"corruption", "one damage after the other in small databases: right data or a named error",

@@ -10,7 +10,8 @@ constexpr std::string_view kOverwrite = "crash-overwrite", kLfs = "crash-lfs",
                            kHylog = "crash-hylog", kImages = "crash-images", kGroup = "crash-group",
                            kIsolation = "isolation", kModel = "model", kFaults = "faults",
                            kCorruption = "corruption", kStore = "crash-store",
-                           kPower = "power-files", kParts = "parts", kFaultsLater = "faults-later";
+                           kPower = "power-files", kParts = "parts", kFaultsLater = "faults-later",
+                           kBackups = "backup-kills";
 
 constexpr Canary kCanaries[] = {
     // From RELIABILITY.md 3.0.
@@ -81,6 +82,17 @@ constexpr Canary kCanaries[] = {
      kFaultsLater},
     {"checkpoint-stays-where-it-fails",
      "a checkpoint whose segment takes no write goes nowhere else", kFaultsLater},
+    // Backups.
+    {"backup-log-cut-short", "the log of a backup ends before the newest changes in its pages",
+     kBackups},
+    {"backup-passes-over-a-page", "a backup leaves a page in four out that the series has, changed",
+     kBackups},
+    {"backup-forgets-bulk-loads", "pages of a load that ends during a backup are not copied again",
+     kBackups},
+    {"backup-note-only-in-memory", "what a backup holds is noted without a checkpoint of the store",
+     kBackups},
+    {"backup-file-not-synced", "a manifest gets its name before the files of the backup are synced",
+     kParts},
     // Trees and pages.
     {"separator-off-by-one", "a split's separator is the last key on its left", kModel},
     {"merge-loses-a-record", "uniting two pages loses the last record", kModel},
@@ -148,6 +160,7 @@ std::span<const CanaryNet> CanaryNets() {
       {kPower,
        {"power-files", "--layout=overwrite", "--seeds=1..3", "--states=20", "--recovery-every=20"},
        "states"},
+      {kBackups, {"backup-kills", "--kills=30", "--kills-per-store=5"}, "kills"},
       {kIsolation,
        {"isolation", "--simulated", "--transactions=100000", "--cells=1"},
        "transactions"},

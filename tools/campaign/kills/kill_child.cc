@@ -194,7 +194,7 @@ class Life {
     if (life_.kill_in_work) ArmKillPoint(*life_.kill_in_work);
     Runtime& runtime = ThreadRuntime();
     const auto threads = static_cast<uint32_t>(models_.size());
-    std::vector<absl::Status> ends(threads);
+    std::vector<absl::Status> ends(threads + 1);  // the last: of `beside`
     std::atomic<bool> stop{false};
     std::vector<std::unique_ptr<Actor>> actors;
     for (uint32_t t = 0; t < threads; ++t) {
@@ -204,6 +204,12 @@ class Life {
         if (ends[t].ok()) return;
         notes_.Fail(ends[t]);
         stop.store(true);
+      }));
+    }
+    if (life_.beside) {
+      actors.push_back(runtime.Spawn("beside", [&] {
+        ends.back() = life_.beside(*db_);
+        if (!ends.back().ok()) notes_.Fail(ends.back());
       }));
     }
     for (const auto& actor : actors) actor->Join();

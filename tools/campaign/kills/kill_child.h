@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,6 +63,8 @@ struct KillLife {
   std::optional<KillPoint> kill_in_open{}, kill_in_work{};
   uint64_t transactions_per_thread = UINT64_MAX;
   bool closes = false;  ///< does not work: closes the store, opens and compares it once more
+  /// Runs beside the threads, on one more, until it returns. Its error is a failure of the life.
+  std::function<absl::Status(Database&)> beside{};
 };
 
 /// The body of the child. `models`: for each thread the contents that the store held when it was

@@ -21,6 +21,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
+#include "tools/campaign/parts/backup_order.h"
 #include "tools/campaign/shared/campaign_flags.h"
 
 namespace latchkey {
@@ -170,6 +171,8 @@ constexpr PartScenario kScenarios[] = {
      RedoRefusesAPageThatLacksChanges},
     {"a checkpoint writes a changed page that is latched when it comes by",
      ACheckpointAwaitsLatches},
+    {"a backup and a restored database get their names when all that belongs to them is durable",
+     BackupsGetTheirNamesLast},
 };
 
 }  // namespace

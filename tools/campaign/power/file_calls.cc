@@ -116,6 +116,7 @@ int __wrap_ftruncate(int fd, off_t length) {
 
 // Replaces the function of the C library, also for calls from the C++ library.
 __attribute__((visibility("default"))) int rename(const char* from, const char* to) noexcept {
+  latchkey::DieAtRename();
   const auto real = [&] { return renameat(AT_FDCWD, from, AT_FDCWD, to); };
   latchkey::FileCallWatcher* const watcher = latchkey::Watcher();
   return watcher == nullptr ? real() : watcher->Rename(from, to, real);

@@ -27,17 +27,20 @@ enum Point : int {
   kMapSync,
   kDirectorySync,
   kGrow,
+  kBackupWrite,
+  kBackupSync,
+  kRename,
   kPoints,
   kNone = kPoints,
 };
-constexpr std::array<const char*, kPoints> kNames = {"data-write",     "log-write", "map-write",
-                                                     "data-sync",      "log-sync",  "map-sync",
-                                                     "directory-sync", "grow"};
+constexpr std::array<const char*, kPoints> kNames = {
+    "data-write",     "log-write", "map-write",    "data-sync",   "log-sync", "map-sync",
+    "directory-sync", "grow",      "backup-write", "backup-sync", "rename"};
 
 std::atomic<int> armed{kNone};
 std::atomic<uint64_t> calls_left{0};
 
-enum class FileKind { kOther, kData, kLog, kMap, kDirectory };
+enum class FileKind { kOther, kData, kLog, kMap, kBackup, kDirectory };
 
 FileKind KindOf(int fd) {
   char path[PATH_MAX];
@@ -46,6 +49,7 @@ FileKind KindOf(int fd) {
   if (name.ends_with("/data.lk") || name.ends_with("/data.lk.new")) return FileKind::kData;
   if (name.ends_with("/log.lk")) return FileKind::kLog;
   if (name.ends_with("/map.lk")) return FileKind::kMap;
+  if (name.ends_with(".lkb") || name.ends_with(".lkb.new")) return FileKind::kBackup;
   struct stat info;
   return fstat(fd, &info) == 0 && S_ISDIR(info.st_mode) ? FileKind::kDirectory : FileKind::kOther;
 }
@@ -58,6 +62,8 @@ int WriteOf(int fd) {
       return kLogWrite;
     case FileKind::kMap:
       return kMapWrite;
+    case FileKind::kBackup:
+      return kBackupWrite;
     default:
       return kNone;
   }
@@ -71,6 +77,8 @@ int SyncOf(int fd) {
       return kLogSync;
     case FileKind::kMap:
       return kMapSync;
+    case FileKind::kBackup:
+      return kBackupSync;
     case FileKind::kDirectory:
       return kDirectorySync;
     default:
@@ -114,7 +122,12 @@ void DieAtGrowth() {
   if (IsArmed()) DieAt(kGrow);
 }
 
-std::span<const char* const> KillPointNames() { return kNames; }
+void DieAtRename() {
+  if (IsArmed()) DieAt(kRename);
+}
+
+std::span<const char* const> KillPointNames() { return std::span(kNames).first(kBackupWrite); }
+std::span<const char* const> BackupKillPointNames() { return kNames; }
 
 std::optional<KillPoint> ParseKillPoint(std::string_view text) {
   const size_t colon = text.find(':');

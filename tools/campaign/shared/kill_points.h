@@ -12,6 +12,8 @@
 //   data-sync        a sync of data.lk (fsync, fdatasync); log-sync, map-sync: of the others
 //   directory-sync   a sync of a directory: creation, and each open
 //   grow             space for a file is allocated, or its size changed
+//   backup-write     a write of a file of a backup (*.lkb, *.lkb.new); backup-sync: a sync of one
+//   rename           a file or directory gets its last name: manifests, restored databases
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,10 @@ struct KillPoint {
   uint64_t at_call = 1;  ///< counted from 1, from when it is armed
 };
 
-/// The names in the table above.
+/// The names in the table above, without those that only a backup or a restore reaches.
 std::span<const char* const> KillPointNames();
+/// All of them.
+std::span<const char* const> BackupKillPointNames();
 /// Parses "NAME:N"; nullopt: no such point.
 std::optional<KillPoint> ParseKillPoint(std::string_view text);
 std::string DescribeKillPoint(const KillPoint& point);
@@ -44,5 +48,6 @@ bool IsArmedWrite(int fd);
 void DieAtWrite(int fd);
 void DieAtSync(int fd);
 void DieAtGrowth();
+void DieAtRename();
 
 }  // namespace latchkey
