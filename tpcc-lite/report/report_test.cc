@@ -136,6 +136,38 @@ TEST_CASE("Repeated results have a row of spreads below them") {
         "  spread of 2  +-10.0 %\n");
 }
 
+size_t WidestLine(const std::string& text) {
+  size_t widest = 0;
+  for (size_t from = 0; from < text.size();) {
+    const size_t end = text.find('\n', from);
+    widest = std::max(widest, end - from);
+    from = end + 1;
+  }
+  return widest;
+}
+
+TEST_CASE("A table fits a narrow terminal and uses a wide one") {
+  std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true}};
+  Json row = {{"engine", "latchkey"}};
+  for (int i = 0; i < 20; ++i) {
+    columns.push_back({"figure " + std::to_string(i), "/f", ColumnFormat::kCount});
+  }
+  row["f"] = 123456789;
+  for (const size_t width : {40, 60, 80, 100, 120, 200}) {
+    CAPTURE(width);
+    const std::string table = ToTable(std::vector<Json>{row}, columns, width);
+    CHECK(WidestLine(table) <= width);
+    CHECK(WidestLine(table) > width / 2);
+    // No column is lost: each value stands in one of the blocks.
+    size_t values = 0;
+    for (size_t at = table.find("123 456 789"); at != std::string::npos;
+         at = table.find("123 456 789", at + 1)) {
+      ++values;
+    }
+    CHECK(values == 20);
+  }
+}
+
 TEST_CASE("A table wider than 100 columns breaks its headers, and then its columns into blocks") {
   std::vector<Column> columns = {{"engine", "/engine", ColumnFormat::kText, true}};
   Json row = {{"engine", "latchkey"}};
@@ -147,13 +179,8 @@ TEST_CASE("A table wider than 100 columns breaks its headers, and then its colum
   Json other = row;
   other["engine"] = "rocksdb";
   const std::string table = ToTable(std::vector<Json>{row, other}, columns);
-  size_t widest = 0, lines = 0;
-  for (size_t from = 0; from < table.size(); ++lines) {
-    const size_t end = table.find('\n', from);
-    widest = std::max(widest, end - from);
-    from = end + 1;
-  }
-  CHECK(widest <= kTableWidth);
+  CHECK(WidestLine(table) <= kTableWidth);
+  const auto lines = std::count(table.begin(), table.end(), '\n');
   CHECK(table.starts_with(std::string(15, ' ') + "a long       a long"));
   CHECK(table.find("\nengine       title f0     title f1") != std::string::npos);
   CHECK(table.find("\nengine       title f7     title f8\n") != std::string::npos);

@@ -104,39 +104,11 @@ std::vector<std::string> SpreadCells(const Json& result, const std::vector<Colum
 
 using Lines = std::vector<std::vector<std::string>>;
 
-/// The settings shown as columns, and the settings shown above the table.
-struct Split {
-  std::vector<Column> shown;
-  size_t leading = 0;  ///< of `shown`: the settings in front, which tell the rows apart
-  /// Names of the rows that do not have the settings ("" = all rows have them), and the settings.
-  std::vector<std::pair<std::string, std::vector<std::string>>> common;
-};
-
-void AddCommon(Split& split, const std::string& without, std::string setting) {
+void AddCommon(ColumnSplit& split, const std::string& without, std::string setting) {
   for (auto& [names, settings] : split.common) {
     if (names == without) return settings.push_back(std::move(setting));
   }
   split.common.push_back({without, {std::move(setting)}});
-}
-
-Split SplitColumns(std::span<const Json> results, std::span<const Column> columns) {
-  Split split;
-  for (const Column& column : columns) {
-    if (AllNull(results, column)) continue;
-    // The first column names the row, so it is always shown.
-    if (column.setting && !split.shown.empty() && AllEqual(results, column)) {
-      AddCommon(split, RowsWithout(results, column, split.shown.front()),
-                fmt::format("{} {}", column.title,
-                            FormatValue(FirstValue(results, column), column.format)));
-      continue;
-    }
-    if (column.setting && split.leading == split.shown.size()) ++split.leading;
-    split.shown.push_back(column);
-  }
-  // Settings that all rows have come first.
-  std::stable_sort(split.common.begin(), split.common.end(),
-                   [](const auto& a, const auto& b) { return a.first.empty() > b.first.empty(); });
-  return split;
 }
 
 std::vector<std::string> WordsOf(const std::string& text) {
@@ -229,9 +201,9 @@ std::string Block(const Lines& lines, size_t headers, const std::vector<size_t>&
 }
 
 /// One table if it fits; else several below each other, each with the leading columns.
-std::string FitTable(Lines lines, const Split& split) {
+std::string FitTable(Lines lines, const ColumnSplit& split, size_t width) {
   size_t headers = 1;
-  if (TotalWidth(WidthsOf(lines)) > kTableWidth) headers = BreakHeader(lines);
+  if (TotalWidth(WidthsOf(lines)) > width) headers = BreakHeader(lines);
   const std::vector<size_t> widths = WidthsOf(lines);
   std::vector<size_t> leading;
   size_t leading_width = 0;
@@ -248,7 +220,7 @@ std::string FitTable(Lines lines, const Split& split) {
     used = leading_width;
   };
   for (size_t i = split.leading; i < widths.size(); ++i) {
-    if (used + widths[i] > kTableWidth && chosen.size() > leading.size()) end_block();
+    if (used + widths[i] > width && chosen.size() > leading.size()) end_block();
     chosen.push_back(i);
     used += widths[i] + 2;
   }
@@ -282,8 +254,28 @@ std::string FormatValue(const Json& value, ColumnFormat format) {
   return value.is_number_integer() ? value.dump() : fmt::format("{:g}", number);
 }
 
+ColumnSplit SplitColumns(std::span<const Json> results, std::span<const Column> columns) {
+  ColumnSplit split;
+  for (const Column& column : columns) {
+    if (AllNull(results, column)) continue;
+    // The first column names the row, so it is always shown.
+    if (column.setting && !split.shown.empty() && AllEqual(results, column)) {
+      AddCommon(split, RowsWithout(results, column, split.shown.front()),
+                fmt::format("{} {}", column.title,
+                            FormatValue(FirstValue(results, column), column.format)));
+      continue;
+    }
+    if (column.setting && split.leading == split.shown.size()) ++split.leading;
+    split.shown.push_back(column);
+  }
+  // Settings that all rows have come first.
+  std::stable_sort(split.common.begin(), split.common.end(),
+                   [](const auto& a, const auto& b) { return a.first.empty() > b.first.empty(); });
+  return split;
+}
+
 std::vector<std::string> RowNames(std::span<const Json> results, std::span<const Column> columns) {
-  const Split split = SplitColumns(results, columns);
+  const ColumnSplit split = SplitColumns(results, columns);
   std::vector<std::string> names;
   for (const Json& result : results) {
     std::vector<std::string> parts;
@@ -296,15 +288,16 @@ std::vector<std::string> RowNames(std::span<const Json> results, std::span<const
   return names;
 }
 
-std::string ToTable(std::span<const Json> results, std::span<const Column> columns) {
+std::string ToTable(std::span<const Json> results, std::span<const Column> columns, size_t width) {
   if (results.empty()) return "(no results: no run has ended)\n";
-  const Split split = SplitColumns(results, columns);
+  const ColumnSplit split = SplitColumns(results, columns);
   std::string above;
   for (const auto& [without, settings] : split.common) {
     const std::string begin = without.empty() ? "Every row: " : "Every row but " + without + ": ";
-    above += WrapText(begin + fmt::format("{}", fmt::join(settings, ", ")), kTableWidth, 2) + '\n';
+    above += WrapText(begin + fmt::format("{}", fmt::join(settings, ", ")), width, 2) + '\n';
   }
-  return above + (above.empty() ? "" : "\n") + FitTable(CellsOf(results, split.shown), split);
+  return above + (above.empty() ? "" : "\n") +
+         FitTable(CellsOf(results, split.shown), split, width);
 }
 
 std::string WrapText(const std::string& text, size_t width, size_t indent) {

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tpcc-lite/report/json.h"
@@ -32,16 +33,27 @@ struct Column {
 /// One value in a column's format.
 std::string FormatValue(const Json& value, ColumnFormat format);
 
-/// Width limit of a table, terminal columns.
+/// The columns of a table, and the settings that stand above it.
+struct ColumnSplit {
+  std::vector<Column> shown;
+  size_t leading = 0;  ///< of `shown`: the settings in front, which tell the rows apart
+  /// Names of the rows that do not have the settings ("" = all rows have them), and the settings.
+  std::vector<std::pair<std::string, std::vector<std::string>>> common;
+};
+/// Leaves out columns without a value. The first setting names the rows, so it is always shown.
+ColumnSplit SplitColumns(std::span<const Json> results, std::span<const Column> columns);
+
+/// Width limit of a table, terminal columns, where no terminal says otherwise.
 inline constexpr size_t kTableWidth = 100;
 
 /// The table, with a second row of relative spreads below each result of several repetitions ("-"
 /// for none, see spread.h). Columns without a value in any row are left out. Settings that are
 /// equal in all rows that have them stand above the table, with the engines that do not have them.
-/// If a table is wider than kTableWidth, its headers break into lines. If that is not enough, its
+/// If a table is wider than `width`, its headers break into lines. If that is not enough, its
 /// columns break into blocks below each other, each with the settings that distinguish the rows.
 /// Ends with a line break.
-std::string ToTable(std::span<const Json> results, std::span<const Column> columns);
+std::string ToTable(std::span<const Json> results, std::span<const Column> columns,
+                    size_t width = kTableWidth);
 
 /// Names that distinguish the rows: the values of the settings that the table shows as columns,
 /// joined by commas.
