@@ -146,22 +146,6 @@ Json ToRow(const Cell& cell, const std::vector<Cell>& cells, uint64_t seeds) {
       {"warnings", Json::array()}};
 }
 
-const std::vector<Column>& Columns() {
-  static const std::vector<Column> columns = {
-      {"trace", "/trace", ColumnFormat::kText, true},
-      {"replacement", "/replacement", ColumnFormat::kText, true},
-      {"size", "/size", ColumnFormat::kCount, true},
-      {"regions", "/regions", ColumnFormat::kCount, true},
-      {"seeds", "/seeds", ColumnFormat::kCount, true},
-      {"misses", "/misses", ColumnFormat::kCount},
-      {"miss ratio", "/miss_ratio", ColumnFormat::kPercent},
-      {"cache speedup", "/cache_speedup", ColumnFormat::kNumber},
-      {"speedup over random", "/speedup_over_random", ColumnFormat::kNumber},
-      {"dirty writes", "/dirty_writes", ColumnFormat::kCount},
-  };
-  return columns;
-}
-
 // Runs the cells on `jobs` threads, until a stop is requested.
 void RunCells(std::vector<Cell>& cells, const Plan& plan) {
   Progress progress;
@@ -210,13 +194,29 @@ absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
   LATCHKEY_RETURN_IF_ERROR(WriteResults(flags.output, {.schema = kCacheSimSchema,
                                                        .database_path = ".",
                                                        .rows = rows,
-                                                       .columns = Columns(),
+                                                       .columns = CacheSimColumns(),
                                                        .interrupted = interrupted,
                                                        .not_run = cells.size() - rows.size()}));
   return interrupted ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace
+
+std::span<const Column> CacheSimColumns() {
+  static const std::vector<Column> columns = {
+      {"trace", "/trace", ColumnFormat::kText, true},
+      {"replacement", "/replacement", ColumnFormat::kText, true},
+      {"size", "/size", ColumnFormat::kCount, true},
+      {"regions", "/regions", ColumnFormat::kCount, true},
+      {"seeds", "/seeds", ColumnFormat::kCount, true},
+      {"misses", "/misses", ColumnFormat::kCount},
+      {"miss ratio", "/miss_ratio", ColumnFormat::kPercent},
+      {"cache speedup", "/cache_speedup", ColumnFormat::kNumber},
+      {"speedup over random", "/speedup_over_random", ColumnFormat::kNumber},
+      {"dirty writes", "/dirty_writes", ColumnFormat::kCount},
+  };
+  return columns;
+}
 
 int CacheSimCommand(const CacheSimFlags& flags) {
   const absl::StatusOr<ExitCode> code = Run(flags);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "tools/cli/output.h"
@@ -23,5 +24,8 @@ struct CacheSimFlags {
 
 /// Replays every trace with every algorithm, size and number of regions, on all cores.
 int CacheSimCommand(const CacheSimFlags& flags);
+
+/// The table of its results.
+std::span<const Column> CacheSimColumns();
 
 }  // namespace latchkey

@@ -19,6 +19,7 @@
 #include "tools/cli/model_command.h"
 #include "tools/cli/model_plan.h"
 #include "tools/cli/paper_experiments.h"
+#include "tools/cli/report_command.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
 #include "tools/cli/trace_command.h"
@@ -67,6 +68,8 @@ void AddDryRunFlag(Verb& verb) {
 void AddOutputFlags(CLI::App& verb, OutputFlags& output) {
   verb.add_option("--json", output.json, "write results there; - for stdout");
   verb.add_option("--csv", output.csv, "write results there; - for stdout");
+  verb.add_option("--report", output.report,
+                  "write a page for a browser there: charts, tables; - for stdout");
 }
 
 void AddRepeatFlag(Verb& verb) {
@@ -154,6 +157,7 @@ class Cli {
     AddCacheSim();
     AddTrace();
     AddContention();
+    AddReport();
     experiment_verb_ = app_.add_subcommand(
         "experiment", "list, show, run: the papers' figures and tables, and which statements hold");
     experiment_verb_->prefix_command()->set_help_flag();  // all words are the script's, --help too
@@ -191,6 +195,8 @@ class Cli {
       return ContentionModelCommand(GivenTexts(model_), model_.flags, model_sensitivity_);
     }
     if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
+    if (*report_verb_) return ReportCommand(report_);
+    if (*compare_verb_) return CompareCommand(compared_);
     if (*experiment_verb_) return RunPaperExperiments(experiment_verb_->remaining());
     if (*layout_.app) return LayoutCommand(GivenTexts(layout_), layout_.flags);
     if (*write_cost_.app) return ModelCommand(GivenTexts(write_cost_), write_cost_.flags);
@@ -283,6 +289,23 @@ class Cli {
     add("--json", calibrate_.json, "write the costs there, for model --costs; - for stdout");
   }
 
+  void AddReport() {
+    report_verb_ = app_.add_subcommand(
+        "report", "results of the measuring verbs as one HTML page: charts, comparison, tables");
+    report_verb_
+        ->add_option("FILE.json", report_.files, "written by --json; the first is the baseline")
+        ->required();
+    report_verb_->add_option("-o,--out", report_.out, "the page; - for stdout")
+        ->type_name("FILE.html")
+        ->required();
+    compare_verb_ = app_.add_subcommand(
+        "compare", "results against each other: faster, slower or not distinguishable");
+    compare_verb_
+        ->add_option("FILE.json", compared_,
+                     "written by --json; the first is the baseline. Of one file: its first row is")
+        ->required();
+  }
+
   int Help() {
     const CLI::App* verb = &app_;
     std::string before;
@@ -321,6 +344,9 @@ class Cli {
   CLI::App* calibrate_verb_ = nullptr;
   CalibrateFlags calibrate_;
   CLI::App* experiment_verb_ = nullptr;
+  CLI::App *report_verb_ = nullptr, *compare_verb_ = nullptr;
+  ReportFlags report_;
+  std::vector<std::string> compared_;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
   CLI::App *trace_info_ = nullptr, *trace_depth_ = nullptr, *trace_skew_ = nullptr;

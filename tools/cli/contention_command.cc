@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "storage/base/status_macros.h"
@@ -179,6 +180,19 @@ int Sweep(const std::vector<Plan>& plans, const ExperimentFlags& flags,
 }
 
 }  // namespace
+
+std::vector<Column> ContentionColumns() {
+  std::vector<Column> columns = PoolColumns();
+  for (const Column& column : LockColumns()) {
+    const bool new_one = std::none_of(columns.begin(), columns.end(), [&](const Column& other) {
+      return other.pointer == column.pointer;
+    });
+    if (!new_one) continue;
+    // The lock names the rows of its verb, so it comes first; figures come last.
+    columns.insert(column.pointer == "/lock" ? columns.begin() : columns.end(), column);
+  }
+  return columns;
+}
 
 std::vector<FlagSpec> ContentionPoolFlags() { return With(PoolFlags("1M"), CommonFlags()); }
 

@@ -20,4 +20,7 @@ int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags);
 /// Threads take a lock (tools/contention/lock_benchmark.h); one row per combination.
 int ContentionLockCommand(const FlagTexts& texts, const ExperimentFlags& flags);
 
+/// The columns of both verbs' results, which have one schema: a row of either lacks some.
+std::vector<Column> ContentionColumns();
+
 }  // namespace latchkey

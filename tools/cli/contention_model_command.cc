@@ -72,20 +72,6 @@ Json RunModel(const ModelPlan& plan) {
   return row;
 }
 
-std::vector<Column> ModelColumns() {
-  return PoolColumns({{"processors", "/processors", ColumnFormat::kCount, true}},
-                     {{"simulated/s", "/simulated_per_wall_s", ColumnFormat::kCount}});
-}
-
-const std::vector<Column>& StatementColumns() {
-  static const std::vector<Column> columns = {
-      {"processors", "/processors", ColumnFormat::kCount},
-      {"statement", "/statement", ColumnFormat::kText},
-      {"holds", "/verdict", ColumnFormat::kText},
-  };
-  return columns;
-}
-
 absl::StatusOr<std::vector<Json>> RunSensitivity(const std::vector<ModelPlan>& plans) {
   std::vector<LabelledModel> models;
   for (const ModelPlan& plan : plans) {
@@ -203,6 +189,17 @@ absl::Status RunCalibration(const CalibrateFlags& flags) {
 
 }  // namespace
 
+std::vector<Column> ContentionModelColumns() {
+  return PoolColumns({{"processors", "/processors", ColumnFormat::kCount, true}},
+                     {{"simulated/s", "/simulated_per_wall_s", ColumnFormat::kCount}});
+}
+
+std::vector<Column> SensitivityColumns() {
+  return {{"processors", "/processors", ColumnFormat::kCount},
+          {"statement", "/statement", ColumnFormat::kText},
+          {"holds", "/verdict", ColumnFormat::kText}};
+}
+
 std::vector<FlagSpec> ContentionModelFlags() {
   std::vector<FlagSpec> flags = PoolFlags("20k");
   const FlagSpec more[] = {
@@ -232,7 +229,7 @@ int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags,
   if (sensitivity) {
     absl::StatusOr<std::vector<Json>> rows = RunSensitivity(plans);
     if (!rows.ok()) return FailWith(rows.status());
-    return FinishSweep(flags, {.rows = *std::move(rows)}, kSensitivitySchema, StatementColumns());
+    return FinishSweep(flags, {.rows = *std::move(rows)}, kSensitivitySchema, SensitivityColumns());
   }
   static const std::string kFigures[] = {"/accesses_per_s", "/contentions_per_million"};
   Progress progress;
@@ -242,7 +239,7 @@ int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags,
         return RunModel(plans[index]);
       });
   progress.Clear();
-  return FinishSweep(flags, outcome, kContentionModelSchema, ModelColumns());
+  return FinishSweep(flags, outcome, kContentionModelSchema, ContentionModelColumns());
 }
 
 int ContentionCalibrateCommand(const CalibrateFlags& flags) {

@@ -20,6 +20,10 @@ std::vector<FlagSpec> ContentionModelFlags();
 /// statement about two of the policies, and the costs that turn it.
 int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags, bool sensitivity);
 
+/// The columns of the two kinds of rows.
+std::vector<Column> ContentionModelColumns();
+std::vector<Column> SensitivityColumns();
+
 struct CalibrateFlags {
   std::string algorithms = "all";
   std::string accesses = "zipf";

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/file_failure.h"
+#include "tools/cli/report_command.h"
 #include "tpcc-lite/report/csv.h"
 #include "tpcc-lite/report/measured_run.h"
 #include "tpcc-lite/report/steadiness.h"
@@ -39,6 +43,15 @@ std::vector<std::string> AllWarnings(std::span<const Json> rows) {
   return all;
 }
 
+Json DocumentOf(const Results& results) {
+  Json document = MakeDocument(results.schema, results.database_path, results.rows);
+  if (results.interrupted) {
+    document["interrupted"] = true;
+    document["combinations_not_run"] = results.not_run;
+  }
+  return document;
+}
+
 std::string NotRun(const Results& results) {
   if (results.not_run == 0) return "";
   return fmt::format("; {} of {} combinations were not run", results.not_run,
@@ -63,7 +76,18 @@ int WriteFile(const std::string& where, const std::string& text) {
   return errno != 0 ? errno : EIO;
 }
 
-absl::Status WriteText(const std::string& where, const std::string& text) {
+}  // namespace
+
+size_t TableWidth() {
+  winsize window{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 ||
+      window.ws_col == 0) {
+    return kTableWidth;
+  }
+  return std::clamp<size_t>(window.ws_col, kNarrowestTable, kWidestTable);
+}
+
+absl::Status WriteTextFile(const std::string& where, const std::string& text) {
   if (where == "-") return WriteStdout(text);
   const bool rename = CanBeRenamedTo(where);
   std::error_code error;
@@ -76,8 +100,6 @@ absl::Status WriteText(const std::string& where, const std::string& text) {
   if (rename) std::filesystem::remove(PartialOf(where), error);
   return FileFailure("write the results to", where, errnum);
 }
-
-}  // namespace
 
 absl::Status CheckOutputFile(std::string_view flag, const std::string& where) {
   if (where.empty() || where == "-") return absl::OkStatus();
@@ -93,23 +115,33 @@ absl::Status CheckOutputFile(std::string_view flag, const std::string& where) {
 }
 
 absl::Status CheckOutputs(const OutputFlags& flags) {
-  if (flags.json == "-" && flags.csv == "-") {
-    return InvalidArgument("--json=- and --csv=-: only one of them can have stdout");
+  const std::pair<const char*, const std::string*> files[] = {
+      {"json", &flags.json}, {"csv", &flags.csv}, {"report", &flags.report}};
+  const char* on_stdout = nullptr;
+  for (const auto& [flag, where] : files) {
+    if (*where == "-") {
+      if (on_stdout != nullptr) {
+        return InvalidArgument("--{}=- and --{}=-: only one of them can have stdout", on_stdout,
+                               flag);
+      }
+      on_stdout = flag;
+    }
+    LATCHKEY_RETURN_IF_ERROR(CheckOutputFile(flag, *where));
   }
-  LATCHKEY_RETURN_IF_ERROR(CheckOutputFile("json", flags.json));
-  return CheckOutputFile("csv", flags.csv);
+  return absl::OkStatus();
 }
 
 absl::Status WriteResults(const OutputFlags& flags, const Results& results) {
   const std::vector<std::string> warnings = AllWarnings(results.rows);
-  const bool for_people = flags.json != "-" && flags.csv != "-";
+  const bool for_people = flags.json != "-" && flags.csv != "-" && flags.report != "-";
   if (for_people) {
-    std::string text = ToTable(results.rows, results.columns);
+    const size_t width = TableWidth();
+    std::string text = ToTable(results.rows, results.columns, width);
     for (const std::string& line : DescribeUnsteady(results.rows, results.columns)) {
-      text += '\n' + WrapText("NOT STEADY: " + line, kTableWidth, 2);
+      text += '\n' + WrapText("NOT STEADY: " + line, width, 2);
     }
     for (const std::string& warning : warnings) {
-      text += '\n' + WrapText("WARNING: " + warning, kTableWidth, 2);
+      text += '\n' + WrapText("WARNING: " + warning, width, 2);
     }
     if (results.interrupted) text += "\nINTERRUPTED: these are partial results" + NotRun(results);
     if (text.back() != '\n') text += '\n';
@@ -117,15 +149,15 @@ absl::Status WriteResults(const OutputFlags& flags, const Results& results) {
   } else {
     for (const std::string& warning : warnings) spdlog::warn("{}", warning);
   }
+  const Json document = DocumentOf(results);
   if (!flags.json.empty()) {
-    Json document = MakeDocument(results.schema, results.database_path, results.rows);
-    if (results.interrupted) {
-      document["interrupted"] = true;
-      document["combinations_not_run"] = results.not_run;
-    }
-    LATCHKEY_RETURN_IF_ERROR(WriteText(flags.json, document.dump(2) + '\n'));
+    LATCHKEY_RETURN_IF_ERROR(WriteTextFile(flags.json, document.dump(2) + '\n'));
   }
-  if (!flags.csv.empty()) LATCHKEY_RETURN_IF_ERROR(WriteText(flags.csv, ToCsv(results.rows)));
+  if (!flags.report.empty()) {
+    LATCHKEY_ASSIGN_OR_RETURN(const std::string page, ReportPageOf("this run", document));
+    LATCHKEY_RETURN_IF_ERROR(WriteTextFile(flags.report, page));
+  }
+  if (!flags.csv.empty()) LATCHKEY_RETURN_IF_ERROR(WriteTextFile(flags.csv, ToCsv(results.rows)));
   return absl::OkStatus();
 }
 

@@ -16,15 +16,26 @@ namespace latchkey {
 struct OutputFlags {
   std::string json;
   std::string csv;
+  std::string report;  ///< an HTML page (tools/report)
 };
 
-/// Called before a run. InvalidArgument: both want stdout, or a file cannot be created. Leaves no
+/// Called before a run. InvalidArgument: two want stdout, or a file cannot be created. Leaves no
 /// file behind.
 absl::Status CheckOutputs(const OutputFlags& flags);
 /// The same for one file. "" and "-" are good.
 absl::Status CheckOutputFile(std::string_view flag, const std::string& where);
 /// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
 bool CanBeRenamedTo(const std::string& where);
+
+/// Columns of the tables on stdout: those of the terminal, from kNarrowestTable to kWidestTable.
+/// kTableWidth if stdout is no terminal, so that files and pipes do not depend on a window.
+size_t TableWidth();
+inline constexpr size_t kNarrowestTable = 40;
+inline constexpr size_t kWidestTable = 200;
+
+/// Writes `text` to the file `where`, or to stdout if that is "-". The file appears as a whole: it
+/// is written under its name plus ".partial" and then renamed.
+absl::Status WriteTextFile(const std::string& where, const std::string& text);
 
 struct Results {
   std::string_view schema;
@@ -36,8 +47,7 @@ struct Results {
 };
 
 /// Writes the table (with the warnings of all rows below it) or the format that replaces it, and
-/// the files. A file appears as a whole: it is written under its name plus ".partial" and then
-/// renamed. If stdout has no table, the warnings go to stderr.
+/// the files (WriteTextFile). If stdout has no table, the warnings go to stderr.
 absl::Status WriteResults(const OutputFlags& flags, const Results& results);
 
 }  // namespace latchkey

@@ -180,7 +180,9 @@ Json InfoRow(const TraceFlags& flags, const FixTrace& trace, const FixSelection&
   return row;
 }
 
-std::vector<Column> InfoColumns() {
+}  // namespace
+
+std::vector<Column> TraceInfoColumns() {
   return ColumnsAfterPart({{"pages", "/pages", ColumnFormat::kCount},
                            {"fixes", "/fixes", ColumnFormat::kCount},
                            {"share", "/share", ColumnFormat::kPercent},
@@ -195,7 +197,23 @@ std::vector<Column> InfoColumns() {
                            {"pool's misses", "/pool_misses", ColumnFormat::kCount}});
 }
 
-}  // namespace
+std::vector<Column> TraceDepthColumns() {
+  return ColumnsAfterPart({{"users", "/users", ColumnFormat::kCount, true},
+                           {"references", "/references", ColumnFormat::kCount},
+                           {"immediate", "/immediate", ColumnFormat::kCount},
+                           {"different pages", "/pages", ColumnFormat::kCount},
+                           {"finite depth", "/finite", ColumnFormat::kPercent},
+                           {"LRU pages", "/size", ColumnFormat::kCount, true},
+                           {"depth below it", "/hit_ratio", ColumnFormat::kPercent}});
+}
+
+std::vector<Column> TraceSkewColumns() {
+  return ColumnsAfterPart(
+      {{"pages", "/pages", ColumnFormat::kCount},
+       {"80 % of the fixes in", "/pages_for_80_percent", ColumnFormat::kPercent},
+       {"hottest pages", "/hottest", ColumnFormat::kPercent, true},
+       {"share of the fixes", "/fixes_share", ColumnFormat::kPercent}});
+}
 
 int TraceInfoCommand(const TraceFlags& flags) {
   TraceFlags whole = flags;
@@ -209,7 +227,7 @@ int TraceInfoCommand(const TraceFlags& flags) {
     Json row = InfoRow(flags, parts->trace, part, all_fixes);
     if (row["fixes"] != 0 || !part.tree) rows.push_back(std::move(row));
   }
-  return Write(flags, kTraceInfoSchema, rows, InfoColumns());
+  return Write(flags, kTraceInfoSchema, rows, TraceInfoColumns());
 }
 
 int TraceDepthCommand(const TraceFlags& flags) {
@@ -238,14 +256,7 @@ int TraceDepthCommand(const TraceFlags& flags) {
       rows.push_back(std::move(row));
     }
   }
-  return Write(flags, kTraceDepthSchema, rows,
-               ColumnsAfterPart({{"users", "/users", ColumnFormat::kCount, true},
-                                 {"references", "/references", ColumnFormat::kCount},
-                                 {"immediate", "/immediate", ColumnFormat::kCount},
-                                 {"different pages", "/pages", ColumnFormat::kCount},
-                                 {"finite depth", "/finite", ColumnFormat::kPercent},
-                                 {"LRU pages", "/size", ColumnFormat::kCount, true},
-                                 {"depth below it", "/hit_ratio", ColumnFormat::kPercent}}));
+  return Write(flags, kTraceDepthSchema, rows, TraceDepthColumns());
 }
 
 int TraceSkewCommand(const TraceFlags& flags) {
@@ -271,12 +282,7 @@ int TraceSkewCommand(const TraceFlags& flags) {
       rows.push_back(std::move(row));
     }
   }
-  return Write(
-      flags, kTraceSkewSchema, rows,
-      ColumnsAfterPart({{"pages", "/pages", ColumnFormat::kCount},
-                        {"80 % of the fixes in", "/pages_for_80_percent", ColumnFormat::kPercent},
-                        {"hottest pages", "/hottest", ColumnFormat::kPercent, true},
-                        {"share of the fixes", "/fixes_share", ColumnFormat::kPercent}}));
+  return Write(flags, kTraceSkewSchema, rows, TraceSkewColumns());
 }
 
 }  // namespace latchkey

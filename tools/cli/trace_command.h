@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/cli/output.h"
 
@@ -30,5 +31,10 @@ int TraceInfoCommand(const TraceFlags& flags);
 int TraceDepthCommand(const TraceFlags& flags);
 /// The share of the fixes that the hottest pages get.
 int TraceSkewCommand(const TraceFlags& flags);
+
+/// The columns of their tables.
+std::vector<Column> TraceInfoColumns();
+std::vector<Column> TraceDepthColumns();
+std::vector<Column> TraceSkewColumns();
 
 }  // namespace latchkey
