@@ -207,7 +207,7 @@ foreach(page a all)
 endforeach()
 expect(0 "^<!DOCTYPE html>.*</html>\n$" report a.json -o -)
 expect(0 "^<!DOCTYPE html>" bench ${quick} --report=-)
-expect(0 "b.json against a.json\n\nseed 1.*NewOrder.*(faster|slower|not distinguishable)"
+expect(0 "b.json against a.json\n\nmemory, 1.*NewOrder.*(faster|slower|not distinguishable)"
        compare a.json b.json)
 expect(0 "the other rows against memory, 1" compare a.json)
 expect(2 "c.json: has 1 rows: give a second file, or the result of a sweep" compare c.json)

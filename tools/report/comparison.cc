@@ -63,16 +63,6 @@ std::string KeyOf(const Json& row, const std::vector<Column>& columns) {
   return key.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string NameOf(const Json& row, const std::vector<Column>& columns) {
-  std::string name;
-  for (const Column& column : columns) {
-    const Json value = ValueOf(row, column);
-    if (value.is_null()) continue;
-    name += (name.empty() ? "" : ", ") + column.title + " " + FormatValue(value, column.format);
-  }
-  return name.empty() ? "all" : name;
-}
-
 void AddDifference(ResultComparison& result, const std::string& name, const std::string& from,
                    const std::string& to) {
   if (from != to) result.differences.emplace_back(name, from + " -> " + to);
@@ -168,13 +158,15 @@ ResultComparison CompareDocuments(const ResultDocument& from, const ResultDocume
   AddDifferences(from, to, pairing, result);
   std::map<std::string, std::deque<const Json*>> waiting;
   for (const Json& row : from.rows()) waiting[KeyOf(row, pairing)].push_back(&row);
-  for (const Json& row : to.rows()) {
+  const std::vector<std::string> names = RowNames(to.rows(), to.kind->columns);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Json& row = to.rows()[i];
     std::deque<const Json*>& partners = waiting[KeyOf(row, pairing)];
     if (partners.empty()) {
       ++result.only_to;
       continue;
     }
-    result.rows.push_back({NameOf(row, pairing), CompareRows(*from.kind, *partners.front(), row)});
+    result.rows.push_back({names[i], CompareRows(*from.kind, *partners.front(), row)});
     partners.pop_front();
   }
   for (const auto& [key, rows] : waiting) result.only_from += rows.size();

@@ -83,8 +83,8 @@ TEST_CASE("Rows of two documents are paired by the settings that are swept") {
       "b", {Row("x", "wolf", 2, {6}), Row("x", "wolf", 1, {20, 21, 22}), Row("x", "wolf", 4, {7})});
   const ResultComparison compared = CompareDocuments(a, b);
   REQUIRE(compared.rows.size() == 2);
-  CHECK(compared.rows[0].name == "users 2");
-  CHECK(compared.rows[1].name == "users 1");
+  CHECK(compared.rows[0].name == "x, 2");
+  CHECK(compared.rows[1].name == "x, 1");
   CHECK(WordFor(compared.rows[1].figures.at(0)) == "faster");
   CHECK(compared.only_from == 0);
   CHECK(compared.only_to == 1);

@@ -91,6 +91,12 @@ TEST_CASE("A document of odd values has a page") {
   CHECK(Count(PageOf({}), "No results") == 1);
 }
 
+TEST_CASE("A sum far below one unit is not written as 0.00") {
+  Json row = LayoutRow("lfs", 100);
+  row["device_time_s"] = {{"page_read", 0.0005}, {"page_write", 0.0001}};
+  CHECK(Count(PageOf({row}), ">0.0006</text>") >= 1);
+}
+
 TEST_CASE("Documents of one kind share charts, and those of another have their own part") {
   const std::vector<ResultDocument> documents = {
       Document("a.json", {LayoutRow("lfs", 100)}, "latchkey.layout/1"),

@@ -232,9 +232,9 @@ std::vector<ReportChart> DrawBreakdowns(const RowSet& set) {
         total += *value;
         bar.parts.push_back({*value, part,
                              fmt::format("{}, {}: {}", set.names[i], parts[part].first,
-                                         FormatValue(*value, breakdown.format))});
+                                         FormatShort(*value, breakdown.format))});
       }
-      if (!bar.parts.empty()) bar.value = FormatValue(total, breakdown.format);
+      if (!bar.parts.empty()) bar.value = FormatShort(total, breakdown.format);
       chart.bars.push_back(std::move(bar));
     }
     ReportChart drawn{.title = breakdown.title, .svg = DrawBars(chart)};
