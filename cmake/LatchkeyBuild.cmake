@@ -172,8 +172,8 @@ function(latchkey_layer name)
   if(LATCHKEY_BUILD_TESTS AND tests)
     add_executable(${name}_tests ${tests})
     if(NOT LATCHKEY_SANITIZE)
-      target_sources(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/storage/testing/os_thread_count.cc)
-      set_source_files_properties(${PROJECT_SOURCE_DIR}/storage/testing/os_thread_count.cc
+      target_sources(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/storage/runtime/testing/os_thread_count.cc)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/storage/runtime/testing/os_thread_count.cc
                                   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
     target_link_libraries(${name}_tests PRIVATE latchkey_${name} latchkey_compile

@@ -224,7 +224,7 @@ def cases_of(output):
 
 
 def os_threads_of(output):
-    """What storage/testing/os_thread_count.cc told."""
+    """What storage/runtime/testing/os_thread_count.cc told."""
     return sum(int(number) for number in re.findall(r"^os threads: (\d+)$", output, re.MULTILINE))
 
 

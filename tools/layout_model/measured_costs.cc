@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "layout/geometry.h"
-#include "layout/separate/cost_meter.h"
+#include "layout/separate/device_probe.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
 
