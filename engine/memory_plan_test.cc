@@ -17,10 +17,12 @@
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
 #include "layout/write/store_buffers.h"
-#include "storage/base/racy_memory.h"
+#include "storage/runtime/sanitizers.h"
 
 namespace latchkey {
 namespace {
+
+constexpr bool kSanitizer = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER;
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashDisks& disks, uint64_t cache_bytes) {
   Options options;
@@ -69,18 +71,18 @@ uint64_t ResidentBytes() {
 // Frames were planned as if the layout held no copies of pages, which it takes when it first
 // writes.
 TEST_CASE("A database that has written much holds no more memory than its cache_bytes") {
-  // One writer has no races to find, so one layout is enough for ThreadSanitizer.
+  // One writer has no races to find, so one layout is enough for a sanitizer.
   const std::vector<std::string> layouts =
-      kThreadSanitizer ? std::vector<std::string>{"hylog"}
+      kSanitizer ? std::vector<std::string>{"hylog"}
                        : std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"};
   Options options;
   options.techniques.layout = GENERATE_COPY(from_range(layouts));
   options.durability = GENERATE(Durability::kNone, Durability::kCommit);
   CAPTURE(options.techniques.layout, static_cast<int>(options.durability));
-  if (kThreadSanitizer && options.durability == Durability::kNone) return;
-  // Under ThreadSanitizer half of the records, in half of the cache.
-  constexpr int kRecords = kThreadSanitizer ? 30'000 : 60'000;
-  constexpr uint64_t kUnit = kThreadSanitizer ? 512 << 10 : 1 << 20;
+  if (kSanitizer && options.durability == Durability::kNone) return;
+  // Under a sanitizer half of the records, in half of the cache.
+  constexpr int kRecords = kSanitizer ? 30'000 : 60'000;
+  constexpr uint64_t kUnit = kSanitizer ? 512 << 10 : 1 << 20;
   options.cache_bytes = 48 * kUnit;
   const auto db = OpenInMemory(options);
   const Tree tree = TreeOrFail(*db, "tree");
@@ -125,15 +127,15 @@ void PutWithinCache(Database& db, int records) {
 TEST_CASE("A small database cache holds from its creation on, in every layout") {
   struct Case {
     uint64_t cache_bytes;
-    bool with_thread_sanitizer;
+    bool with_sanitizer;
   };
   constexpr Case kCases[] = {
       {3 << 19, false}, {2 << 20, true}, {4 << 20, false}, {8 << 20, false}, {16 << 20, false}};
   const Case one = GENERATE_COPY(from_range(std::begin(kCases), std::end(kCases)));
-  if (kThreadSanitizer && !one.with_thread_sanitizer) return;
+  if (kSanitizer && !one.with_sanitizer) return;
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   const auto durability = GENERATE(Durability::kNone, Durability::kGroup);
-  if (kThreadSanitizer && layout != "hylog") return;
+  if (kSanitizer && layout != "hylog") return;
   Options options;
   options.cache_bytes = one.cache_bytes;
   options.techniques.layout = layout;
@@ -141,7 +143,7 @@ TEST_CASE("A small database cache holds from its creation on, in every layout") 
   CAPTURE(one.cache_bytes, layout, static_cast<int>(durability));
   const auto db = OpenInMemory(options);
   // The maps grow with the file; the smallest cache has no room for those of the larger file.
-  PutWithinCache(*db, kThreadSanitizer || one.cache_bytes < 2 << 20 ? 20'000 : 60'000);
+  PutWithinCache(*db, kSanitizer || one.cache_bytes < 2 << 20 ? 20'000 : 60'000);
   REQUIRE_OK(db->Close());
 }
 
