@@ -74,7 +74,7 @@ TEST_CASE("A database that has written much holds no more memory than its cache_
   // One writer has no races to find, so one layout is enough for a sanitizer.
   const std::vector<std::string> layouts =
       kSanitizer ? std::vector<std::string>{"hylog"}
-                       : std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"};
+                 : std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"};
   Options options;
   options.techniques.layout = GENERATE_COPY(from_range(layouts));
   options.durability = GENERATE(Durability::kNone, Durability::kCommit);
