@@ -202,6 +202,7 @@ absl::Status BackupJob::CopyLoads() {
 
 absl::Status BackupJob::CopyRuns(BulkLoads::Runs runs) {
   if (runs.empty() || LATCHKEY_CANARY("backup-forgets-bulk-loads")) return absl::OkStatus();
+  copies_loads_ = true;
   // Of two images the one in the later file counts.
   if (file_ != nullptr) LATCHKEY_RETURN_IF_ERROR(SealFile(/*finished=*/false));
   std::ranges::sort(runs, {}, &BulkPages::Run::first);
@@ -255,11 +256,12 @@ absl::Status BackupJob::Wait(uint64_t bytes) {
 }
 
 // Without a limit: a commit's sync waits for what the backup has handed to the device. So if
-// transactions were logged since the last piece, most of the time is left to them.
+// transactions were logged since the last piece, most of the time is left to them. Not while pages of
+// loads are copied: more loads than before would end in a pause, and each round would be longer.
 absl::Status BackupJob::GiveWay(absl::FunctionRef<absl::Status()> go_on) {
   const Nanos took = source_.runtime.Now() - piece_begin_;
   absl::Status waited;
-  if (source_.log.log().durable() != seen_log_) {
+  if (source_.log.log().durable() != seen_log_ && !copies_loads_) {
     waited = pace_.Pause(kPausesPerPiece * took, go_on);
   }
   seen_log_ = source_.log.log().durable();
@@ -327,6 +329,7 @@ absl::Status BackupJob::Finish() {
 }
 
 absl::Status BackupJob::Check() {
+  copies_loads_ = false;
   progress_ = {.phase = BackupPhase::kCheck};
   piece_begin_ = source_.runtime.Now();
   const auto go_on = [this] { return GoOn(); };

@@ -77,6 +77,7 @@ class BackupJob {
   Pace pace_;
   Nanos piece_begin_ = 0;  // end of the last wait
   Lsn seen_log_{0};        // end of the log then
+  bool copies_loads_ = false;
   std::unique_ptr<BackupDirectory> directory_;
   BackupManifest manifest_;  // of the backup that is being made
   KnownPages known_;

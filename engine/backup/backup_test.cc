@@ -321,7 +321,11 @@ class TreesBeside {
       return db_.RenameTree("put " + old, "kept " + old);
     }
     if (n < 4) return absl::OkStatus();
-    return db_.DropTree("kept " + std::to_string(n - 2));
+    // Few trees stay, so that a slow backup does not have more and more to copy.
+    const std::string odd = std::to_string(n - 2), even = std::to_string(n - 1);
+    if (absl::Status status = db_.DropTree("kept " + odd); !status.ok()) return status;
+    if (absl::Status status = db_.DropTree("loaded " + even); !status.ok()) return status;
+    return db_.DropTree("put " + even);
   }
 
   Database& db_;
