@@ -37,8 +37,10 @@ inline uint32_t Bisect(uint32_t begin, uint32_t end, Below below) {
 }  // namespace
 
 void NodeView::Prefetch(const std::byte* page) {
+  // As a number: a page that could not be fixed has no address, and nothing may be added to that.
+  const uintptr_t first = reinterpret_cast<uintptr_t>(page);
   for (uint32_t line = 0; line < kPrefetchedLines; ++line) {
-    __builtin_prefetch(page + line * kCacheLine);
+    __builtin_prefetch(reinterpret_cast<const void*>(first + line * kCacheLine));
   }
 }
 
