@@ -159,7 +159,7 @@ function(latchkey_layer name)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-      # The lock contracts of storage/base/thread_annotations.h: gcc does not read them. Tests may break them.
+      # Lock contracts (storage/base/thread_annotations.h), in builds with clang. Tests may break them.
       target_compile_options(latchkey_${name} PRIVATE -Wthread-safety -Werror=thread-safety)
     endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)

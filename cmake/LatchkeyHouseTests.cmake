@@ -28,10 +28,13 @@ endif()
 if(NOT LATCHKEY_SANITIZE)
   add_test(NAME "house: the lines that changed are formatted"
            COMMAND ${PROJECT_SOURCE_DIR}/tools/check_format)
+  add_test(NAME "house: clang finds every lock held that a member or a function asks for"
+           COMMAND ${PROJECT_SOURCE_DIR}/tools/check_contracts)
   add_test(NAME "house: clang-tidy has nothing to say"
            COMMAND ${PROJECT_SOURCE_DIR}/tools/check_tidy)
   set_tests_properties("house: the lines that changed are formatted"
                        "house: clang-tidy has nothing to say"
+                       "house: clang finds every lock held that a member or a function asks for"
                        PROPERTIES LABELS house SKIP_RETURN_CODE 77)
 endif()
 
@@ -48,6 +51,7 @@ add_test(NAME ${package_test}
          COMMAND ${CMAKE_COMMAND} -D BUILD_DIR=${PROJECT_BINARY_DIR}
                  -D WORK_DIR=${PROJECT_BINARY_DIR}/install_test -D SOURCE_DIR=${PROJECT_SOURCE_DIR}
                  -D BUILD_TYPE=${CMAKE_BUILD_TYPE} -D CXX_FLAGS=${consumer_flags}
+                 -D CC=${CMAKE_C_COMPILER} -D CXX=${CMAKE_CXX_COMPILER}
                  -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
 set_tests_properties(${package_test} PROPERTIES LABELS house)
 

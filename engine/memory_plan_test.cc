@@ -80,9 +80,9 @@ TEST_CASE("A database that has written much holds no more memory than its cache_
   options.durability = GENERATE(Durability::kNone, Durability::kCommit);
   CAPTURE(options.techniques.layout, static_cast<int>(options.durability));
   if (kSanitizer && options.durability == Durability::kNone) return;
-  // Under a sanitizer half of the records, in half of the cache.
-  constexpr int kRecords = kSanitizer ? 30'000 : 60'000;
-  constexpr uint64_t kUnit = kSanitizer ? 512 << 10 : 1 << 20;
+  // Under ThreadSanitizer half of the records, in half of the cache.
+  constexpr int kRecords = LATCHKEY_THREAD_SANITIZER ? 30'000 : 60'000;
+  constexpr uint64_t kUnit = LATCHKEY_THREAD_SANITIZER ? 512 << 10 : 1 << 20;
   options.cache_bytes = 48 * kUnit;
   const auto db = OpenInMemory(options);
   const Tree tree = TreeOrFail(*db, "tree");

@@ -1,6 +1,6 @@
 """Reads the library's sources with a tool of clang, several files in one run: their headers take most of its time.
 
-Used by check_tidy. Environment: JOBS (runs at a time, default all cores).
+Used by check_contracts and check_tidy. Environment: JOBS (runs at a time, default all cores).
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-# cmake -D BUILD_DIR=... -D WORK_DIR=... -D SOURCE_DIR=... [-D CXX_FLAGS=...] [-D BUILD_TYPE=...] -P run.cmake
+# cmake -D BUILD_DIR=... -D WORK_DIR=... -D SOURCE_DIR=... -D CC=... -D CXX=... [-D CXX_FLAGS=...]
+#   [-D BUILD_TYPE=...] -P run.cmake
 #
 # Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
 # must not remember where it was installed), builds the consumer project against it and runs it twice:
@@ -6,6 +7,9 @@
 # for the C example, which is built twice: with CMake, without Abseil, and with pkg-config.
 cmake_minimum_required(VERSION 3.22)
 
+# With sanitizers a program needs the runtime of the compiler that built the library.
+set(ENV{CC} ${CC})
+set(ENV{CXX} ${CXX})
 set(accounts "alice has 90\nbob has 10\n")
 
 function(run_or_die what)
@@ -69,7 +73,7 @@ expect_output(${WORK_DIR}/build_c/consumer "${accounts}")
 file(GLOB pc_file ${WORK_DIR}/prefix/lib*/pkgconfig/latchkey.pc ${WORK_DIR}/prefix/lib/*/pkgconfig/latchkey.pc)
 get_filename_component(pc_dir ${pc_file} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${pc_dir})
-run_or_die("compiling with pkg-config" sh -c "cc -std=c99 -pedantic -Wall -Wextra -Werror ${CXX_FLAGS} \
+run_or_die("compiling with pkg-config" sh -c "${CC} -std=c99 -pedantic -Wall -Wextra -Werror ${CXX_FLAGS} \
 ${SOURCE_DIR}/bindings/c/example.c $(pkg-config --cflags --libs latchkey) -o consumer_by_pkg_config")
 set(ENV{LD_LIBRARY_PATH} ${pc_dir}/..)
 expect_output(${WORK_DIR}/consumer_by_pkg_config "${accounts}")

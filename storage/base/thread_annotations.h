@@ -1,6 +1,6 @@
 // Lock contracts that clang checks (-Wthread-safety): which lock guards a member, and which lock a
 // function needs, takes or gives up. For other compilers the macros are empty.
-// The builds with sanitizers are clang's and refuse code that breaks a contract.
+// tools/check_contracts runs the check.
 //
 // The analysis follows one function at a time and knows a lock by its expression. It cannot follow
 // a lock behind a pointer that changes, or a lock that one function takes and another one gives up.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "storage/base/canary.h"
+#include "tools/campaign/shared/campaign_directory.h"
 #include "tools/campaign/shared/campaign_flags.h"
 
 namespace latchkey {
@@ -187,6 +189,10 @@ int RunCanaryCampaign(const std::vector<std::string>& arguments) {
     fmt::print(stderr, "cannot tell the path of this program: {}\n", error.message());
     return 2;
   }
+  // A campaign that finds a mistake keeps its stores. Those of seeded bugs help nobody.
+  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay("");
+  if (directory == nullptr) return 2;
+  setenv("TMPDIR", directory->path().c_str(), /*overwrite=*/1);
   Runtime& runtime = ThreadRuntime();
   const Nanos start = runtime.Now();
   const CanaryReport report = HuntCanaries(runtime, canaries, CanaryNets(), options);
