@@ -4,11 +4,11 @@
 //   documents  name -> (id, size in bytes, type)       small records: a list of documents reads no contents
 //   chunks     (id, number of the chunk) -> bytes
 //   ids        "next" -> the next id
-#include <latchkey/latchkey.h>
-
 #include <algorithm>
 #include <functional>
 #include <iostream>
+
+#include "example.h"
 
 using latchkey::KeyReader;
 using latchkey::KeyWriter;
@@ -28,13 +28,11 @@ class DocumentStore {
  public:
   static absl::StatusOr<DocumentStore> Open(latchkey::Database* db) {
     DocumentStore store(db);
-    for (auto [name, tree] : {std::pair{"documents", &store.documents_},
-                              {"chunks", &store.chunks_},
-                              {"ids", &store.ids_}}) {
-      absl::StatusOr<latchkey::Tree> opened = db->OpenTree(name);
-      if (!opened.ok()) return opened.status();
-      *tree = *opened;
-    }
+    if (absl::Status s = OpenTrees(
+            db,
+            {{"documents", &store.documents_}, {"chunks", &store.chunks_}, {"ids", &store.ids_}});
+        !s.ok())
+      return s;
     return store;
   }
 
@@ -135,12 +133,6 @@ class DocumentStore {
   latchkey::Tree documents_, chunks_, ids_;
 };
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
-
 // Stands for a file: lines "line 0000000000", "line 0000000001", ... of 16 bytes each.
 Source Lines(uint64_t count) {
   return [count](uint64_t offset, uint64_t size) {
@@ -154,29 +146,24 @@ Source Lines(uint64_t count) {
 }
 
 int main(int argc, char** argv) {
-  absl::StatusOr<std::unique_ptr<latchkey::Database>> db =
-      latchkey::Database::Open(argc > 1 ? argv[1] : "documents.db", {});
-  Check(db.status());
-  absl::StatusOr<DocumentStore> store = DocumentStore::Open(db->get());
-  Check(store.status());
+  const auto db = OpenDatabase(argc, argv, "documents.db");
+  DocumentStore store = ValueOf(DocumentStore::Open(db.get()));
 
-  Check(store->Put("big.txt", "text/plain", Lines(1'000'000)));
-  Check(store->Put("small.txt", "text/plain", Lines(3)));
-  Check(store->Put("old.txt", "text/plain", Lines(100'000)));
-  Check(store->Put("old.txt", "text/html", Lines(50'000)));  // replaces it
-  Check(store->List([](std::string_view name, const Document& document) {
+  Check(store.Put("big.txt", "text/plain", Lines(1'000'000)));
+  Check(store.Put("small.txt", "text/plain", Lines(3)));
+  Check(store.Put("old.txt", "text/plain", Lines(100'000)));
+  Check(store.Put("old.txt", "text/html", Lines(50'000)));  // replaces it
+  Check(store.List([](std::string_view name, const Document& document) {
     std::cout << name << ": " << document.size << " bytes of " << document.type << "\n";
   }));
 
-  absl::StatusOr<std::string> middle = store->Read("big.txt", 16 * 654'321, 32);
-  Check(middle.status());
-  std::cout << *middle;
-  absl::StatusOr<std::string> across =
-      store->Read("big.txt", kChunkBytes - 16, 32);  // the end of a chunk, and the next one
-  Check(across.status());
-  std::cout << *across;
-  Check(store->Remove("old.txt"));
-  std::cout << "old.txt: " << absl::StatusCodeToString(store->Read("old.txt", 0, 1).status().code())
+  std::string middle = ValueOf(store.Read("big.txt", 16 * 654'321, 32));
+  std::cout << middle;
+  std::string across =
+      ValueOf(store.Read("big.txt", kChunkBytes - 16, 32));  // the end of a chunk, and the next one
+  std::cout << across;
+  Check(store.Remove("old.txt"));
+  std::cout << "old.txt: " << absl::StatusCodeToString(store.Read("old.txt", 0, 1).status().code())
             << "\n";
-  Check((*db)->Close());
+  Check(db->Close());
 }

@@ -7,12 +7,11 @@
 //
 // The number of the oldest job is stored. A cursor that looked for it would walk over the jobs taken before, as long as
 // an old snapshot needs them.
-#include <latchkey/latchkey.h>
-
 #include <atomic>
-#include <chrono>
 #include <iostream>
 #include <thread>
+
+#include "example.h"
 
 using latchkey::KeyReader;
 using latchkey::KeyWriter;
@@ -27,13 +26,10 @@ class Queue {
  public:
   static absl::StatusOr<Queue> Open(latchkey::Database* db) {
     Queue queue(db);
-    for (auto [name, tree] : {std::pair{"ends", &queue.ends_},
-                              {"waiting", &queue.waiting_},
-                              {"taken", &queue.taken_}}) {
-      absl::StatusOr<latchkey::Tree> opened = db->OpenTree(name);
-      if (!opened.ok()) return opened.status();
-      *tree = *opened;
-    }
+    if (absl::Status s = OpenTrees(
+            db, {{"ends", &queue.ends_}, {"waiting", &queue.waiting_}, {"taken", &queue.taken_}});
+        !s.ok())
+      return s;
     if (absl::Status status = queue.ReturnInterruptedJobs(); !status.ok()) return status;
     return queue;
   }
@@ -101,52 +97,38 @@ class Queue {
 
 constexpr int kProducers = 2, kWorkers = 2, kJobsOfAProducer = 100;
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
-
 int main(int argc, char** argv) {
-  absl::StatusOr<std::unique_ptr<latchkey::Database>> db =
-      latchkey::Database::Open(argc > 1 ? argv[1] : "queue.db", {});
-  Check(db.status());
-  absl::StatusOr<Queue> queue = Queue::Open(db->get());
-  Check(queue.status());
+  const auto db = OpenDatabase(argc, argv, "queue.db");
+  Queue queue = ValueOf(Queue::Open(db.get()));
+  std::vector<std::thread> producers, workers;
+  for (int producer = 0; producer < kProducers; ++producer) {
+    producers.emplace_back([&] {
+      for (int i = 1; i <= kJobsOfAProducer; ++i) Check(queue.Append(std::to_string(i)));
+    });
+  }
+  for (std::thread& producer : producers) producer.join();
 
   std::atomic<int> done = 0, sum = 0;
-  std::vector<std::thread> threads;
-  for (int producer = 0; producer < kProducers; ++producer) {
-    threads.emplace_back([&] {
-      for (int i = 1; i <= kJobsOfAProducer; ++i) Check(queue->Append(std::to_string(i)));
-    });
-  }
   for (int worker = 0; worker < kWorkers; ++worker) {
-    threads.emplace_back([&] {
-      while (done < kProducers * kJobsOfAProducer) {
-        absl::StatusOr<Job> job = queue->Take();
-        if (absl::IsNotFound(job.status())) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          continue;
-        }
-        Check(job.status());
+    workers.emplace_back([&] {
+      absl::StatusOr<Job> job = queue.Take();
+      for (; job.ok(); job = queue.Take()) {
         sum += std::stoi(job->text);  // the work
-        Check(queue->Finish(*job));
+        Check(queue.Finish(*job));
         ++done;
       }
+      if (!absl::IsNotFound(job.status())) Check(job.status());  // NotFound: the queue is empty
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& worker : workers) worker.join();
   std::cout << done << " jobs done, their sum is " << sum << "\n";
 
   // A worker takes a job and does not finish it. The next open returns the job to the queue.
-  Check(queue->Append("interrupted"));
-  Check(queue->Take().status());
-  queue = Queue::Open(db->get());
-  Check(queue.status());
-  absl::StatusOr<Job> again = queue->Take();
-  Check(again.status());
-  std::cout << "taken again: " << again->text << "\n";
-  Check(queue->Finish(*again));
-  Check((*db)->Close());
+  Check(queue.Append("interrupted"));
+  Check(queue.Take().status());
+  queue = ValueOf(Queue::Open(db.get()));
+  Job again = ValueOf(queue.Take());
+  std::cout << "taken again: " << again.text << "\n";
+  Check(queue.Finish(again));
+  Check(db->Close());
 }

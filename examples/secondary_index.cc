@@ -5,9 +5,9 @@
 //   by_city   (city, id) -> nothing
 //
 // A change of a user and of its index entries is one transaction, so the trees always agree.
-#include <latchkey/latchkey.h>
-
 #include <iostream>
+
+#include "example.h"
 
 using latchkey::KeyReader;
 using latchkey::KeyWriter;
@@ -22,13 +22,11 @@ class Users {
  public:
   static absl::StatusOr<Users> Open(latchkey::Database* db) {
     Users users(db);
-    for (auto [name, tree] : {std::pair{"users", &users.users_},
-                              {"by_email", &users.by_email_},
-                              {"by_city", &users.by_city_}}) {
-      absl::StatusOr<latchkey::Tree> opened = db->OpenTree(name);
-      if (!opened.ok()) return opened.status();
-      *tree = *opened;
-    }
+    if (absl::Status s = OpenTrees(db, {{"users", &users.users_},
+                                        {"by_email", &users.by_email_},
+                                        {"by_city", &users.by_city_}});
+        !s.ok())
+      return s;
     return users;
   }
 
@@ -113,34 +111,22 @@ class Users {
   latchkey::Tree users_, by_email_, by_city_;
 };
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
-
 int main(int argc, char** argv) {
-  absl::StatusOr<std::unique_ptr<latchkey::Database>> db =
-      latchkey::Database::Open(argc > 1 ? argv[1] : "users.db", {});
-  Check(db.status());
-  absl::StatusOr<Users> users = Users::Open(db->get());
-  Check(users.status());
+  const auto db = OpenDatabase(argc, argv, "users.db");
+  Users users = ValueOf(Users::Open(db.get()));
 
-  Check(users->Put({1, "ann@example.com", "Oslo"}));
-  Check(users->Put({2, "bob@example.com", "Lima"}));
-  Check(users->Put({3, "cleo@example.com", "Oslo"}));
-  absl::Status taken = users->Put({4, "ann@example.com", "Rome"});
+  Check(users.Put({1, "ann@example.com", "Oslo"}));
+  Check(users.Put({2, "bob@example.com", "Lima"}));
+  Check(users.Put({3, "cleo@example.com", "Oslo"}));
+  absl::Status taken = users.Put({4, "ann@example.com", "Rome"});
   std::cout << "a second ann@example.com: " << absl::StatusCodeToString(taken.code()) << "\n";
 
-  Check(users->Put(
-      {2, "bob@example.com", "Oslo"}));  // bob moves: his entry in by_city moves with him
-  absl::StatusOr<User> bob = users->FindByEmail("bob@example.com");
-  Check(bob.status());
-  std::cout << bob->email << " lives in " << bob->city << "\n";
-  Check(users->Remove(1));
-  absl::StatusOr<std::vector<User>> in_oslo = users->FindByCity("Oslo");
-  Check(in_oslo.status());
-  for (const User& user : *in_oslo)
-    std::cout << "in Oslo: " << user.id << " " << user.email << "\n";
-  Check((*db)->Close());
+  Check(
+      users.Put({2, "bob@example.com", "Oslo"}));  // bob moves: his entry in by_city moves with him
+  User bob = ValueOf(users.FindByEmail("bob@example.com"));
+  std::cout << bob.email << " lives in " << bob.city << "\n";
+  Check(users.Remove(1));
+  std::vector<User> in_oslo = ValueOf(users.FindByCity("Oslo"));
+  for (const User& user : in_oslo) std::cout << "in Oslo: " << user.id << " " << user.email << "\n";
+  Check(db->Close());
 }

@@ -4,10 +4,10 @@
 //   by_expiry  (time of expiry, token) -> nothing
 //
 // Both trees change in one transaction, so they always agree.
-#include <latchkey/latchkey.h>
-
 #include <iostream>
 #include <random>
+
+#include "example.h"
 
 using latchkey::KeyReader;
 using latchkey::KeyWriter;
@@ -27,11 +27,11 @@ class SessionStore {
   }
 
   static absl::StatusOr<SessionStore> Open(latchkey::Database* db) {
-    absl::StatusOr<latchkey::Tree> sessions = db->OpenTree("sessions");
-    if (!sessions.ok()) return sessions.status();
-    absl::StatusOr<latchkey::Tree> by_expiry = db->OpenTree("by_expiry");
-    if (!by_expiry.ok()) return by_expiry.status();
-    return SessionStore(db, *sessions, *by_expiry);
+    SessionStore store(db);
+    absl::Status status =
+        OpenTrees(db, {{"sessions", &store.sessions_}, {"by_expiry", &store.by_expiry_}});
+    if (!status.ok()) return status;
+    return store;
   }
 
   // Returns the token of the new session.
@@ -93,8 +93,7 @@ class SessionStore {
   }
 
  private:
-  SessionStore(latchkey::Database* db, latchkey::Tree sessions, latchkey::Tree by_expiry)
-      : db_(db), sessions_(sessions), by_expiry_(by_expiry) {}
+  explicit SessionStore(latchkey::Database* db) : db_(db) {}
 
   static std::string NewToken() {
     std::random_device random;
@@ -134,39 +133,25 @@ class SessionStore {
   latchkey::Tree sessions_, by_expiry_;
 };
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
-
 int main(int argc, char** argv) {
-  absl::StatusOr<std::unique_ptr<latchkey::Database>> db =
-      latchkey::Database::Open(argc > 1 ? argv[1] : "sessions.db", SessionStore::DatabaseOptions());
-  Check(db.status());
-  absl::StatusOr<SessionStore> sessions = SessionStore::Open(db->get());
-  Check(sessions.status());
+  const auto db = OpenDatabase(argc, argv, "sessions.db", SessionStore::DatabaseOptions());
+  SessionStore sessions = ValueOf(SessionStore::Open(db.get()));
 
   // A server takes the seconds from its clock.
-  absl::StatusOr<std::string> ann = sessions->Login("ann", 1000),
-                              bob = sessions->Login("bob", 1000);
-  Check(ann.status());
-  Check(bob.status());
-  for (int i = 0; i < 5000; ++i) Check(sessions->Login("guest", 1000).status());
-  absl::StatusOr<std::string> user = sessions->Find(*ann, 2000);  // renews the session
-  Check(user.status());
-  std::cout << "at 2000 the request is from " << *user << "\n";
+  std::string ann = ValueOf(sessions.Login("ann", 1000));
+  std::string bob = ValueOf(sessions.Login("bob", 1000));
+  for (int i = 0; i < 5000; ++i) Check(sessions.Login("guest", 1000).status());
+  std::string user = ValueOf(sessions.Find(ann, 2000));  // renews the session
+  std::cout << "at 2000 the request is from " << user << "\n";
 
-  std::cout << "at 2900 bob's session: " << sessions->Find(*bob, 2900).status().message() << "\n";
-  absl::StatusOr<int> removed = sessions->RemoveExpired(2900);
-  Check(removed.status());
-  std::cout << *removed << " sessions removed\n";
-  user = sessions->Find(*ann, 2900);
-  Check(user.status());
-  std::cout << "at 2900 the request is from " << *user << "\n";
+  std::cout << "at 2900 bob's session: " << sessions.Find(bob, 2900).status().message() << "\n";
+  int removed = ValueOf(sessions.RemoveExpired(2900));
+  std::cout << removed << " sessions removed\n";
+  user = ValueOf(sessions.Find(ann, 2900));
+  std::cout << "at 2900 the request is from " << user << "\n";
 
-  Check(sessions->Logout(*ann));
+  Check(sessions.Logout(ann));
   std::cout << "after the logout: "
-            << absl::StatusCodeToString(sessions->Find(*ann, 2901).status().code()) << "\n";
-  Check((*db)->Close());
+            << absl::StatusCodeToString(sessions.Find(ann, 2901).status().code()) << "\n";
+  Check(db->Close());
 }

@@ -2,10 +2,10 @@
 // costs no delete per sample.
 //
 //   samples-DAY   (sensor, time in seconds) -> value
-#include <latchkey/latchkey.h>
-
 #include <cstdlib>
 #include <iostream>
+
+#include "example.h"
 
 using latchkey::KeyReader;
 using latchkey::KeyWriter;
@@ -96,17 +96,9 @@ class TimeSeries {
   latchkey::Database* db_;
 };
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
-
 int main(int argc, char** argv) {
-  absl::StatusOr<std::unique_ptr<latchkey::Database>> db =
-      latchkey::Database::Open(argc > 1 ? argv[1] : "series.db", {});
-  Check(db.status());
-  TimeSeries series(db->get());
+  const auto db = OpenDatabase(argc, argv, "series.db");
+  TimeSeries series(db.get());
 
   constexpr uint64_t kStart = 19000 * kDaySeconds;
   for (uint64_t hour = 0; hour < 7 * 24; ++hour) {  // a sample every hour, for a week
@@ -116,21 +108,17 @@ int main(int argc, char** argv) {
   }
 
   // The range crosses midnight: it is in two trees.
-  absl::StatusOr<std::vector<Sample>> night =
-      series.Read("boiler", kStart + kDaySeconds - 7200, kStart + kDaySeconds + 7200);
-  Check(night.status());
-  for (const Sample& sample : *night) {
+  std::vector<Sample> night =
+      ValueOf(series.Read("boiler", kStart + kDaySeconds - 7200, kStart + kDaySeconds + 7200));
+  for (const Sample& sample : night) {
     std::cout << sample.sensor << " at hour " << (sample.time - kStart) / 3600 << ": "
               << sample.value << "\n";
   }
 
-  absl::StatusOr<int> dropped = series.Expire(kStart + 4 * kDaySeconds);
-  Check(dropped.status());
-  absl::StatusOr<std::vector<Sample>> left = series.Read("roof", kStart, kStart + 7 * kDaySeconds);
-  Check(left.status());
-  std::cout << *dropped << " days dropped, " << left->size() << " samples of the roof are left\n";
-  absl::StatusOr<double> newest = series.Newest("roof", kStart + 6 * kDaySeconds);
-  Check(newest.status());
-  std::cout << "the newest is " << *newest << "\n";
-  Check((*db)->Close());
+  int dropped = ValueOf(series.Expire(kStart + 4 * kDaySeconds));
+  std::vector<Sample> left = ValueOf(series.Read("roof", kStart, kStart + 7 * kDaySeconds));
+  std::cout << dropped << " days dropped, " << left.size() << " samples of the roof are left\n";
+  double newest = ValueOf(series.Newest("roof", kStart + 6 * kDaySeconds));
+  std::cout << "the newest is " << newest << "\n";
+  Check(db->Close());
 }
