@@ -239,6 +239,11 @@ class TestTest(ScriptTest):
         result = self.run_script("test", "release", "tsan")
         self.assertEqual(self.last_line(result), "8 passed, 0 failed", result.stdout)
 
+    def test_tsan_runs_what_failed_in_release_before_it_could_start_a_thread(self):
+        self.ctest(listing(3, bad=1))
+        result = self.run_script("test", "release", "tsan")
+        self.assertEqual(self.last_line(result), "6 passed, 2 failed", result.stdout)
+
     def test_a_layer_runs_its_program_whole(self):
         self.program("layout", "layout_tests", "echo 'All tests passed (9 assertions in 5 test cases)'")
         result = self.run_script("test", "layout")

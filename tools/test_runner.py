@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 BUDGETS = ROOT / "tools/test_budgets.txt"
-# What the last run of release saw: "THREADS NAME" for each test, with the OS threads that it started.
+# "NUMBER NAME" for each test that passed in the last run of release: the OS threads that it started.
 THREADS = BUILD / "os_threads.txt"
 JOBS = int(os.environ.get("JOBS") or os.cpu_count())
 BUILDS = ["release", "canaries", "asan", "tsan"]
@@ -81,7 +81,6 @@ class Tally:
     evidence: list = field(default_factory=list)  # the end of what each failed test said
     rows: dict = field(default_factory=dict)  # (build, group): [tests, cpu seconds, wall seconds, cases]
     tests: list = field(default_factory=list)  # (processor seconds, build, name) of each test
-    threads: dict = field(default_factory=dict)  # test of release: OS threads that it started
 
     def fail(self, what, count=1):
         self.failed += count
@@ -241,12 +240,15 @@ def run_test(build_name, number, test, prefix, tally):
     with print_lock:
         tally.took(build_name, test.group(), cpu_s, wall_s, cases_of(output))
         tally.tests.append((cpu_s, build_name, test.name))
-        if build_name == "release":
-            tally.threads[test.name] = os_threads_of(output)
     skipped = code is not None and code == test.skip_code
     # Catch2 calls a name that no test case has a success.
     nothing_ran = "\nNo tests ran" in output
     return test, (code == 0 and not nothing_ran) or skipped, skipped, code, output
+
+
+def note_threads(threads):
+    """{test of release that passed: OS threads that it started}."""
+    THREADS.write_text("".join(f"{number} {name}\n" for name, number in sorted(threads.items())), encoding="utf-8")
 
 
 def run_tests(build_name, selected, tally):
@@ -262,12 +264,14 @@ def run_tests(build_name, selected, tally):
     shutil.rmtree(BUILD / build_name / "test-output", ignore_errors=True)
     (BUILD / build_name / "test-output").mkdir(parents=True)
     say("", f"== {build_name}: {len(tests)} tests")
-    prefix, bad, counts = without_randomisation(), [], []
+    prefix, bad, counts, threads = without_randomisation(), [], [], {}
     with ThreadPoolExecutor(JOBS) as pool:
         jobs = [pool.submit(run_test, build_name, n, t, prefix, tally) for n, t in enumerate(tests)]
         for job in jobs:
             test, ok, skipped, code, output = job.result()
             counts += re.findall(r"^counts:.*$", output, re.MULTILINE)
+            if ok:
+                threads[test.name] = os_threads_of(output)
             if skipped:
                 say(f"skipped: {test.name}: {output.strip().splitlines()[-1] if output.strip() else ''}")
             if not ok:
@@ -277,6 +281,8 @@ def run_tests(build_name, selected, tally):
                 tally.evidence += [title, *output.splitlines()[-MOST_EVIDENCE_LINES:]]
                 bad.append(test.name)
     say(*counts)
+    if build_name == "release":
+        note_threads(threads)
     tally.passed += len(tests) - len(bad)
     for name in bad:
         tally.fail(f"{build_name}: {name}")
@@ -311,9 +317,6 @@ def test_build(name, tally):
         run_canaries(tally)
     else:
         run_tests(name, is_for_tsan(without_threads()) if name == "tsan" else lambda test: True, tally)
-    if tally.threads:
-        THREADS.write_text("".join(f"{threads} {name}\n" for name, threads in sorted(tally.threads.items())),
-                           encoding="utf-8")
 
 
 # ---- Selecting.
