@@ -7,8 +7,11 @@ if(NOT LATCHKEY_SANITIZE)
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_house_test.py)
   add_test(NAME "house: the scripts do what their first lines say"
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/scripts_test.py)
+  add_test(NAME "house: the guide's runner notices a snippet that is wrong"
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/guide/run_snippets_test.py)
   set_tests_properties("house: the self-check finds what it forbids"
-                       "house: the scripts do what their first lines say" PROPERTIES LABELS house)
+                       "house: the scripts do what their first lines say"
+                       "house: the guide's runner notices a snippet that is wrong" PROPERTIES LABELS house)
 
   add_test(NAME "house: the README's results agree with each other and with the program"
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/measure-readme --check
@@ -49,10 +52,6 @@ add_test(NAME ${package_test}
                  -D CC=${CMAKE_C_COMPILER} -D CXX=${CMAKE_CXX_COMPILER}
                  -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
 set_tests_properties(${package_test} PROPERTIES LABELS house)
-
-add_test(NAME "house: the guide's runner notices a snippet that is wrong"
-         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/guide/run_snippets_test.py)
-set_tests_properties("house: the guide's runner notices a snippet that is wrong" PROPERTIES LABELS house)
 
 # The guide for users. Once is enough: not with sanitizers, which Python and Go do not have. The name says that
 # tools/test --fast leaves it out.
