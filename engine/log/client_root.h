@@ -16,7 +16,8 @@
 //       56    8  end: one past the newest record that was known
 //   since version 3, for each backup, oldest first (engine/backup/README.md says what they are for):
 //        0    8  its id
-//        8    4  number of its page files whose pages are in this state or were replaced since
+//        8    4  number of its sealed page files: the database has made durable the writes that they
+//                hold; later writes may have replaced them
 //       12    4  1 = the backup was finished
 //
 // Thread-safety: values and pure functions.
