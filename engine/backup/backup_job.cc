@@ -46,7 +46,6 @@ absl::StatusOr<BackupInfo> BackupJob::Run(const std::string& path) {
                             BackupDirectory::OpenToWrite(source_.runtime, path));
   directory_ = std::make_unique<BackupDirectory>(std::move(directory));
   LATCHKEY_RETURN_IF_ERROR(CheckSeries());
-  LATCHKEY_RETURN_IF_ERROR(LoadKnown());
   LATCHKEY_RETURN_IF_ERROR(directory_->begun() ? Resume() : absl::OkStatus());
   if (!directory_->begun()) LATCHKEY_RETURN_IF_ERROR(BeginNew());
   // Every known image was looked at, or looked at again, since then.
@@ -106,6 +105,7 @@ absl::Status BackupJob::CheckSeries() {
 }
 
 absl::Status BackupJob::LoadKnown() {
+  known_ = KnownPages();
   for (const BackupManifest& backup : directory_->finished()) {
     for (uint32_t file = 1; file <= backup.page_files.size(); ++file) {
       LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageFileReader> reader,
@@ -132,6 +132,7 @@ absl::Status BackupJob::Resume() {
     return directory_->RemoveBegun();
   }
   LATCHKEY_RETURN_IF_ERROR(directory_->RemoveFilesBehind(manifest_, note->page_files));
+  LATCHKEY_RETURN_IF_ERROR(LoadKnown());
   for (uint32_t file = 1; file <= note->page_files; ++file) {
     const auto reader = OpenPageFile(source_.runtime, *directory_, manifest_, file);
     if (!reader.ok()) return directory_->RemoveBegun();
@@ -150,7 +151,6 @@ absl::Status BackupJob::Resume() {
 }
 
 absl::Status BackupJob::BeginNew() {
-  known_ = KnownPages();
   LATCHKEY_RETURN_IF_ERROR(LoadKnown());
   const std::vector<BackupManifest>& finished = directory_->finished();
   manifest_ = {};
