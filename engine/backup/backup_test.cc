@@ -42,6 +42,16 @@ void Alter(Database& db, uint64_t seed, int changes, int keys = 20'000) {
   }
 }
 
+// It takes many checkpoints while the test changes it.
+std::unique_ptr<Database> FilledDatabaseWithCheckpoints(const TempDir& dir) {
+  Options options;
+  options.cache_bytes = 8 << 20;
+  options.checkpoint_log_bytes = 1 << 20;
+  auto db = OpenOrFail(dir.File("db"), options);
+  Alter(*db, 1, 20'000);
+  return db;
+}
+
 BackupInfo BackupOrFail(Database& db, const std::string& to, const BackupOptions& options = {},
                         const BackupSizing& sizing = kSmallFiles) {
   absl::StatusOr<BackupInfo> info = DatabaseImpl::Of(db).Backup(to, options, sizing);
@@ -97,11 +107,7 @@ TEST_CASE("an incremental backup writes only what has changed, and every backup 
 
 TEST_CASE("a backup beside writers holds every commit that was acknowledged before it") {
   TempDir dir;
-  Options options;
-  options.cache_bytes = 8 << 20;
-  options.checkpoint_log_bytes = 1 << 20;
-  const auto db = OpenOrFail(dir.File("db"), options);
-  Alter(*db, 1, 20'000);
+  const auto db = FilledDatabaseWithCheckpoints(dir);
   const Tree tree = TreeOrFail(*db, "counters");
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> acknowledged{0};
@@ -336,11 +342,7 @@ class TreesBeside {
 
 TEST_CASE("backups beside loads, drops and renames of trees restore to whole trees") {
   TempDir dir;
-  Options options;
-  options.cache_bytes = 8 << 20;
-  options.checkpoint_log_bytes = 1 << 20;
-  const auto db = OpenOrFail(dir.File("db"), options);
-  Alter(*db, 1, 20'000);
+  const auto db = FilledDatabaseWithCheckpoints(dir);
   const TreesBeside beside(*db);
   for (int backup = 0; backup < 3; ++backup) {
     BackupOrFail(*db, dir.File("backup"), {.incremental = backup > 0, .progress = {}});
