@@ -71,11 +71,7 @@ absl::StatusOr<std::unique_ptr<BackupLogReader>> BackupLogReader::Open(
                             BackupFileReader::Open(runtime, path, backup.log_file.bytes));
   AlignedBuffer block(kBackupBlockBytes);
   if (file->bytes() > 0) LATCHKEY_RETURN_IF_ERROR(file->Read(0, block.span()));
-  if (!IsBackupFileHeader(block.span(), {.kind = BackupFileHeader::Kind::kLog,
-                                         .backup_id = backup.id,
-                                         .database_id = backup.database_id,
-                                         .page_size = backup.page_size,
-                                         .number = 1})) {
+  if (!IsBackupFileHeader(block.span(), HeaderOf(backup, BackupFileHeader::Kind::kLog, 1))) {
     return MakeStatus(absl::StatusCode::kDataLoss, "{} is not the log of this backup", path);
   }
   return std::unique_ptr<BackupLogReader>(

@@ -205,17 +205,22 @@ absl::Status BackupDirectory::Publish(const BackupManifest& manifest) {
   return absl::OkStatus();
 }
 
+BackupFileHeader HeaderOf(const BackupManifest& backup, BackupFileHeader::Kind kind,
+                          uint32_t number) {
+  return {.kind = kind,
+          .backup_id = backup.id,
+          .database_id = backup.database_id,
+          .page_size = backup.page_size,
+          .number = number};
+}
+
 absl::StatusOr<std::unique_ptr<PageFileReader>> OpenPageFile(Runtime& runtime,
                                                              const BackupDirectory& directory,
                                                              const BackupManifest& backup,
                                                              uint32_t file) {
   return PageFileReader::Open(runtime,
                               directory.PathOf(directory.PageFileName(backup.number, file)),
-                              {.kind = BackupFileHeader::Kind::kPages,
-                               .backup_id = backup.id,
-                               .database_id = backup.database_id,
-                               .page_size = backup.page_size,
-                               .number = file});
+                              HeaderOf(backup, BackupFileHeader::Kind::kPages, file));
 }
 
 }  // namespace latchkey

@@ -68,6 +68,10 @@ class BackupDirectory {
   std::optional<BackupManifest> begun_;
 };
 
+/// The header of a file of `backup`; `number`: counted from 1 for each kind.
+BackupFileHeader HeaderOf(const BackupManifest& backup, BackupFileHeader::Kind kind,
+                          uint32_t number);
+
 /// Opens a page file of a backup. `file`: from 1.
 absl::StatusOr<std::unique_ptr<PageFileReader>> OpenPageFile(Runtime& runtime,
                                                              const BackupDirectory& directory,

@@ -60,12 +60,8 @@ absl::StatusOr<BackupInfo> BackupJob::Run(const std::string& path) {
       log_copier_,
       LogCopier::Create(source_.runtime,
                         directory_->PathOf(directory_->LogFileName(manifest_.number)),
-                        {.kind = BackupFileHeader::Kind::kLog,
-                         .backup_id = manifest_.id,
-                         .database_id = manifest_.database_id,
-                         .page_size = manifest_.page_size,
-                         .number = 1},
-                        source_.log.log(), source_.checkpointer, manifest_.root.scan_from));
+                        HeaderOf(manifest_, BackupFileHeader::Kind::kLog, 1), source_.log.log(),
+                        source_.checkpointer, manifest_.root.scan_from));
   seen_log_ = source_.log.log().durable();
   piece_begin_ = source_.runtime.Now();
   LATCHKEY_RETURN_IF_ERROR(CopyPages());
@@ -279,12 +275,9 @@ absl::Status BackupJob::EnsureFile() {
   if (file_ != nullptr) return absl::OkStatus();
   const auto number = static_cast<uint32_t>(manifest_.page_files.size()) + 1;
   const std::string name = directory_->PageFileName(manifest_.number, number);
-  LATCHKEY_ASSIGN_OR_RETURN(file_, PageFileWriter::Create(source_.runtime, directory_->PathOf(name),
-                                                          {.kind = BackupFileHeader::Kind::kPages,
-                                                           .backup_id = manifest_.id,
-                                                           .database_id = manifest_.database_id,
-                                                           .page_size = manifest_.page_size,
-                                                           .number = number}));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      file_, PageFileWriter::Create(source_.runtime, directory_->PathOf(name),
+                                    HeaderOf(manifest_, BackupFileHeader::Kind::kPages, number)));
   return absl::OkStatus();
 }
 
