@@ -188,7 +188,6 @@ class BackupLives {
 };
 
 void PrintReport(const BackupKillReport& report, const BackupKillOptions& options, double seconds) {
-  if (!report.wrong.empty()) fmt::print("WRONG {}\n", report.wrong);
   fmt::print(
       "backup-kills: {} kills of {} stores, {} of them in a restore, {} at a named call; {} "
       "comparisons "
@@ -253,15 +252,15 @@ int RunBackupKillCampaign(const std::vector<std::string>& arguments) {
       .Range(2, 1'000'000)
       .ShowDefault();
   if (const std::optional<int> over = command.Parse(arguments)) return *over;
-  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
-  if (directory == nullptr) return 2;
-  options.directory = directory->path();
-  Runtime& runtime = ThreadRuntime();
-  const Nanos start = runtime.Now();
-  const BackupKillReport report = RunBackupKills(runtime, options);
-  if (!report.wrong.empty()) directory->Keep();
-  PrintReport(report, options, static_cast<double>(runtime.Now() - start) / kNanosPerSecond);
-  return report.wrong.empty() ? 0 : 1;
+  BackupKillReport report;
+  return RunInDirectory(
+      parent,
+      [&](const std::string& path) {
+        options.directory = path;
+        report = RunBackupKills(ThreadRuntime(), options);
+        return report.wrong;
+      },
+      [&](double seconds) { PrintReport(report, options, seconds); });
 }
 
 }  // namespace latchkey

@@ -176,7 +176,6 @@ class StoreLives {
 };
 
 void PrintReport(const KillReport& report, const KillCampaignOptions& options, double seconds) {
-  if (!report.wrong.empty()) fmt::print("WRONG {}\n", report.wrong);
   fmt::print(
       "kills: {} kills of {} stores, {} of them in an open, {} at a named call; {} comparisons, {} "
       "transactions acknowledged; of {} in flight {} were found; seed {}, {:.1f} s\n",
@@ -287,15 +286,15 @@ int RunKillCampaign(const std::vector<std::string>& arguments) {
       return 2;
     }
   }
-  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
-  if (directory == nullptr) return 2;
-  options.directory = directory->path();
-  Runtime& runtime = ThreadRuntime();
-  const Nanos start = runtime.Now();
-  const KillReport report = RunKills(runtime, options);
-  if (!report.wrong.empty()) directory->Keep();
-  PrintReport(report, options, static_cast<double>(runtime.Now() - start) / kNanosPerSecond);
-  return report.wrong.empty() ? 0 : 1;
+  KillReport report;
+  return RunInDirectory(
+      parent,
+      [&](const std::string& path) {
+        options.directory = path;
+        report = RunKills(ThreadRuntime(), options);
+        return report.wrong;
+      },
+      [&](double seconds) { PrintReport(report, options, seconds); });
 }
 
 }  // namespace latchkey

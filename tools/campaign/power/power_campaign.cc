@@ -339,7 +339,6 @@ class PowerStore {
 };
 
 void Print(const PowerFilesReport& r, double seconds) {
-  if (!r.wrong.empty()) fmt::print("WRONG {}\n", r.wrong);
   fmt::print(
       "power-files: {} stores with {} lives, {} transactions acknowledged; {} writes, {} changes "
       "of "
@@ -405,16 +404,16 @@ int RunPowerFilesCampaign(const std::vector<std::string>& arguments) {
     fmt::print(stderr, "--seeds={} is no range: 1..4, or 3\n", seeds);
     return 2;
   }
-  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
-  if (directory == nullptr) return 2;
-  std::error_code error;
-  options.directory = std::filesystem::canonical(directory->path(), error).string();
-  Runtime& runtime = ThreadRuntime();
-  const Nanos start = runtime.Now();
-  const PowerFilesReport report = RunPowerFiles(runtime, options);
-  if (!report.wrong.empty()) directory->Keep();
-  Print(report, static_cast<double>(runtime.Now() - start) / kNanosPerSecond);
-  return report.wrong.empty() ? 0 : 1;
+  PowerFilesReport report;
+  return RunInDirectory(
+      parent,
+      [&](const std::string& path) {
+        std::error_code error;
+        options.directory = std::filesystem::canonical(path, error).string();
+        report = RunPowerFiles(ThreadRuntime(), options);
+        return report.wrong;
+      },
+      [&](double seconds) { Print(report, seconds); });
 }
 
 }  // namespace latchkey

@@ -28,8 +28,8 @@ absl::StatusOr<std::unique_ptr<CampaignDirectory>> CampaignDirectory::Make(std::
 }
 
 CampaignDirectory::~CampaignDirectory() {
-  if (keep_) return;
   std::error_code ignored;
+  if (keep_ && !std::filesystem::is_empty(path_, ignored)) return;
   std::filesystem::remove_all(path_, ignored);
 }
 

@@ -19,7 +19,7 @@ class CampaignDirectory {
   CampaignDirectory& operator=(const CampaignDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Keeps the directory as evidence of a mistake.
+  /// Keeps the directory as evidence of a mistake, if there is anything in it.
   void Keep() { keep_ = true; }
 
  private:

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "storage/runtime/runtime.h"
+
 namespace latchkey {
 
 using Flag = CampaignFlags::Flag;
@@ -82,6 +84,22 @@ std::unique_ptr<CampaignDirectory> MakeDirectoryOrSay(const std::string& parent)
   if (directory.ok()) return *std::move(directory);
   fmt::print(stderr, "{}\n", std::string(directory.status().message()));
   return nullptr;
+}
+
+int RunInDirectory(const std::string& parent,
+                   absl::FunctionRef<std::string(const std::string& path)> run,
+                   absl::FunctionRef<void(double seconds)> print) {
+  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
+  if (directory == nullptr) return 2;
+  Runtime& runtime = ThreadRuntime();
+  const Nanos start = runtime.Now();
+  const std::string wrong = run(directory->path());
+  if (!wrong.empty()) {
+    directory->Keep();
+    fmt::print("WRONG {}\n", wrong);
+  }
+  print(static_cast<double>(runtime.Now() - start) / kNanosPerSecond);
+  return wrong.empty() ? 0 : 1;
 }
 
 double ProcessorSeconds() {

@@ -2,6 +2,8 @@
 // time.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -68,6 +70,13 @@ class CampaignFlags {
 
 /// CampaignDirectory::Make. nullptr: it failed, and the reason was printed.
 std::unique_ptr<CampaignDirectory> MakeDirectoryOrSay(const std::string& parent);
+
+/// Runs a campaign on files. `run(path)` works in a directory below `parent` (CampaignDirectory::Make) and
+/// returns its first mistake, which is printed; empty: there was none, and the directory is removed. Then
+/// `print(seconds)` reports. Returns the exit code: 0, 1 after a mistake, 2 if there is no directory.
+int RunInDirectory(const std::string& parent,
+                   absl::FunctionRef<std::string(const std::string& path)> run,
+                   absl::FunctionRef<void(double seconds)> print);
 
 /// Processor time of this process and of its ended children, seconds.
 double ProcessorSeconds();

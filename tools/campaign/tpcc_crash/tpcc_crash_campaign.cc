@@ -26,7 +26,6 @@ void AddFlags(CampaignFlags& command, TpccCrashOptions& options, std::string& pa
 }
 
 void PrintReport(const TpccCrashReport& report, uint64_t seed, double seconds) {
-  if (!report.wrong.empty()) fmt::print("WRONG {}\n", report.wrong);
   fmt::print(
       "tpcc-crash: {} kills and {} power losses on {} stores, {} checks of all conditions; {} "
       "New-Orders acknowledged, {} look-ups of them; seed {}, {:.1f} s\n",
@@ -48,20 +47,16 @@ int RunTpccCrashCampaign(const std::vector<std::string>& arguments) {
   std::string parent;
   AddFlags(command, options, parent);
   if (const std::optional<int> over = command.Parse(arguments)) return *over;
-  const std::unique_ptr<CampaignDirectory> directory = MakeDirectoryOrSay(parent);
-  if (directory == nullptr) return 2;
-  options.directory = directory->path();
-  Runtime& runtime = ThreadRuntime();
-  const Nanos start = runtime.Now();
   TpccCrashReport report;
-  KillTpcc(runtime, options, &report);
-  if (!report.wrong.empty()) {
-    directory->Keep();
-  } else {
-    CutPowerUnderTpcc(options, &report);
-  }
-  PrintReport(report, options.seed, static_cast<double>(runtime.Now() - start) / kNanosPerSecond);
-  return report.wrong.empty() ? 0 : 1;
+  return RunInDirectory(
+      parent,
+      [&](const std::string& path) {
+        options.directory = path;
+        KillTpcc(ThreadRuntime(), options, &report);
+        if (report.wrong.empty()) CutPowerUnderTpcc(options, &report);
+        return report.wrong;
+      },
+      [&](double seconds) { PrintReport(report, options.seed, seconds); });
 }
 
 }  // namespace latchkey
