@@ -153,10 +153,11 @@ absl::Status BackUpBeside(Database& db, const std::string& directory, uint32_t t
     for (uint32_t t = 0; t < threads; ++t) {
       notes.backups[finished + 1].acknowledged[t].store(kills.threads[t].acknowledged.load());
     }
-    notes.attempts.fetch_add(1);
     bool loaded = false;
     absl::Status load;
     BackupOptions options;
+    // A limit that is never reached takes away the pauses, in which most of a backup's time goes by.
+    if (notes.attempts.fetch_add(1) % 4 != 0) options.max_bytes_per_second = uint64_t{1} << 60;
     options.incremental = finished > 0;
     options.progress = [&](const BackupProgress& progress) {
       if (progress.phase == BackupPhase::kPages && !std::exchange(loaded, true))

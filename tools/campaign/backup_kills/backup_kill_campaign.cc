@@ -51,7 +51,9 @@ class BackupLives {
     const uint64_t end = report_.kills + kills;
     while (report_.kills < end && report_.wrong.empty()) {
       UseLife(/*closes=*/false);
-      if (report_.kills < end && report_.wrong.empty() && rng_.Below(2) == 0) {
+      // Without a backup a restore has nothing to do, and ends before it is killed.
+      if (report_.kills < end && report_.wrong.empty() && backups_.finished.load() > 0 &&
+          rng_.Below(4) != 0) {
         RestoreLifeOnce(/*is_killed=*/true);
       }
       if (report_.wrong.empty()) RestoreLifeOnce(/*is_killed=*/false);
@@ -70,11 +72,11 @@ class BackupLives {
     std::filesystem::remove_all(path, ignored);
   }
 
-  std::optional<KillPoint> SomePoint() {
+  std::optional<KillPoint> SomePoint(uint64_t most_calls) {
     if (rng_.Below(2) == 0) return std::nullopt;
     const auto names = BackupKillPointNames();
     return KillPoint{.name = names[rng_.Below(names.size())],
-                     .at_call = 1 + rng_.Below(1 + rng_.Below(20))};
+                     .at_call = 1 + rng_.Below(1 + rng_.Below(most_calls))};
   }
 
   Nanos SomeTime() {
@@ -96,7 +98,10 @@ class BackupLives {
     life.beside = [this](Database& db) {
       return BackUpBeside(db, series_, options_.threads, kills_, backups_);
     };
-    if (!closes) life.kill_in_work = SomePoint();
+    // Every second life ends some time after a backup was finished, the others at any time or call.
+    const uint32_t finished = backups_.finished.load();
+    const bool finishes_one = finished < BackupNotes::kMostBackups && rng_.Below(2) == 0;
+    if (!closes && !finishes_one) life.kill_in_work = SomePoint(20);
     // A child that never reaches its kill point comes to an end of its work, and is killed then.
     if (life.kill_in_work) life.transactions_per_thread = 60;
     const Nanos delay = SomeTime();
@@ -106,6 +111,11 @@ class BackupLives {
     ChildProcess& child = **started;
     if (!closes) {
       child.WaitUntil(runtime_, [&] { return stage() != KillStage::kOpening; });
+      if (finishes_one) {
+        child.WaitUntil(runtime_, [&] {
+          return backups_.finished.load() > finished || stage() == KillStage::kFailed;
+        });
+      }
       KillInTime(child, life.kill_in_work ? std::optional<Nanos>() : delay);
     }
     child.WaitForEnd();
@@ -139,8 +149,9 @@ class BackupLives {
                            .seed = seed_,
                            .life_seed = rng_.Next(),
                            .threads = options_.threads};
-    const std::optional<KillPoint> point = is_killed ? SomePoint() : std::nullopt;
-    const Nanos delay = SomeTime();
+    const std::optional<KillPoint> point = is_killed ? SomePoint(3) : std::nullopt;
+    const Nanos delay = rng_.Below(1 + whole_restore_);
+    const Nanos begin = runtime_.Now();
     kills_.stage.store(KillStage::kOpening);
     auto started = ChildProcess::Start([&] {
       if (point) ArmKillPoint(*point);
@@ -149,7 +160,7 @@ class BackupLives {
     if (!started.ok()) return Fail("start", std::string(started.status().message()));
     ChildProcess& child = **started;
     if (is_killed && !point) {
-      runtime_.SleepFor(delay / 4);  // a restore is short
+      runtime_.SleepFor(delay);
       child.Kill();
     }
     child.WaitForEnd();
@@ -158,7 +169,10 @@ class BackupLives {
     if (!child.ended_well() && !(is_killed && child.was_killed())) {
       return Fail("a restore", child.DescribeEnd());
     }
-    if (!child.was_killed()) return;
+    if (!child.was_killed()) {
+      if (!is_killed) whole_restore_ = runtime_.Now() - begin;
+      return;
+    }
     ++report_.kills;
     ++report_.in_restore;
     report_.at_points += point ? 1 : 0;
@@ -184,6 +198,7 @@ class BackupLives {
   const std::string path_, series_, copy_;
   Options store_options_;
   std::vector<KillThreadModel> models_;
+  Nanos whole_restore_ = 20 * kNanosPerMilli;  // how long the last one took that was not killed
   bool opened_ = false;
 };
 
