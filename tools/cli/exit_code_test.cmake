@@ -207,6 +207,20 @@ foreach(page a all)
 endforeach()
 expect(0 "^<!DOCTYPE html>.*</html>\n$" report a.json -o -)
 expect(0 "^<!DOCTYPE html>" bench ${quick} --report=-)
+# Each measuring verb has a page.
+expect(0 "<h1>Layout laboratory.*class=\"mark " layout --layout=overwrite --data-size=8MiB --warmup=1
+       --measure=1 --report=-)
+expect(0 "<h1>Write cost model.*class=\"mark " model --report=-)
+expect(0 "<h1>Cache simulation.*class=\"mark " cachesim --trace=abc.u64 --size=2 --report=-)
+expect(0 "<h1>Contention<.*class=\"mark " contention pool --pages=1000 --threads=1 --warmup=0 --duration=20ms --report=-)
+expect(0 "<h1>Contention<.*class=\"mark " contention lock --threads=1 --warmup=0 --duration=20ms --report=-)
+expect(0 "<h1>Contention on a modelled machine.*class=\"mark " contention model --policy=pg2q --pages=1000
+       --processors=4 --simulate=10k --report=-)
+expect(0 "<h1>Contention: statements.*is faster than" contention model --policy=pg2q,pgbat-pre --pages=1000
+       --processors=4 --simulate=1k --sensitivity --report=-)
+expect(0 "<h1>Trace of page fixes.*class=\"mark " trace info run.fixes --report=-)
+expect(0 "<h1>Trace: LRU stack depths.*class=\"mark " trace depth run.fixes --report=-)
+expect(0 "<h1>Trace: skew.*class=\"mark " trace skew run.fixes --report=-)
 expect(0 "b.json against a.json\n\nmemory, 1.*NewOrder.*(faster|slower|not distinguishable)"
        compare a.json b.json)
 expect(0 "the other rows against memory, 1" compare a.json)

@@ -7,6 +7,7 @@
 #include "tools/cli/contention_model_command.h"
 #include "tools/cli/trace_command.h"
 #include "tools/layout_lab/lab_report.h"
+#include "tools/layout_model/model_report.h"
 #include "tpcc-lite/bench/bench_report.h"
 #include "tpcc-lite/report/run_report.h"
 
@@ -124,6 +125,19 @@ ReportKind LayoutKind() {
                            {"plugged", "/pages_written/plugged"}}}}};
 }
 
+ReportKind ModelKind() {
+  return {.schema = std::string(kModelSchema),
+          .title = "Write cost model",
+          .columns = CopyOf(ModelColumns()),
+          .figures = {{"Write cost of overwrite", "/cost/overwrite", kNumber, kCost},
+                      {"Write cost of lfs, cleaning", "/cost/lfs_cleaning", kNumber, kCost},
+                      {"Write cost of lfs, plugging", "/cost/lfs_plugging", kNumber, kCost},
+                      {"Write cost of hylog", "/cost/hylog", kNumber, kCost},
+                      {"Best share of hot pages, hylog", "/best_hot_proportion", kShare, kNeutral},
+                      {"Cleaning utilisation u", "/u", kShare, kCost}},
+          .exact = true};
+}
+
 ReportKind CacheSimKind() {
   return {.schema = kCacheSimSchema,
           .title = "Cache simulation",
@@ -201,9 +215,9 @@ ReportKind TraceSkewKind() {
 
 std::span<const ReportKind> ReportKinds() {
   static const auto* const kinds = new std::vector<ReportKind>{
-      RunKind(),        BenchKind(),           LayoutKind(),      CacheSimKind(),
-      ContentionKind(), ContentionModelKind(), SensitivityKind(), TraceInfoKind(),
-      TraceDepthKind(), TraceSkewKind()};
+      RunKind(),       BenchKind(),      LayoutKind(),          ModelKind(),
+      CacheSimKind(),  ContentionKind(), ContentionModelKind(), SensitivityKind(),
+      TraceInfoKind(), TraceDepthKind(), TraceSkewKind()};
   return *kinds;
 }
 
