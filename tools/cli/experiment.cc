@@ -17,18 +17,13 @@ namespace {
 
 bool Stopped() { return StopRequested().load(std::memory_order_relaxed); }
 
-bool Violated(const Json& row) {
-  const Json::json_pointer violated("/consistency/violated");
-  return row.contains(violated) && !row.at(violated).is_null() && !row.at(violated).empty();
-}
+bool Violated(const Json& row) { return !ValueAt(row, "/consistency/violated").empty(); }
 
 /// A run that was interrupted before its measured part has no figure: null, not 0.
 bool NeverMeasured(const Json& row, std::span<const std::string> figures) {
   return row.at("interrupted").get<bool>() &&
-         std::all_of(figures.begin(), figures.end(), [&](const std::string& figure) {
-           const Json::json_pointer pointer(figure);
-           return !row.contains(pointer) || row.at(pointer).is_null();
-         });
+         std::all_of(figures.begin(), figures.end(),
+                     [&](const std::string& figure) { return ValueAt(row, figure).is_null(); });
 }
 
 }  // namespace

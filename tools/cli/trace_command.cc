@@ -147,9 +147,8 @@ int Write(const TraceFlags& flags, const char* schema, const std::vector<Json>& 
 
 /// A field of the trace's totals, if it is a count.
 Json TotalOf(const FixTrace& trace, const char* pointer) {
-  const auto path = Json::json_pointer(pointer);
-  if (!trace.totals.contains(path) || !trace.totals.at(path).is_number_unsigned()) return nullptr;
-  return trace.totals.at(path);
+  Json total = ValueAt(trace.totals, pointer);
+  return total.is_number_unsigned() ? total : Json(nullptr);
 }
 
 Json InfoRow(const TraceFlags& flags, const FixTrace& trace, const FixSelection& part,

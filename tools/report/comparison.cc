@@ -36,11 +36,6 @@ std::vector<FigureComparison> CompareRows(const ReportKind& kind, const Json& fr
   return figures;
 }
 
-Json ValueOf(const Json& row, const Column& column) {
-  const Json::json_pointer pointer(column.pointer);
-  return row.contains(pointer) ? row.at(pointer) : Json(nullptr);
-}
-
 /// The settings' columns that have several values in one of the documents: they pair the rows.
 std::vector<Column> PairingColumns(const ResultDocument& from, const ResultDocument& to) {
   std::vector<Column> chosen;
@@ -48,7 +43,7 @@ std::vector<Column> PairingColumns(const ResultDocument& from, const ResultDocum
     const auto varies = [&](const ResultDocument& document) {
       const auto rows = document.rows();
       return std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
-        return ValueOf(row, column) != ValueOf(rows.front(), column);
+        return ValueAt(row, column.pointer) != ValueAt(rows.front(), column.pointer);
       });
     };
     if (column.setting && (varies(from) || varies(to))) chosen.push_back(column);
@@ -58,7 +53,7 @@ std::vector<Column> PairingColumns(const ResultDocument& from, const ResultDocum
 
 std::string KeyOf(const Json& row, const std::vector<Column>& columns) {
   Json key = Json::array();
-  for (const Column& column : columns) key.push_back(ValueOf(row, column));
+  for (const Column& column : columns) key.push_back(ValueAt(row, column.pointer));
   // Text that is not UTF-8 cannot be in a document that was parsed, but may be in one of this run.
   return key.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -78,8 +73,8 @@ void AddDifferences(const ResultDocument& from, const ResultDocument& to,
       });
       if (!column.setting || pairs) continue;
       AddDifference(result, column.title,
-                    FormatValue(ValueOf(from.rows().front(), column), column.format),
-                    FormatValue(ValueOf(to.rows().front(), column), column.format));
+                    FormatValue(ValueAt(from.rows().front(), column.pointer), column.format),
+                    FormatValue(ValueAt(to.rows().front(), column.pointer), column.format));
     }
   }
   const std::pair<const char*, const char*> others[] = {

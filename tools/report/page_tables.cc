@@ -147,8 +147,7 @@ std::string ResultTable(const RowSet& set) {
     std::string cells;
     if (set.documents > 1) cells += Cell("th", "", LetterOf(set.document_of[i]));
     for (const Column& column : split.shown) {
-      const Json::json_pointer pointer(column.pointer);
-      const Json value = set.rows[i].contains(pointer) ? set.rows[i].at(pointer) : Json(nullptr);
+      const Json value = ValueAt(set.rows[i], column.pointer);
       cells += Cell("td", css(column), FormatValue(value, column.format));
     }
     body += Element("tr", "", cells) + '\n';
@@ -183,8 +182,7 @@ std::string MachineTable(std::span<const ResultDocument* const> documents) {
       std::string cells = Cell("th", "", title);
       for (const ResultDocument* document : documents) {
         const Json::json_pointer pointer = Json::json_pointer("/" + std::string(block)) / name;
-        const Json value =
-            document->json.contains(pointer) ? document->json.at(pointer) : Json(nullptr);
+        const Json value = ValueAt(document->json, pointer);
         const bool bytes = name == "memory_bytes";
         cells += Cell("td", "", bytes ? FormatValue(value, ColumnFormat::kBytes) : Plain(value));
       }

@@ -87,16 +87,15 @@ absl::StatusOr<ResultDocument> CheckResultDocument(std::string name, Json json,
 }
 
 std::optional<double> NumberAt(const Json& from, const std::string& pointer) {
-  const Json::json_pointer at(pointer);
-  if (!from.contains(at) || !from.at(at).is_number()) return std::nullopt;
-  const auto value = from.at(at).get<double>();
+  const Json found = ValueAt(from, pointer);
+  if (!found.is_number()) return std::nullopt;
+  const auto value = found.get<double>();
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 std::string TextAt(const Json& from, const std::string& pointer, std::string otherwise) {
-  const Json::json_pointer at(pointer);
-  if (!from.contains(at) || !from.at(at).is_string()) return otherwise;
-  return from.at(at).get<std::string>();
+  const Json found = ValueAt(from, pointer);
+  return found.is_string() ? found.get<std::string>() : otherwise;
 }
 
 std::vector<double> SamplesOf(const Json& row, const std::string& figure) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 namespace latchkey {
 
@@ -12,6 +13,14 @@ using Json = nlohmann::ordered_json;
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+/// The value at `pointer`; null if there is none.
+inline Json ValueAt(const Json& from, const Json::json_pointer& pointer) {
+  return from.contains(pointer) ? from.at(pointer) : Json(nullptr);
+}
+inline Json ValueAt(const Json& from, const std::string& pointer) {
+  return ValueAt(from, Json::json_pointer(pointer));
 }
 
 }  // namespace latchkey

@@ -11,15 +11,10 @@ namespace {
 /// The field's name without the path: "/buffer/hit_ratio" -> "hit_ratio".
 std::string LastName(const std::string& pointer) { return pointer.substr(pointer.rfind('/') + 1); }
 
-/// The value at that path; null if there is none.
-Json At(const Json& document, const Json::json_pointer& pointer) {
-  return document.contains(pointer) ? document.at(pointer) : Json(nullptr);
-}
-
 std::vector<double> NumbersAt(std::span<const Json> documents, const Json::json_pointer& pointer) {
   std::vector<double> numbers;
   for (const Json& document : documents) {
-    const Json value = At(document, pointer);
+    const Json value = ValueAt(document, pointer);
     if (value.is_number()) numbers.push_back(value.get<double>());
   }
   return numbers;
@@ -29,7 +24,7 @@ size_t IndexOfMedian(std::span<const Json> documents, const std::string& figure)
   const Json::json_pointer pointer(figure);
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < documents.size(); ++i) {
-    const Json value = At(documents[i], pointer);
+    const Json value = ValueAt(documents[i], pointer);
     if (value.is_number()) order.emplace_back(value.get<double>(), i);
   }
   if (order.empty()) return 0;
@@ -81,7 +76,7 @@ Json CombineRepetitions(std::span<const Json> repetitions, std::span<const std::
   for (const Json& repetition : repetitions) {
     Json row = Json::object();
     for (const std::string& figure : figures) {
-      row[LastName(figure)] = At(repetition, Json::json_pointer(figure));
+      row[LastName(figure)] = ValueAt(repetition, figure);
     }
     each.push_back(std::move(row));
   }

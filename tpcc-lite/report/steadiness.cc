@@ -11,11 +11,6 @@ namespace {
 
 constexpr size_t kFewestSamples = 4;
 
-Json ValueAt(const Json& row, const std::string& pointer) {
-  const Json::json_pointer at(pointer);
-  return row.contains(at) ? row.at(at) : Json(nullptr);
-}
-
 std::vector<std::string> ReasonsOf(const Json& row, const std::string& name) {
   std::vector<std::string> reasons;
   const Json drift = row.at("drift");

@@ -40,21 +40,16 @@ std::string FormatMicros(double value) {
   return fmt::format("{:.{}f} us", value, value < 10 ? 1 : 0);
 }
 
-Json ValueAt(const Json& result, const Column& column) {
-  const Json::json_pointer pointer(column.pointer);
-  return result.contains(pointer) ? result.at(pointer) : Json(nullptr);
-}
-
 bool AllNull(std::span<const Json> results, const Column& column) {
   return std::all_of(results.begin(), results.end(),
-                     [&](const Json& result) { return ValueAt(result, column).is_null(); });
+                     [&](const Json& result) { return ValueAt(result, column.pointer).is_null(); });
 }
 
 /// Whether all rows that have a value have the same value.
 bool AllEqual(std::span<const Json> results, const Column& column) {
   Json first;
   return std::all_of(results.begin(), results.end(), [&](const Json& result) {
-    const Json value = ValueAt(result, column);
+    const Json value = ValueAt(result, column.pointer);
     if (first.is_null()) first = value;
     return value.is_null() || value == first;
   });
@@ -63,7 +58,7 @@ bool AllEqual(std::span<const Json> results, const Column& column) {
 /// The value of the first row that has one.
 Json FirstValue(std::span<const Json> results, const Column& column) {
   for (const Json& result : results) {
-    if (Json value = ValueAt(result, column); !value.is_null()) return value;
+    if (Json value = ValueAt(result, column.pointer); !value.is_null()) return value;
   }
   return nullptr;
 }
@@ -72,8 +67,8 @@ Json FirstValue(std::span<const Json> results, const Column& column) {
 std::string RowsWithout(std::span<const Json> results, const Column& column, const Column& name) {
   std::vector<std::string> names;
   for (const Json& result : results) {
-    if (!ValueAt(result, column).is_null()) continue;
-    std::string text = FormatValue(ValueAt(result, name), name.format);
+    if (!ValueAt(result, column.pointer).is_null()) continue;
+    std::string text = FormatValue(ValueAt(result, name.pointer), name.format);
     if (std::find(names.begin(), names.end(), text) == names.end()) names.push_back(text);
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -82,7 +77,7 @@ std::string RowsWithout(std::span<const Json> results, const Column& column, con
 std::vector<std::string> Cells(const Json& result, const std::vector<Column>& columns) {
   std::vector<std::string> cells;
   for (const Column& column : columns) {
-    cells.push_back(FormatValue(ValueAt(result, column), column.format));
+    cells.push_back(FormatValue(ValueAt(result, column.pointer), column.format));
   }
   return cells;
 }
@@ -280,7 +275,7 @@ std::vector<std::string> RowNames(std::span<const Json> results, std::span<const
   for (const Json& result : results) {
     std::vector<std::string> parts;
     for (size_t i = 0; i < split.leading; ++i) {
-      const Json value = ValueAt(result, split.shown[i]);
+      const Json value = ValueAt(result, split.shown[i].pointer);
       if (!value.is_null()) parts.push_back(FormatValue(value, split.shown[i].format));
     }
     names.push_back(fmt::format("{}", fmt::join(parts, ", ")));
