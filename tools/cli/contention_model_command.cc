@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <utility>
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/contention_plan.h"
 #include "tools/cli/flag_values.h"
+#include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/contention/calibration.h"
@@ -166,25 +166,15 @@ void Print(const ModelCosts& costs) {
   std::fputs(text.c_str(), stdout);
 }
 
-absl::Status Write(const std::string& path, const ModelCosts& costs) {
-  std::ofstream file(path);
-  file << ToJson(costs).dump(2) << "\n";
-  file.close();
-  if (file) return absl::OkStatus();
-  return InvalidArgument("--json={}: cannot be written; give a file in a folder that exists", path);
-}
-
 absl::Status RunCalibration(const CalibrateFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const CalibrationConfig config, ParseCalibration(flags));
+  LATCHKEY_RETURN_IF_ERROR(CheckOutputFile("json", flags.json));
   LATCHKEY_ASSIGN_OR_RETURN(ModelCosts costs, Calibrate(config));
   costs.source =
       fmt::format("{}; {} pages, {}", DescribeMachine(), config.pages, config.accesses.ToString());
-  if (flags.json == "-") {
-    std::puts(ToJson(costs).dump(2).c_str());
-    return absl::OkStatus();
-  }
-  Print(costs);
-  return flags.json.empty() ? absl::OkStatus() : Write(flags.json, costs);
+  if (flags.json != "-") Print(costs);
+  return flags.json.empty() ? absl::OkStatus()
+                            : WriteTextFile(flags.json, JsonFileText(ToJson(costs)));
 }
 
 }  // namespace

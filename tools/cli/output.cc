@@ -87,6 +87,10 @@ size_t TableWidth() {
   return std::clamp<size_t>(window.ws_col, kNarrowestTable, kWidestTable);
 }
 
+std::string JsonFileText(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
 absl::Status WriteTextFile(const std::string& where, const std::string& text) {
   if (where == "-") return WriteStdout(text);
   const bool rename = CanBeRenamedTo(where);
@@ -151,7 +155,7 @@ absl::Status WriteResults(const OutputFlags& flags, const Results& results) {
   }
   const Json document = DocumentOf(results);
   if (!flags.json.empty()) {
-    LATCHKEY_RETURN_IF_ERROR(WriteTextFile(flags.json, document.dump(2) + '\n'));
+    LATCHKEY_RETURN_IF_ERROR(WriteTextFile(flags.json, JsonFileText(document)));
   }
   if (!flags.report.empty()) {
     LATCHKEY_ASSIGN_OR_RETURN(const std::string page, ReportPageOf("this run", document));

@@ -37,6 +37,9 @@ inline constexpr size_t kWidestTable = 200;
 /// is written under its name plus ".partial" and then renamed.
 absl::Status WriteTextFile(const std::string& where, const std::string& text);
 
+/// `document` as a JSON file. A byte that is not UTF-8 (of a file's name, say) becomes U+FFFD.
+std::string JsonFileText(const Json& document);
+
 struct Results {
   std::string_view schema;
   std::string database_path;  ///< whose file system the document describes
