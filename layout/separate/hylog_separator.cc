@@ -106,10 +106,6 @@ Placement HylogSeparator::OnMove(PageId id) const {
   return frequency_.History(id) >= threshold ? Placement::kHot : Placement::kInPlace;
 }
 
-uint64_t HylogSeparator::TuningInterval(uint64_t live) const {
-  return std::max<uint64_t>(1024, live / 2);
-}
-
 void HylogSeparator::Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) {
   if (!begun_) {
     decision_.Begin(inputs);

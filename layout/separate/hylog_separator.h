@@ -64,7 +64,7 @@ class HylogSeparator final : public Separator {
   Placement OnWrite(PageId id) override;
   Placement OnMove(PageId id) const override;
   void OnFree(PageId id) override { frequency_.Forget(id); }
-  uint64_t TuningInterval(uint64_t live) const override;
+  uint64_t TuningInterval(uint64_t live) const override { return WriteFrequency::EpochOf(live); }
   void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
   double hot_page_proportion() const override {
     return hot_proportion_.load(std::memory_order_relaxed);

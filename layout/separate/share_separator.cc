@@ -33,10 +33,6 @@ Placement ShareSeparator::OnWrite(PageId id) {
   return OnMove(id);
 }
 
-uint64_t ShareSeparator::TuningInterval(uint64_t live) const {
-  return std::max<uint64_t>(1024, live / 2);
-}
-
 uint32_t ShareSeparator::RankOf(PageId id) const {
   const uint32_t history = frequency_.History(id);
   return IsHot(id) ? static_cast<uint32_t>(kBonus * history) : history;

@@ -17,10 +17,6 @@ Placement WolfSeparator::OnWrite(PageId id) {
   return Placement::kHotSecond;
 }
 
-uint64_t WolfSeparator::TuningInterval(uint64_t live) const {
-  return std::max<uint64_t>(1024, live / 2);
-}
-
 void WolfSeparator::Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) {
   frequency_.EndEpoch(inputs.page_id_limit, is_live);
 }

@@ -22,7 +22,7 @@ class WolfSeparator final : public Separator {
   Placement OnWrite(PageId id) override;
   Placement OnMove(PageId) const override { return Placement::kHot; }
   void OnFree(PageId id) override { frequency_.Forget(id); }
-  uint64_t TuningInterval(uint64_t live) const override;
+  uint64_t TuningInterval(uint64_t live) const override { return WriteFrequency::EpochOf(live); }
   void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
   double hot_page_proportion() const override { return 1.0; }
   size_t memory_bytes() const override { return frequency_.memory_bytes(); }

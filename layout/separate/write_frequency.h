@@ -9,6 +9,7 @@
 
 #include <absl/functional/function_ref.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -43,6 +44,9 @@ class WriteFrequency {
 
   /// Ends the epoch and returns its distribution, over those ids below `limit` that `is_live`.
   Distribution EndEpoch(uint64_t limit, absl::FunctionRef<bool(PageId)> is_live);
+
+  /// Writes of one epoch of a store with `live` pages.
+  static uint64_t EpochOf(uint64_t live) { return std::max<uint64_t>(1024, live / 2); }
 
   static size_t BucketOf(uint32_t history);
   /// The least history of a bucket.
