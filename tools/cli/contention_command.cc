@@ -206,29 +206,19 @@ std::vector<FlagSpec> ContentionLockFlags() {
 
 int ContentionPoolCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = ExpandContention(ContentionPoolFlags(), texts);
-  if (!combinations.ok()) return FailWith(combinations.status());
   PageTraces traces;
-  std::vector<PoolPlan> plans;
-  for (const Combination& combination : *combinations) {
-    absl::StatusOr<PoolPlan> plan = PlanPool(combination, traces);
-    if (!plan.ok()) return FailWith(plan.status());
-    plans.push_back(*std::move(plan));
-  }
-  return Sweep(plans, flags, PoolFigures(), PoolColumns(), RunPool);
+  const auto plans =
+      PlanAll(ExpandContention(ContentionPoolFlags(), texts),
+              [&](const Combination& combination) { return PlanPool(combination, traces); });
+  if (!plans.ok()) return FailWith(plans.status());
+  return Sweep(*plans, flags, PoolFigures(), PoolColumns(), RunPool);
 }
 
 int ContentionLockCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = ExpandContention(ContentionLockFlags(), texts);
-  if (!combinations.ok()) return FailWith(combinations.status());
-  std::vector<LockPlan> plans;
-  for (const Combination& combination : *combinations) {
-    absl::StatusOr<LockPlan> plan = PlanLock(combination);
-    if (!plan.ok()) return FailWith(plan.status());
-    plans.push_back(*std::move(plan));
-  }
-  return Sweep(plans, flags, LockFigures(), LockColumns(), RunLock);
+  const auto plans = PlanAll(ExpandContention(ContentionLockFlags(), texts), PlanLock);
+  if (!plans.ok()) return FailWith(plans.status());
+  return Sweep(*plans, flags, LockFigures(), LockColumns(), RunLock);
 }
 
 }  // namespace latchkey

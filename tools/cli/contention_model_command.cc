@@ -207,26 +207,22 @@ int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags,
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
   const absl::StatusOr<ModelCosts> costs = CostsFlag(texts);
   if (!costs.ok()) return FailWith(costs.status());
-  const auto combinations = ExpandContention(ContentionModelFlags(), texts);
-  if (!combinations.ok()) return FailWith(combinations.status());
   PageTraces traces;
-  std::vector<ModelPlan> plans;
-  for (const Combination& combination : *combinations) {
-    absl::StatusOr<ModelPlan> plan = PlanModel(combination, traces, *costs);
-    if (!plan.ok()) return FailWith(plan.status());
-    plans.push_back(*std::move(plan));
-  }
+  const auto plans = PlanAll(
+      ExpandContention(ContentionModelFlags(), texts),
+      [&](const Combination& combination) { return PlanModel(combination, traces, *costs); });
+  if (!plans.ok()) return FailWith(plans.status());
   if (sensitivity) {
-    absl::StatusOr<std::vector<Json>> rows = RunSensitivity(plans);
+    absl::StatusOr<std::vector<Json>> rows = RunSensitivity(*plans);
     if (!rows.ok()) return FailWith(rows.status());
     return FinishSweep(flags, {.rows = *std::move(rows)}, kSensitivitySchema, SensitivityColumns());
   }
   static const std::string kFigures[] = {"/accesses_per_s", "/contentions_per_million"};
   Progress progress;
   const SweepOutcome outcome =
-      RunSweep(plans.size(), 1, kFigures, [&](size_t index, const std::string& position) {
+      RunSweep(plans->size(), 1, kFigures, [&](size_t index, const std::string& position) {
         progress.Show(fmt::format("{}contention", position));
-        return RunModel(plans[index]);
+        return RunModel((*plans)[index]);
       });
   progress.Clear();
   return FinishSweep(flags, outcome, kContentionModelSchema, ContentionModelColumns());

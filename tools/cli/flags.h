@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tools/cli/sweep.h"
@@ -51,6 +53,21 @@ absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> s
 absl::Status CheckNoneIgnored(
     std::span<const Combination> combinations, const FlagTexts& given,
     absl::FunctionRef<std::string_view(const std::string& flag)> remedy_for);
+
+/// The plan of each combination: `plan_of` checks one and returns absl::StatusOr of its plan. Returns
+/// the first error, of `combinations` or of a plan.
+template <typename PlanOf>
+auto PlanAll(const absl::StatusOr<std::vector<Combination>>& combinations, PlanOf plan_of)
+    -> absl::StatusOr<std::vector<std::decay_t<decltype(*plan_of(combinations->front()))>>> {
+  if (!combinations.ok()) return combinations.status();
+  std::vector<std::decay_t<decltype(*plan_of(combinations->front()))>> plans;
+  for (const Combination& combination : *combinations) {
+    auto plan = plan_of(combination);
+    if (!plan.ok()) return plan.status();
+    plans.push_back(*std::move(plan));
+  }
+  return plans;
+}
 
 /// "latchkey, memory, rocksdb": the engines of this build.
 std::string KnownEngines();

@@ -181,18 +181,14 @@ std::vector<FlagSpec> LayoutFlags() {
 
 int LayoutCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = ExpandLayout(texts);
-  if (!combinations.ok()) return FailWith(combinations.status());
   PageTraces traces;
   const std::string file = flags.database_path + "/layout-lab.lk";
-  std::vector<LayoutPlan> plans;
-  for (const Combination& combination : *combinations) {
-    absl::StatusOr<LayoutPlan> plan = PlanLayout(combination, traces, file);
-    if (!plan.ok()) return FailWith(plan.status());
-    plan->config.stop = &StopRequested();
-    plans.push_back(*std::move(plan));
-  }
-  LayoutExperiment experiment(std::move(plans), flags);
+  auto plans = PlanAll(ExpandLayout(texts), [&](const Combination& combination) {
+    return PlanLayout(combination, traces, file);
+  });
+  if (!plans.ok()) return FailWith(plans.status());
+  for (LayoutPlan& plan : *plans) plan.config.stop = &StopRequested();
+  LayoutExperiment experiment(*std::move(plans), flags);
   return flags.dry_run ? experiment.DryRun() : experiment.Execute();
 }
 

@@ -50,17 +50,11 @@ class Measurements {
 
 int ModelCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const auto combinations = ExpandModel(texts);
-  if (!combinations.ok()) return FailWith(combinations.status());
-  std::vector<ModelPlan> plans;
-  for (const Combination& combination : *combinations) {
-    absl::StatusOr<ModelPlan> plan = PlanModel(combination);
-    if (!plan.ok()) return FailWith(plan.status());
-    plans.push_back(*std::move(plan));
-  }
+  auto plans = PlanAll(ExpandModel(texts), PlanModel);
+  if (!plans.ok()) return FailWith(plans.status());
   Measurements measurements;
   SweepOutcome outcome;
-  for (ModelPlan& plan : plans) {
+  for (ModelPlan& plan : *plans) {
     if (StopRequested().load(std::memory_order_relaxed)) break;
     if (!plan.measure.empty()) {
       const absl::Status status = measurements.Fill(plan);
@@ -69,7 +63,7 @@ int ModelCommand(const FlagTexts& texts, const ExperimentFlags& flags) {
     AddPrediction(plan.model, plan.in_ns, plan.row);
     outcome.rows.push_back(std::move(plan.row));
   }
-  outcome.not_run = plans.size() - outcome.rows.size();
+  outcome.not_run = plans->size() - outcome.rows.size();
   outcome.interrupted = outcome.not_run > 0;
   return FinishSweep(flags, outcome, kModelSchema, ModelColumns());
 }
