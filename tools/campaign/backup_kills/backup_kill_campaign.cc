@@ -12,7 +12,6 @@
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "tools/campaign/backup_kills/backup_child.h"
-#include "tools/campaign/kills/kill_campaign.h"
 #include "tools/campaign/shared/campaign_flags.h"
 #include "tools/campaign/shared/kill_process.h"
 
@@ -251,21 +250,7 @@ int RunBackupKillCampaign(const std::vector<std::string>& arguments) {
       "left");
   BackupKillOptions options;
   std::string parent;
-  command.Add("--kills", options.kills, "Processes killed").ShowDefault();
-  command.Add("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
-  command.Add("--seed", options.seed, "Of all choices but those of time").ShowDefault();
-  command.Add("--kills-per-store", options.kills_per_store, "Then comes the next store")
-      .Range(1, 1'000'000)
-      .ShowDefault();
-  command.Add("--threads", options.threads, "That use the database")
-      .Range(1u, KillNotes::kMostThreads)
-      .ShowDefault();
-  command.Add("--layout", options.layouts, "Layouts, one store after the other")
-      .SeparatedByCommas()
-      .OneOf(LayoutItems());
-  command.Add("--max-run-ms", options.max_run_ms, "Longest work before a kill")
-      .Range(2, 1'000'000)
-      .ShowDefault();
+  AddKillFlags(command, options, parent);
   if (const std::optional<int> over = command.Parse(arguments)) return *over;
   BackupKillReport report;
   return RunInDirectory(

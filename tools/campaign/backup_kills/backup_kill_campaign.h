@@ -9,18 +9,15 @@
 #include <vector>
 
 #include "storage/runtime/runtime.h"
-#include "tools/campaign/shared/technique_items.h"
+#include "tools/campaign/kills/kill_campaign.h"
 
 namespace latchkey {
 
-struct BackupKillOptions {
-  std::string directory;  ///< of the stores; there is one at a time
-  uint64_t seed = 42;
-  uint64_t kills = 200;
-  uint32_t kills_per_store = 10;
-  uint32_t threads = 2;                       ///< 1 to KillNotes::kMostThreads
-  uint64_t min_run_ms = 2, max_run_ms = 120;  ///< of a child's work before it is killed
-  std::vector<std::string> layouts = LayoutItems();
+struct BackupKillOptions : KillRunOptions {
+  BackupKillOptions() {
+    threads = 2;
+    max_run_ms = 120;
+  }
 };
 
 struct BackupKillReport {

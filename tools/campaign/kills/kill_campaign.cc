@@ -189,15 +189,16 @@ void PrintReport(const KillReport& report, const KillCampaignOptions& options, d
       seconds);
 }
 
-void AddFlags(CampaignFlags& command, KillCampaignOptions& options, std::string& parent,
-              std::string& at) {
+}  // namespace
+
+void AddKillFlags(CampaignFlags& command, KillRunOptions& options, std::string& parent) {
   command.Add("--kills", options.kills, "Processes killed").ShowDefault();
   command.Add("--db", parent, "Directory for the stores; else $TMPDIR, else the working one");
   command.Add("--seed", options.seed, "Of all choices but those of time").ShowDefault();
   command.Add("--kills-per-store", options.kills_per_store, "Then comes the next store")
       .Range(1, 1'000'000)
       .ShowDefault();
-  command.Add("--threads", options.threads, "Of a child")
+  command.Add("--threads", options.threads, "That use the database")
       .Range(1u, KillNotes::kMostThreads)
       .ShowDefault();
   command.Add("--layout", options.layouts, "Layouts, one store after the other")
@@ -206,14 +207,7 @@ void AddFlags(CampaignFlags& command, KillCampaignOptions& options, std::string&
   command.Add("--max-run-ms", options.max_run_ms, "Longest work before a kill")
       .Range(2, 1'000'000)
       .ShowDefault();
-  command
-      .Add("--kill-at", at,
-           fmt::format("Kill there instead, at the N-th call: POINT:N of {}",
-                       fmt::join(KillPointNames(), ", ")))
-      .OrEnvironment("KILL_AT");
 }
-
-}  // namespace
 
 Options KillStoreOptions(Rng& rng, const std::string& layout) {
   Options options;
@@ -276,7 +270,12 @@ int RunKillCampaign(const std::vector<std::string>& arguments) {
       "Kills processes that work on databases in files, and looks at what is left");
   KillCampaignOptions options;
   std::string parent, at;
-  AddFlags(command, options, parent, at);
+  AddKillFlags(command, options, parent);
+  command
+      .Add("--kill-at", at,
+           fmt::format("Kill there instead, at the N-th call: POINT:N of {}",
+                       fmt::join(KillPointNames(), ", ")))
+      .OrEnvironment("KILL_AT");
   if (const std::optional<int> over = command.Parse(arguments)) return *over;
   if (!at.empty()) {
     options.kill_at = ParseKillPoint(at);

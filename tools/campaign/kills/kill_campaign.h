@@ -15,12 +15,14 @@
 #include "engine/latchkey.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
+#include "tools/campaign/shared/campaign_flags.h"
 #include "tools/campaign/shared/kill_points.h"
 #include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 
-struct KillCampaignOptions {
+/// The options that all campaigns of kills on stores have.
+struct KillRunOptions {
   std::string directory;  ///< directory of the stores; there is one at a time
   uint64_t seed = 42;
   uint64_t kills = 200;
@@ -28,6 +30,12 @@ struct KillCampaignOptions {
   uint32_t threads = 4;                       ///< 1 to KillNotes::kMostThreads
   uint64_t min_run_ms = 2, max_run_ms = 300;  ///< of a child's work before it is killed
   std::vector<std::string> layouts = LayoutItems();
+};
+
+/// Their flags, and `--db`: where to make the directory.
+void AddKillFlags(CampaignFlags& command, KillRunOptions& options, std::string& parent);
+
+struct KillCampaignOptions : KillRunOptions {
   /// Every child that reaches this point while it works is killed there.
   std::optional<KillPoint> kill_at{};
 };

@@ -173,25 +173,31 @@ std::string PassingValue(uint32_t row) { return std::string(100 + row, 'p'); }
 
 // The tree is dropped, empty, or holds all rows of its batch.
 absl::Status CheckPassingTree(Database& db) {
-  const absl::StatusOr<Tree> tree = db.OpenTree(kPassingTree, /*create=*/false);
-  if (absl::IsNotFound(tree.status())) return absl::OkStatus();
+  LATCHKEY_ASSIGN_OR_RETURN(const std::optional<uint32_t> rows,
+                            CountRows(db, kPassingTree, PassingKey, PassingValue));
+  if (!rows || *rows == 0 || *rows == kPassingRows) return absl::OkStatus();
+  return Wrong("a batch of {} rows left {} of them", kPassingRows, *rows);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<uint32_t>> CountRows(
+    Database& db, std::string_view name, absl::FunctionRef<std::string(uint32_t)> key_of,
+    absl::FunctionRef<std::string(uint32_t)> value_of) {
+  const absl::StatusOr<Tree> tree = db.OpenTree(name, /*create=*/false);
+  if (absl::IsNotFound(tree.status())) return std::nullopt;
   LATCHKEY_RETURN_IF_ERROR(tree.status());
   Transaction snapshot = db.Begin({.read_only = true});
   Cursor cursor = snapshot.NewCursor(*tree);
   uint32_t rows = 0;
   for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next(), ++rows) {
-    if (cursor.key() != PassingKey(rows) || cursor.value() != PassingValue(rows)) {
-      return Wrong("a row \"{}\" of the tree that is dropped is wrong", cursor.key());
+    if (cursor.key() != key_of(rows) || cursor.value() != value_of(rows)) {
+      return Wrong("row \"{}\" of the tree \"{}\" is wrong", cursor.key(), name);
     }
   }
   LATCHKEY_RETURN_IF_ERROR(cursor.status());
-  if (rows != 0 && rows != kPassingRows) {
-    return Wrong("a batch of {} rows left {} of them", kPassingRows, rows);
-  }
-  return absl::OkStatus();
+  return rows;
 }
-
-}  // namespace
 
 KillTransaction MakeKillTransaction(uint64_t seed, uint32_t thread, uint64_t sequence) {
   Rng rng(MixHash(seed + MixHash(thread + 1)) + sequence);

@@ -12,13 +12,16 @@
 // ticket but not the one before it, it has lost a commit on which another one depends.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/latchkey.h"
@@ -75,6 +78,12 @@ std::string KillHeadKey(uint32_t thread);
 absl::Status TakeTicket(Transaction& transaction, Tree notes, uint32_t thread, uint64_t sequence);
 /// Makes the tree "passing", fills it with one batch and drops it.
 absl::Status MakeAndDropTree(Database& db);
+
+/// The rows of a tree, in their order row i with the key key_of(i) and the value value_of(i); nullopt:
+/// there is no such tree. Internal names a row that differs.
+absl::StatusOr<std::optional<uint32_t>> CountRows(
+    Database& db, std::string_view name, absl::FunctionRef<std::string(uint32_t)> key_of,
+    absl::FunctionRef<std::string(uint32_t)> value_of);
 
 /// The transactions of a thread that a store may hold: promised <= found <= submitted.
 struct KillBounds {
