@@ -176,7 +176,10 @@ absl::Status BackupJob::CopyPages() {
     const bool passed_over =
         LATCHKEY_CANARY("backup-passes-over-a-page") && known != 0 && id % 4 == 0;
     if (now == 0 || (now == known && trusts_known_) || passed_over) {
-      if (id % 65536 == 0) LATCHKEY_RETURN_IF_ERROR(log_copier_->CopyDurable());
+      if (id % 65536 == 0) {
+        LATCHKEY_RETURN_IF_ERROR(log_copier_->CopyDurable());
+        LATCHKEY_RETURN_IF_ERROR(GoOn());
+      }
       continue;
     }
     batch.Add(page);
