@@ -7,7 +7,7 @@
 #include "bufferpool/testing/pool_fixture.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::ahead_share_test {
 namespace {
 
 void NoteWindow(AheadShare& share, uint32_t wasted) {
@@ -73,4 +73,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::ahead_share_test

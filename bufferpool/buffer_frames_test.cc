@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-namespace latchkey {
+namespace latchkey::buffer_frames_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096;
@@ -103,4 +103,4 @@ TEST_CASE("Frames that were discarded come back empty, clean and zeroed") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::buffer_frames_test

@@ -8,9 +8,10 @@
 
 #include "bufferpool/cleaning/page_cleaner.h"
 #include "bufferpool/testing/pool_fixture.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::buffer_pool_test {
 namespace {
 
 TEST_CASE("Pages keep their content when far more of them than frames are fixed in turn") {
@@ -175,7 +176,7 @@ TEST_CASE("Concurrent writers lose no update, under every policy, with page clea
   auto cleaners = PageCleaners::Start(*f.pool, CleaningControllers().Named("self-tuning").Make(), 2,
                                       CleaningScope::kColdest, {});
   REQUIRE(cleaners.ok());
-  constexpr uint64_t kPages = 200, kActors = 3, kAdds = 3000;
+  constexpr uint64_t kPages = 200, kActors = 3, kAdds = kThreadSanitizer ? 1000 : 3000;
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < kPages; ++i) pages.push_back(f.NewPage(0));
   std::vector<std::unique_ptr<Actor>> actors;
@@ -349,4 +350,4 @@ TEST_CASE("Redo gets pages that the store does not know, zeroed") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::buffer_pool_test

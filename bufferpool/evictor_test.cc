@@ -10,7 +10,7 @@
 #include "storage/base/check.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::evictor_test {
 namespace {
 
 constexpr uint32_t kFrames = 16;
@@ -174,4 +174,4 @@ TEST_CASE("The page cleaners learn of each eviction, and of each victim that was
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::evictor_test

@@ -9,7 +9,7 @@
 #include "bufferpool/testing/pool_fixture.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::fix_recorder_test {
 namespace {
 
 struct ListRecorder final : FixRecorder {
@@ -114,4 +114,4 @@ TEST_CASE("A recorder may be set and taken away while actors fix pages, and othe
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fix_recorder_test

@@ -7,7 +7,7 @@
 
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::miss_gate_test {
 namespace {
 
 TEST_CASE("Misses pass the gate together, and again after it was closed") {
@@ -80,4 +80,4 @@ TEST_CASE("Under seeded schedules no miss is inside the closed gate") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::miss_gate_test

@@ -9,7 +9,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
 
-namespace latchkey {
+namespace latchkey::optimistic_fix_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096, kFrames = 16;
@@ -141,4 +141,4 @@ TEST_CASE("A page that is freed while a stale reader pages it in does not come b
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::optimistic_fix_test

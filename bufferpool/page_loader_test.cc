@@ -7,7 +7,7 @@
 #include "bufferpool/testing/pool_fixture.h"
 #include "bufferpool/testing/pool_parts.h"
 
-namespace latchkey {
+namespace latchkey::page_loader_test {
 namespace {
 
 constexpr uint32_t kFrames = 16;
@@ -175,4 +175,4 @@ TEST_CASE("A zeroed page is exclusively latched, also when it takes the frame of
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_loader_test

@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::page_word_test {
 namespace {
 
 constexpr FrameId kFrame{7}, kOther{8};
@@ -216,4 +216,4 @@ TEST_CASE("Under seeded schedules a page word admits one writer or many readers"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_word_test

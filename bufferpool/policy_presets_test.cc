@@ -6,7 +6,7 @@
 
 #include "bufferpool/synchronization/synchronization_list.h"
 
-namespace latchkey {
+namespace latchkey::policy_presets_test {
 namespace {
 
 TEST_CASE("Every preset names a policy that a pool can run, and no two the same") {
@@ -48,4 +48,4 @@ TEST_CASE("Unknown policies are refused with the known ones") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::policy_presets_test

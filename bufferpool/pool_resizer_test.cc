@@ -10,7 +10,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::pool_resizer_test {
 namespace {
 
 // The step of Runtime::BackOff that yields the processor. An actor that never waits takes this step
@@ -148,4 +148,4 @@ TEST_CASE("A cache that cannot shrink because a page cannot be written says why"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::pool_resizer_test

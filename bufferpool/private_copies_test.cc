@@ -10,7 +10,7 @@
 #include "storage/base/reserved_memory.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::private_copies_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096, kMost = 64;
@@ -276,4 +276,4 @@ TEST_CASE("Private frames are part of the pool's memory, and of the minimum that
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::private_copies_test

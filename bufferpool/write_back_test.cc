@@ -8,7 +8,7 @@
 #include "bufferpool/testing/pool_fixture.h"
 #include "bufferpool/testing/pool_parts.h"
 
-namespace latchkey {
+namespace latchkey::write_back_test {
 namespace {
 
 TEST_CASE("A dirty page is handed over once, and optimistic readers need not restart") {
@@ -72,4 +72,4 @@ TEST_CASE("A page that the store refuses stays dirty and is not latched") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::write_back_test

@@ -112,6 +112,18 @@ if(LATCHKEY_BUILD_TESTS)
   latchkey_test_options(latchkey_test_pch)
 endif()
 
+# latchkey_unity(TARGET): with LATCHKEY_UNITY gcc compiles eight files of the target at a time, and so parses and
+# instantiates once what they have in common. A whole build takes half the time, a change of one file more.
+if(LATCHKEY_SANITIZE)
+  set(unity_default ON)
+endif()
+option(LATCHKEY_UNITY "Compile several files at a time" ${unity_default})
+function(latchkey_unity target)
+  if(LATCHKEY_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take long to
 # compile with sanitizers. They are not optimised there: they run once.
 function(latchkey_flag_parsers)
@@ -158,6 +170,9 @@ function(latchkey_layer name)
     if(TARGET latchkey_pch)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
+    if(LATCHKEY_SANITIZE)
+      latchkey_unity(latchkey_${name})
+    endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
     target_include_directories(latchkey_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   else()
@@ -176,6 +191,7 @@ function(latchkey_layer name)
     target_link_libraries(${name}_tests PRIVATE latchkey_${name} latchkey_compile
                           Catch2::Catch2WithMain ${ARG_TEST_DEPENDS})
     latchkey_test_options(${name}_tests)
+    latchkey_unity(${name}_tests)
     target_precompile_headers(${name}_tests REUSE_FROM latchkey_test_pch)
     catch_discover_tests(${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${name})

@@ -6,7 +6,7 @@
 
 #include "engine/testing/testing_database.h"
 
-namespace latchkey {
+namespace latchkey::aliasing_test {
 namespace {
 
 // Values short enough to lie in the string itself, in the leaf, and in an overflow chain.
@@ -190,4 +190,4 @@ TEST_CASE("A batch copies what it is given") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::aliasing_test

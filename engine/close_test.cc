@@ -7,7 +7,7 @@
 
 #include "engine/testing/testing_database.h"
 
-namespace latchkey {
+namespace latchkey::close_test {
 namespace {
 
 void CheckSays(const absl::Status& status, const std::string& part) {
@@ -153,4 +153,4 @@ TEST_CASE("A transaction that ended before Close may outlive the database, too")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::close_test

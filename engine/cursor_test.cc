@@ -7,7 +7,7 @@
 #include "engine/latchkey.h"
 #include "engine/testing/testing_database.h"
 
-namespace latchkey {
+namespace latchkey::cursor_test {
 namespace {
 
 std::string Key(int i) { return fmt::format("key{:05}", i); }
@@ -194,4 +194,4 @@ TEST_CASE("The loop that the header warns of meets every record that it puts") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::cursor_test

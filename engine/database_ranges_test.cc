@@ -11,7 +11,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::database_ranges_test {
 namespace {
 
 std::string Key(uint64_t number) { return KeyWriter().UInt(number).key(); }
@@ -217,4 +217,4 @@ TEST_CASE("Estimates of ranges come near the truth and read few pages") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::database_ranges_test

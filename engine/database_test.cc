@@ -14,7 +14,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::database_test {
 namespace {
 
 std::map<std::string, std::string> Contents(Database& db, Tree tree, KeyRange range = {},
@@ -598,4 +598,4 @@ TEST_CASE("An open that is refused leaves no file behind") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::database_test

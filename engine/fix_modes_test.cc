@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "engine/testing/testing_database.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::fix_modes_test {
 namespace {
 
 constexpr uint64_t kActors = 3, kKeys = 8'000;
+constexpr int kOperations = kThreadSanitizer ? 4'000 : 12'000;
 
 std::string Key(uint64_t actor, uint64_t i) {
   return std::to_string(1'000'000 + i) + "-" + std::to_string(actor);
@@ -23,7 +25,7 @@ bool WriteAndRead(Database& db, Tree tree, uint64_t actor) {
   std::vector<int> versions(kKeys, 0);
   Rng rng(actor);
   std::string value;
-  for (int i = 0; i < 12'000; ++i) {
+  for (int i = 0; i < kOperations; ++i) {
     const uint64_t at = rng.Below(kKeys);
     const std::string key = Key(actor, at);
     if (rng.Below(3) != 0) {
@@ -99,4 +101,4 @@ TEST_CASE("Latched fixes are refused with private copies, with the reason") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fix_modes_test

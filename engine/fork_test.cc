@@ -13,7 +13,7 @@
 #include "storage/base/racy_memory.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::fork_test {
 namespace {
 
 // Runs `body` in a child process, which counts what is not as expected. Catch's own assertions
@@ -210,4 +210,4 @@ TEST_CASE("The parent closes and reopens while a child lives, and the child open
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fork_test

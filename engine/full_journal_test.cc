@@ -18,7 +18,7 @@
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::full_journal_test {
 namespace {
 
 constexpr uint64_t kLeastJournal = 4 * 8192;
@@ -134,4 +134,4 @@ TEST_CASE("A disk that is full for the map journal refuses no commit, and a cras
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::full_journal_test

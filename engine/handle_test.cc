@@ -11,7 +11,7 @@
 #include "engine/testing/testing_database.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::handle_test {
 namespace {
 
 void CheckSays(const absl::Status& status, absl::StatusCode code, const std::string& part) {
@@ -348,4 +348,4 @@ TEST_CASE("Too many transactions at once: those that could not begin say why") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::handle_test

@@ -11,7 +11,7 @@
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::io_error_test {
 namespace {
 
 using Catch::Contains;
@@ -408,4 +408,4 @@ TEST_CASE("A write whose replaced chain cannot be freed is done, and is answered
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::io_error_test

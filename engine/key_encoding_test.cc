@@ -7,7 +7,7 @@
 #include "engine/latchkey.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::key_encoding_test {
 namespace {
 
 TEST_CASE("Keys of integers, doubles and strings are ordered as their values") {
@@ -93,4 +93,4 @@ TEST_CASE("The range of a prefix holds exactly the keys that begin with it") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::key_encoding_test

@@ -12,7 +12,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/allocation_faults.h"
 
-namespace latchkey {
+namespace latchkey::leaked_pages_test {
 namespace {
 
 class Unlogged {
@@ -145,4 +145,4 @@ TEST_CASE("A value of many pages leaves none behind, whichever allocation fails"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::leaked_pages_test

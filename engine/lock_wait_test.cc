@@ -11,7 +11,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::lock_wait_test {
 namespace {
 
 using Catch::Contains;
@@ -180,4 +180,4 @@ TEST_CASE("A lock wait out of its range is refused with the range") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::lock_wait_test

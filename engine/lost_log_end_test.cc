@@ -10,8 +10,9 @@
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
+#include "storage/base/racy_memory.h"
 
-namespace latchkey {
+namespace latchkey::lost_log_end_test {
 namespace {
 
 constexpr int kRows = 2400;
@@ -89,6 +90,7 @@ void CheckRefused(const absl::Status& refused) {
 
 TEST_CASE("A log that has lost its end is refused when the disks show what was in it") {
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  if (kThreadSanitizer && layout != "hylog") return;  // one thread has no races to find
   const Trace trace = GENERATE(Trace::kJournalRound, Trace::kCheckpoint);
   CAPTURE(layout, static_cast<int>(trace));
   const Setting setting{.layout = layout, .trace = trace};
@@ -133,4 +135,4 @@ TEST_CASE("A log that has lost its end without a trace is that of an earlier cra
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::lost_log_end_test

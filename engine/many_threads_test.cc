@@ -10,7 +10,7 @@
 #include "storage/runtime/runtime.h"
 #include "storage/runtime/sanitizers.h"
 
-namespace latchkey {
+namespace latchkey::many_threads_test {
 namespace {
 
 // A process used to end when its 4,097th thread called the engine.
@@ -47,4 +47,4 @@ TEST_CASE("Five thousand threads that live at once may all use one database") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::many_threads_test

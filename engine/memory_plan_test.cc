@@ -17,9 +17,10 @@
 #include "engine/testing/crash_disks.h"
 #include "engine/testing/testing_database.h"
 #include "layout/write/store_buffers.h"
+#include "storage/base/racy_memory.h"
 #include "storage/runtime/sanitizers.h"
 
-namespace latchkey {
+namespace latchkey::memory_plan_test {
 namespace {
 
 constexpr bool kSanitizer = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER;
@@ -144,7 +145,9 @@ TEST_CASE("A small database cache holds from its creation on, in every layout") 
   CAPTURE(one.cache_bytes, layout, static_cast<int>(durability));
   const auto db = OpenInMemory(options);
   // The maps grow with the file; the smallest cache has no room for those of the larger file.
-  PutWithinCache(*db, kSanitizer || one.cache_bytes < 2 << 20 ? 20'000 : 60'000);
+  PutWithinCache(*db, kThreadSanitizer                          ? 8'000
+                      : kSanitizer || one.cache_bytes < 2 << 20 ? 20'000
+                                                                : 60'000);
   REQUIRE_OK(db->Close());
 }
 
@@ -254,4 +257,4 @@ TEST_CASE("With the least memory the log takes the largest record, whatever the 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::memory_plan_test

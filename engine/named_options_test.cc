@@ -6,7 +6,7 @@
 #include "engine/latchkey.h"
 #include "engine/option_names.h"
 
-namespace latchkey {
+namespace latchkey::named_options_test {
 namespace {
 
 std::string Message(std::string_view name, std::string_view value) {
@@ -93,4 +93,4 @@ TEST_CASE("Statistics by name say what was not measured") {
   CHECK(Find(with, "recovery.redo_s").real == 0.5);
 }
 
-}  // namespace latchkey
+}  // namespace latchkey::named_options_test

@@ -23,7 +23,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/failing_new.h"
 
-namespace latchkey {
+namespace latchkey::out_of_memory_test {
 namespace {
 
 using Records = std::map<std::string, std::string>;
@@ -338,4 +338,4 @@ TEST_CASE("The error of a failed allocation names what to do, and says that noth
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::out_of_memory_test

@@ -6,7 +6,7 @@
 #include "engine/log/testing/logged_trees.h"
 #include "engine/overflow.h"
 
-namespace latchkey {
+namespace latchkey::overflow_damage_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -45,4 +45,4 @@ TEST_CASE("A reference that claims more than the database can hold takes no memo
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::overflow_damage_test

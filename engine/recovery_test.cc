@@ -21,7 +21,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::recovery_test {
 namespace {
 
 using Model = std::map<std::string, std::string>;  // "tree/key" -> value
@@ -466,4 +466,4 @@ TEST_CASE("A creation that was cut short is begun again, files without their dat
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::recovery_test

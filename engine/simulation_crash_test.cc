@@ -17,7 +17,7 @@
 #include "storage/device/faulty/crash_replay.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::simulation_crash_test {
 namespace {
 
 constexpr int kAccounts = 300, kOpening = 100, kTellers = 4, kTransfers = 40;
@@ -301,4 +301,4 @@ TEST_CASE("A logged run with the same seed has the same history", "[simulation]"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulation_crash_test

@@ -17,7 +17,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::simulation_test {
 namespace {
 
 constexpr int kAccounts = 2400, kOpening = 100;
@@ -266,4 +266,4 @@ TEST_CASE("Seeds take the engine through different schedules, and none of them b
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulation_test

@@ -10,11 +10,12 @@
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
 #include "engine/testing/testing_database.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::spill_test {
 namespace {
 
 std::string Key(uint64_t i) { return fmt::format("key {:010}", i); }
@@ -58,7 +59,7 @@ TEST_CASE("a transaction of 100,000 changes rolls back whole in a small database
   const Durability durability = GENERATE(Durability::kNone, Durability::kGroup);
   auto db = OpenInMemory(Small(durability));
   const Tree tree = TreeOrFail(*db, "t");
-  constexpr uint64_t kChanges = 100'000;
+  constexpr uint64_t kChanges = kThreadSanitizer ? 30'000 : 100'000;
   for (uint64_t i = 0; i < kChanges; i += 10) REQUIRE_OK(db->Put(tree, Key(i), "before"));
   {
     Transaction large = db->Begin();
@@ -84,7 +85,7 @@ TEST_CASE("a transaction of 100,000 changes rolls back whole in a small database
 TEST_CASE("a scan sees its snapshot again and again while every record is rewritten") {
   auto db = OpenInMemory(Small(Durability::kNone));
   const Tree tree = TreeOrFail(*db, "t");
-  constexpr uint64_t kRecords = 20'000;
+  constexpr uint64_t kRecords = kThreadSanitizer ? 8'000 : 20'000;
   for (uint64_t i = 0; i < kRecords; ++i) REQUIRE_OK(db->Put(tree, Key(i), "0"));
   Transaction reader = db->Begin({.read_only = true});
   const auto count_first = [&] {
@@ -190,4 +191,4 @@ TEST_CASE("a database closes, goes and opens again while its versions are settle
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::spill_test

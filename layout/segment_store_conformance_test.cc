@@ -6,9 +6,10 @@
 #include "layout/clean/cleaning_policy.h"
 #include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::segment_store_conformance_test {
 namespace {
 
 // Runs operations on a store, and on a std::map as the oracle.
@@ -204,7 +205,8 @@ TEST_CASE("Writers, readers and the cleaner may work at once") {
   auto opened = OpenTestStore(NewTestDevice(), options, journal ? NewTestDevice() : nullptr);
   REQUIRE(opened.ok());
   SegmentStore& store = *opened->store;
-  constexpr uint64_t kPages = 900, kActors = 3, kOperations = 2500;
+  constexpr uint64_t kPages = 900, kActors = 3;
+  constexpr uint64_t kOperations = kThreadSanitizer ? 800 : 2500;
   std::vector<std::atomic<uint64_t>> versions(kPages);
   std::atomic<uint64_t> failures{0};
   for (uint64_t i = 0; i < kPages; ++i) REQUIRE(*store.AllocatePage() == PageId{i});
@@ -253,4 +255,4 @@ TEST_CASE("Writers, readers and the cleaner may work at once") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_store_conformance_test

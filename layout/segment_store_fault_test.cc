@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::segment_store_fault_test {
 namespace {
 
 constexpr uint64_t kPages = 300;
@@ -177,4 +177,4 @@ TEST_CASE("A journal that cannot be written turns the store read-only, and a reo
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_store_fault_test

@@ -8,7 +8,7 @@
 #include "storage/base/hash.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::segment_store_open_test {
 namespace {
 
 void WritePage(SegmentStore& store, PageId id, uint64_t version) {
@@ -272,4 +272,4 @@ TEST_CASE("A client root larger than its place is refused") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_store_open_test

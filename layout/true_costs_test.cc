@@ -14,7 +14,7 @@
 #include "storage/device/simulated/expected_costs.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::true_costs_test {
 namespace {
 
 constexpr uint32_t kSegment = 256 << 10;
@@ -203,4 +203,4 @@ TEST_CASE("The costs of a new store are the device's, and measuring them takes 2
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::true_costs_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::page_format_test {
 namespace {
 
 constexpr uint64_t kDatabase = 0x1122334455667788;
@@ -46,4 +46,4 @@ TEST_CASE("Page sizes are powers of two from 4 to 64 KiB") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_format_test

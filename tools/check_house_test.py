@@ -93,6 +93,12 @@ class CheckHouseTest(unittest.TestCase):
         self.assertEqual(self.breaches_of(files={
             "layout/x_test.cc": "auto n = GENERATE(as<int>{}, kSlot0);  // GENERATE(kA::kB, kA::kC)\n"}), [])
 
+    def test_test_cases_outside_a_namespace_of_their_file_are_found(self):
+        case = "TEST_CASE(\"reads\") {}\n"
+        self.assert_one({"layout/x_test.cc": "namespace latchkey {\n" + case + "}\n"}, "latchkey::x_test")
+        self.assertEqual(self.breaches_of(files={
+            "layout/x_test.cc": "namespace latchkey::x_test {\n" + case + "}\n"}), [])
+
     def test_an_unguarded_header_is_found(self):
         self.assert_one({"layout/x.h": "int n;\n"}, "pragma once")
 
@@ -105,7 +111,7 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"layout/x.cc": "<" * 7 + " HEAD\n"}, "unfinished")
 
     def test_a_switched_off_test_is_found(self):
-        self.assert_one({"layout/x_test.cc": "TEST_CASE(\"reads\", \"[" + ".]\") {}\n"}, "switched off")
+        self.assert_one({"layout/x_test.cc": "namespace latchkey::x_test {\nTEST_CASE(\"reads\", \"[" + ".]\") {}\n"}, "switched off")
 
     def test_a_path_of_one_machine_is_found(self):
         self.assert_one({"layout/x.cc": "// see /ho" + "me/me/x\n"}, "one machine")

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::cleaning_controller_test {
 namespace {
 
 std::unique_ptr<CleaningController> Make(std::string_view item) {
@@ -204,4 +204,4 @@ TEST_CASE("Cleaning controllers outside their limits are refused") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::cleaning_controller_test

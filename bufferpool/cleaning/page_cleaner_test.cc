@@ -10,7 +10,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::page_cleaner_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096;
@@ -377,4 +377,4 @@ TEST_CASE("Controllers that change N leave many cleaners a shared number of outs
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_cleaner_test

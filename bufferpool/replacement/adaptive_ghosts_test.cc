@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::adaptive_ghosts_test {
 namespace {
 
 using List = AdaptiveGhosts::List;
@@ -45,4 +45,4 @@ TEST_CASE("The target of T1 and the ghost lists follow the number of frames") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::adaptive_ghosts_test

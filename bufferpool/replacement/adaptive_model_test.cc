@@ -3,7 +3,7 @@
 
 #include "bufferpool/testing/replacement_model.h"
 
-namespace latchkey {
+namespace latchkey::adaptive_model_test {
 namespace {
 
 // Pages that were ghosts when a frame was sought for them: the latest 16, loaded since or not.
@@ -268,4 +268,4 @@ TEST_CASE("SIEVE chooses what the plainest SIEVE chooses") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::adaptive_model_test

@@ -6,7 +6,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::frame_heap_test {
 namespace {
 
 using Heap = FrameHeap<uint64_t>;
@@ -93,4 +93,4 @@ TEST_CASE("A frame heap keeps its frames when it grows") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::frame_heap_test

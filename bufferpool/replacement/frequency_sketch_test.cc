@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::frequency_sketch_test {
 namespace {
 
 TEST_CASE("A frequency sketch never counts a page too low and stops at fifteen") {
@@ -42,4 +42,4 @@ TEST_CASE("A frequency sketch keeps its counts when it grows and forgets them wh
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::frequency_sketch_test

@@ -7,7 +7,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::ghost_queue_test {
 namespace {
 
 TEST_CASE("A ghost queue behaves as a plain queue with lookup does") {
@@ -114,4 +114,4 @@ TEST_CASE("A ghost costs at most 32 bytes") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::ghost_queue_test

@@ -4,7 +4,7 @@
 
 #include "bufferpool/testing/replacement_model.h"
 
-namespace latchkey {
+namespace latchkey::history_model_test {
 namespace {
 
 // Evicted pages with a number each, the newest last. An incoming page leaves before the victim
@@ -298,4 +298,4 @@ TEST_CASE("LIRS chooses what the plainest LIRS chooses") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::history_model_test

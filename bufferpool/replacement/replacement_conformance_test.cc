@@ -9,7 +9,7 @@
 #include "storage/base/rng.h"
 #include "storage/testing/failing_new.h"
 
-namespace latchkey {
+namespace latchkey::replacement_conformance_test {
 namespace {
 
 std::vector<std::string> AllItems() {
@@ -342,4 +342,4 @@ TEST_CASE("A replacement choice prints in full and reads back") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::replacement_conformance_test

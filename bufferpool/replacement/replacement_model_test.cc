@@ -1,7 +1,7 @@
 // LRU, 2Q and the clocks compared with the simplest implementations of the same algorithms.
 #include "bufferpool/testing/replacement_model.h"
 
-namespace latchkey {
+namespace latchkey::replacement_model_test {
 namespace {
 
 class LruModel {
@@ -127,4 +127,4 @@ TEST_CASE("GCLOCK counts references and starts a page at 1") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::replacement_model_test

@@ -8,7 +8,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::trace_replay_test {
 namespace {
 
 // The fewest misses of any choice of victims, by trying all choices.
@@ -50,4 +50,4 @@ TEST_CASE("A trace that fits the cache misses once per page") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::trace_replay_test

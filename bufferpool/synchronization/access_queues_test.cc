@@ -5,7 +5,7 @@
 
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::access_queues_test {
 namespace {
 
 Access Hit(uint64_t page) {
@@ -76,4 +76,4 @@ TEST_CASE("A stop of prefetches waits for the actor that prefetches now") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::access_queues_test

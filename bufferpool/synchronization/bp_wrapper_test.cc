@@ -5,7 +5,7 @@
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "bufferpool/synchronization/testing/policy_replay.h"
 
-namespace latchkey {
+namespace latchkey::bp_wrapper_test {
 namespace {
 
 constexpr auto kClaimAll = [](FrameId) { return true; };
@@ -96,4 +96,4 @@ TEST_CASE("Impossible settings of BP-Wrapper are refused with the remedy") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::bp_wrapper_test

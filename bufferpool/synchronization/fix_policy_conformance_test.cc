@@ -12,7 +12,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::fix_policy_conformance_test {
 namespace {
 
 struct Combination {
@@ -517,4 +517,4 @@ TEST_CASE("Hits may be reported and cold frames looked for while a fix policy is
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fix_policy_conformance_test

@@ -7,7 +7,7 @@
 
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::free_frame_stack_test {
 namespace {
 
 TEST_CASE("Free frames come back last in, first out, and then none") {
@@ -47,4 +47,4 @@ TEST_CASE("Actors at two stacks of free frames never hold the same frame") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::free_frame_stack_test

@@ -7,7 +7,7 @@
 #include "bufferpool/synchronization/testing/policy_replay.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::nb_gclock_test {
 namespace {
 
 std::unique_ptr<FixPolicy> Make(Runtime& runtime, const std::string& replacement,
@@ -73,4 +73,4 @@ TEST_CASE("A page that is freed while an evictor looks at its frame has one owne
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::nb_gclock_test

@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::region_policy_test {
 namespace {
 
 constexpr auto kClaimAll = [](FrameId) { return true; };
@@ -160,4 +160,4 @@ TEST_CASE("The table of a pool that may grow far costs memory only for the frame
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::region_policy_test

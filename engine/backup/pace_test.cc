@@ -4,7 +4,7 @@
 
 #include "storage/runtime/testing/manual_clock.h"
 
-namespace latchkey {
+namespace latchkey::pace_test {
 namespace {
 
 TEST_CASE("a pace keeps to its rate, and asks ten times a second whether to go on") {
@@ -63,4 +63,4 @@ TEST_CASE("a pace without a limit never waits") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::pace_test

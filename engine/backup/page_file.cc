@@ -14,7 +14,7 @@ namespace latchkey {
 namespace {
 
 constexpr char kHeaderMagic[9] = "LKBACKUP", kTailMagic[9] = "LKBKTAIL";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kPageFileVersion = 1;
 
 struct HeaderBytes {
   char magic[8];
@@ -48,7 +48,7 @@ std::span<const std::byte> BytesOf(const std::vector<BackupPageEntry>& entries) 
 
 void EncodeBackupFileHeader(const BackupFileHeader& header, std::span<std::byte> block) {
   HeaderBytes bytes{.magic = {},
-                    .version = kVersion,
+                    .version = kPageFileVersion,
                     .kind = static_cast<uint32_t>(header.kind),
                     .backup_id = header.backup_id,
                     .database_id = header.database_id,

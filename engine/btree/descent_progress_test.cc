@@ -11,7 +11,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
 
-namespace latchkey {
+namespace latchkey::descent_progress_test {
 namespace {
 
 // Evicts the page that was fixed last: on a descent, the parent of the page that is loaded.
@@ -169,4 +169,4 @@ TEST_CASE("A latched descent fixes each page once, though the algorithm would ev
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::descent_progress_test

@@ -6,7 +6,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/testing/node_test_util.h"
 
-namespace latchkey {
+namespace latchkey::node_check_test {
 namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
@@ -222,4 +222,4 @@ TEST_CASE("Check finds planted faults") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_check_test

@@ -7,7 +7,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/testing/node_test_util.h"
 
-namespace latchkey {
+namespace latchkey::node_format_test {
 namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
@@ -58,4 +58,4 @@ TEST_CASE("an inner page has exactly the bytes of its format") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_format_test

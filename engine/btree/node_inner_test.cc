@@ -6,7 +6,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/testing/node_test_util.h"
 
-namespace latchkey {
+namespace latchkey::node_inner_test {
 namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
@@ -183,4 +183,4 @@ TEST_CASE("ascending separators leave full inner pages behind") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_inner_test

@@ -7,7 +7,7 @@
 #include "engine/log/testing/logged_trees.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::node_shape_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -94,4 +94,4 @@ TEST_CASE("A descent that comes to a page of another type ends in damage") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_shape_test

@@ -6,7 +6,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/testing/node_test_util.h"
 
-namespace latchkey {
+namespace latchkey::node_split_test {
 namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
@@ -254,4 +254,4 @@ TEST_CASE("a split copies writer and flags to both halves and a merge unites the
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_split_test

@@ -6,7 +6,7 @@
 
 #include "engine/btree/testing/node_test_util.h"
 
-namespace latchkey {
+namespace latchkey::node_test {
 namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
@@ -238,4 +238,4 @@ TEST_CASE("two records of the largest size always fit, with overflow taking what
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::node_test

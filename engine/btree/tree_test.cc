@@ -17,7 +17,7 @@
 #include "storage/base/rng.h"
 #include "storage/testing/map_page_store.h"
 
-namespace latchkey {
+namespace latchkey::tree_test {
 namespace {
 
 struct Fixture {
@@ -361,4 +361,4 @@ TEST_CASE("Concurrent inserts, deletes and lookups keep the tree sound", "[concu
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::tree_test

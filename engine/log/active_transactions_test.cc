@@ -5,7 +5,7 @@
 
 #include "engine/log/testing/memory_log.h"
 
-namespace latchkey {
+namespace latchkey::active_transactions_test {
 namespace {
 
 struct Table {
@@ -78,4 +78,4 @@ TEST_CASE("An abandoned transaction stays listed while its object serves another
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::active_transactions_test

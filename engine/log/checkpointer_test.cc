@@ -11,7 +11,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
 
-namespace latchkey {
+namespace latchkey::checkpointer_test {
 namespace {
 
 constexpr uint32_t kPageSize = 4096;
@@ -114,4 +114,4 @@ TEST_CASE("A checkpointer that waits to try again can be stopped") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::checkpointer_test

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::client_root_test {
 namespace {
 
 std::vector<std::byte> FromHex(std::string_view hex) {
@@ -106,4 +106,4 @@ TEST_CASE("a root with as many backups as it can note fits its place") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::client_root_test

@@ -5,7 +5,7 @@
 
 #include "engine/log/testing/memory_log.h"
 
-namespace latchkey {
+namespace latchkey::deferred_frees_test {
 namespace {
 
 struct Frees {
@@ -38,4 +38,4 @@ TEST_CASE("A page that is freed after the log has failed never goes to the store
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::deferred_frees_test

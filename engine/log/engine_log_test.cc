@@ -7,7 +7,7 @@
 
 #include "engine/log/testing/logged_trees.h"
 
-namespace latchkey {
+namespace latchkey::engine_log_test {
 namespace {
 
 using Types = std::vector<LogRecordType>;
@@ -415,4 +415,4 @@ TEST_CASE("Actors that write at once leave one chain of records each") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::engine_log_test

@@ -6,7 +6,7 @@
 #include "engine/log/engine_log.h"
 #include "engine/log/testing/logged_trees.h"
 
-namespace latchkey {
+namespace latchkey::first_images_test {
 namespace {
 
 using Types = std::vector<LogRecordType>;
@@ -177,4 +177,4 @@ TEST_CASE("When redo may change pages without images the first checkpoint has to
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::first_images_test

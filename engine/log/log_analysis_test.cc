@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::log_analysis_test {
 namespace {
 
 constexpr PageId kFirst{57};
@@ -72,4 +72,4 @@ TEST_CASE("Pages that a bulk load has taken count as used") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_analysis_test

@@ -15,7 +15,7 @@
 #include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::log_full_test {
 namespace {
 
 // A device as most are: every request, and so every group of a log, takes whole 4 KiB.
@@ -253,4 +253,4 @@ TEST_CASE("A rollback at a full log finds its space where images protect its pag
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_full_test

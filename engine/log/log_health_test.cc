@@ -4,7 +4,7 @@
 
 #include "engine/log/testing/memory_log.h"
 
-namespace latchkey {
+namespace latchkey::log_health_test {
 namespace {
 
 struct Store {
@@ -43,4 +43,4 @@ TEST_CASE("A failure that was noted outlasts a log that goes on") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_health_test

@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/page_format.h"
 
-namespace latchkey {
+namespace latchkey::log_record_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -317,4 +317,4 @@ TEST_CASE("Any bytes are decoded or refused") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_record_test

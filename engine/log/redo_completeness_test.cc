@@ -11,7 +11,7 @@
 #include "engine/log/testing/logged_trees.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::redo_completeness_test {
 namespace {
 
 // Pages that were made from nothing but a log.
@@ -190,4 +190,4 @@ TEST_CASE("The order of the records is the order of the changes, whoever makes t
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::redo_completeness_test

@@ -9,7 +9,7 @@
 #include "engine/log/testing/logged_trees.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::redo_test {
 namespace {
 
 constexpr uint32_t kPageSize = LoggedTrees::kPageSize;
@@ -209,4 +209,4 @@ TEST_CASE("A torn page without an image is refused, with what its proof said") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::redo_test

@@ -10,7 +10,7 @@
 #include "engine/log/testing/logged_trees.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::undo_test {
 namespace {
 
 using Records = std::vector<MemoryLog::Record>;
@@ -188,4 +188,4 @@ TEST_CASE("A compensation covers the changes of its key from where it says, and 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::undo_test

@@ -6,7 +6,7 @@
 
 #include "engine/log/testing/logged_trees.h"
 
-namespace latchkey {
+namespace latchkey::transaction_commit_test {
 namespace {
 
 // Notes at each request of the garbage collector whether all that is logged is durable.
@@ -73,4 +73,4 @@ TEST_CASE("garbage is collected also after a commit whose outcome is unknown") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::transaction_commit_test

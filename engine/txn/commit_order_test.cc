@@ -8,7 +8,7 @@
 
 #include "engine/txn/version_writer.h"
 
-namespace latchkey {
+namespace latchkey::commit_order_test {
 namespace {
 
 constexpr TreeId kTree{3};
@@ -144,4 +144,4 @@ TEST_CASE("a serializable writer whose snapshot has expired is told so") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::commit_order_test

@@ -9,7 +9,7 @@
 #include "engine/txn/version_table.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::read_set_test {
 namespace {
 
 constexpr TreeId kTree{1}, kOther{2};
@@ -125,4 +125,4 @@ TEST_CASE("a read set answers as a list of ranges would, whatever overlaps") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::read_set_test

@@ -4,7 +4,7 @@
 
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::reclaim_actor_test {
 namespace {
 
 TEST_CASE("the actor sleeps until it is asked, and a request gets one round") {
@@ -80,4 +80,4 @@ TEST_CASE("a stop waits for the round, and the actor can start again") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::reclaim_actor_test

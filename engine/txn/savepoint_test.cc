@@ -10,7 +10,7 @@
 #include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::savepoint_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -227,4 +227,4 @@ TEST_CASE("random nests of savepoints give the states that they were set in") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::savepoint_test

@@ -9,7 +9,7 @@
 #include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::serializable_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -211,4 +211,4 @@ TEST_CASE("concurrent transactions that read everything and write one key leave 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::serializable_test

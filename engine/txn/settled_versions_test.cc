@@ -12,7 +12,7 @@
 #include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::settled_versions_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -357,4 +357,4 @@ TEST_CASE("snapshots of every age see their own state while keys are rewritten a
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::settled_versions_test

@@ -6,7 +6,7 @@
 
 #include "engine/txn/write_record.h"
 
-namespace latchkey {
+namespace latchkey::snapshot_manager_test {
 namespace {
 
 struct Fixture {
@@ -206,4 +206,4 @@ TEST_CASE("no scan overtakes a writer or a snapshot while actors come and go") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::snapshot_manager_test

@@ -9,7 +9,7 @@
 
 #include "engine/txn/testing/toy_tree.h"
 
-namespace latchkey {
+namespace latchkey::version_bound_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -197,4 +197,4 @@ TEST_CASE("values saved for savepoints count as undo") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_bound_test

@@ -6,7 +6,7 @@
 
 #include "engine/txn/version_table.h"
 
-namespace latchkey {
+namespace latchkey::version_budget_test {
 namespace {
 
 constexpr TreeId kTree{3};
@@ -85,4 +85,4 @@ TEST_CASE("without a bound no read set is coarsened") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_budget_test

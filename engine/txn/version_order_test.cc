@@ -10,7 +10,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::version_order_test {
 namespace {
 
 struct NamedVersion {
@@ -87,4 +87,4 @@ TEST_CASE("a key that ends where another one has a zero byte comes first") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_order_test

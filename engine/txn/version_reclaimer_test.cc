@@ -16,7 +16,7 @@
 #include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::version_reclaimer_test {
 namespace {
 
 constexpr uint64_t kBound = 256 << 10;
@@ -229,4 +229,4 @@ TEST_CASE("a store goes in the middle of its reclaimer's work") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_reclaimer_test

@@ -15,7 +15,7 @@
 #include "storage/base/rng.h"
 #include "storage/device/memory_device.h"
 
-namespace latchkey {
+namespace latchkey::version_spill_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -425,4 +425,4 @@ TEST_CASE("spilled runs that readers ask are merged, eight at a time") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_spill_test

@@ -8,7 +8,7 @@
 #include "engine/txn/version_writer.h"
 #include "storage/device/memory_device.h"
 
-namespace latchkey {
+namespace latchkey::version_spiller_test {
 namespace {
 
 constexpr TreeId kTree{3};
@@ -126,4 +126,4 @@ TEST_CASE("the undo of a writer moves whole: its keys stay locked, and its rollb
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_spiller_test

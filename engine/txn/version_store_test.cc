@@ -10,7 +10,7 @@
 
 #include "engine/txn/testing/toy_tree.h"
 
-namespace latchkey {
+namespace latchkey::version_store_test {
 namespace {
 
 using Value = std::optional<std::string>;
@@ -356,4 +356,4 @@ TEST_CASE("keys with bytes that do not print appear escaped and cut in a conflic
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_store_test

@@ -10,7 +10,7 @@
 #include "engine/txn/record_pool.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::version_table_test {
 namespace {
 
 constexpr TreeId kTree{3};
@@ -173,4 +173,4 @@ TEST_CASE("records come back to the actor that took them, whoever returns them")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::version_table_test

@@ -8,7 +8,7 @@
 
 #include "engine/txn/testing/toy_tree.h"
 
-namespace latchkey {
+namespace latchkey::wait_graph_test {
 namespace {
 
 // Returns once `count` waits have begun. A wait that is counted may not yet sleep, so what follows
@@ -138,4 +138,4 @@ TEST_CASE("a reference to a transaction that is long over does not wait") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::wait_graph_test

@@ -6,7 +6,7 @@
 #include "layout/testing/layouts_under_test.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::crash_recovery_test {
 namespace {
 
 TEST_CASE("What was flushed survives power failures of every kind, at every layout and filling") {
@@ -68,4 +68,4 @@ TEST_CASE("What was flushed survives power failures, whatever the order of the t
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_recovery_test

@@ -11,7 +11,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::crash_safe_open_test {
 namespace {
 
 constexpr uint64_t kPages = 100;
@@ -219,4 +219,4 @@ TEST_CASE("Pages are durable, and slots reused, by rounds that nobody asked for"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_safe_open_test

@@ -12,7 +12,7 @@
 #include "storage/base/rng.h"
 #include "storage/device/testing/crash_device.h"
 
-namespace latchkey {
+namespace latchkey::doublewrite_repair_test {
 namespace {
 
 // One life of a store on two devices, which ends when the power fails.
@@ -97,4 +97,4 @@ TEST_CASE("A write that a crash took back does not come back at the crash after"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::doublewrite_repair_test

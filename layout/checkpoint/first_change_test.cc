@@ -8,7 +8,7 @@
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::first_change_test {
 namespace {
 
 TEST_CASE("Memory and statistics may be asked for while the first change makes the journal") {
@@ -53,4 +53,4 @@ TEST_CASE("Memory and statistics may be asked for while the first change makes t
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::first_change_test

@@ -12,7 +12,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/sanitizers.h"
 
-namespace latchkey {
+namespace latchkey::full_journal_test {
 namespace {
 
 constexpr uint64_t kPages = 400;
@@ -183,4 +183,4 @@ TEST_CASE("Power may fail at each step of a checkpoint that takes the place of a
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::full_journal_test

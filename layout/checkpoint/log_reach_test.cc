@@ -8,7 +8,7 @@
 #include "layout/segment_store.h"
 #include "layout/testing/store_on_memory.h"
 
-namespace latchkey {
+namespace latchkey::log_reach_test {
 namespace {
 
 constexpr uint32_t kBatchPages = 8;
@@ -129,4 +129,4 @@ TEST_CASE("What was noted of a log that was begun anew since does not count") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_reach_test

@@ -4,7 +4,7 @@
 
 #include "layout/testing/directory_on_memory.h"
 
-namespace latchkey {
+namespace latchkey::map_checkpointer_test {
 namespace {
 
 constexpr StoreGeometry kGeometry = DirectoryOnMemory::kGeometry;
@@ -159,4 +159,4 @@ TEST_CASE("When the journal is full, a checkpoint of the map takes the place of 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::map_checkpointer_test

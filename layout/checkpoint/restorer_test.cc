@@ -5,7 +5,7 @@
 
 #include "layout/testing/store_on_memory.h"
 
-namespace latchkey {
+namespace latchkey::restorer_test {
 namespace {
 
 constexpr uint64_t kPages = 60;
@@ -120,4 +120,4 @@ TEST_CASE("Files that are too short for their pages give no directory") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::restorer_test

@@ -12,7 +12,7 @@
 #include "storage/device/faulty/crash_replay.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::superblock_test {
 namespace {
 
 Superblock Example() {
@@ -215,4 +215,4 @@ TEST_CASE("A write sequence wraps around past the value that means never written
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::superblock_test

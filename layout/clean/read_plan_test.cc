@@ -5,7 +5,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::read_plan_test {
 namespace {
 
 std::vector<ReadRun> Plan(std::vector<uint32_t> slots, SlotReadCosts costs) {
@@ -66,4 +66,4 @@ TEST_CASE("The read plan covers every slot at the least cost") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::read_plan_test

@@ -7,7 +7,7 @@
 
 #include "layout/testing/directory_on_memory.h"
 
-namespace latchkey {
+namespace latchkey::segment_cleaner_test {
 namespace {
 
 constexpr StoreGeometry kGeometry = DirectoryOnMemory::kGeometry;
@@ -168,4 +168,4 @@ TEST_CASE("A cleaner that is stopped at any moment of its first round ends") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_cleaner_test

@@ -4,7 +4,7 @@
 
 #include "layout/testing/directory_on_memory.h"
 
-namespace latchkey {
+namespace latchkey::page_directory_test {
 namespace {
 
 constexpr StoreGeometry kGeometry = DirectoryOnMemory::kGeometry;
@@ -116,4 +116,4 @@ TEST_CASE("A round whose capture fails releases no slot and makes the store read
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_directory_test

@@ -7,7 +7,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::segment_index_test {
 namespace {
 
 constexpr uint32_t kGroups = 2, kSlots = 70;
@@ -87,4 +87,4 @@ TEST_CASE("Choosing a victim costs as much in a file of 1 TiB as in one of 1 GiB
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_index_test

@@ -10,6 +10,9 @@ struct SlotReleaseInTests {
   static void Of(StoreSegmentTable& table, SlotId slot) { table.ReleaseSlot(slot); }
 };
 
+}  // namespace latchkey
+
+namespace latchkey::segment_table_test {
 namespace {
 
 constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 32768);  // 8 slots
@@ -149,4 +152,4 @@ TEST_CASE("The reserve is constant in bytes but never less than progress needs")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_table_test

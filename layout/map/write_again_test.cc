@@ -8,7 +8,7 @@
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::write_again_test {
 namespace {
 
 constexpr uint64_t kPages = 300;
@@ -190,4 +190,4 @@ TEST_CASE("A device on which more and more goes bad is given up before it runs o
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::write_again_test

@@ -11,7 +11,7 @@
 #include "storage/device/simulated/expected_costs.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::cost_meter_test {
 namespace {
 
 constexpr uint32_t kPage = 4096, kSegment = 1 << 20;
@@ -96,4 +96,4 @@ TEST_CASE("A cost without samples stays as last measured") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::cost_meter_test

@@ -8,7 +8,7 @@
 #include "layout/separate/wolf_separator.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::separator_test {
 namespace {
 
 // Feeds the HyLog decision with epochs of writes to `pages` pages drawn by `pick`.
@@ -167,4 +167,4 @@ TEST_CASE("Unknown layouts and cleanings are refused with the names there are") 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::separator_test

@@ -6,7 +6,7 @@
 #include "layout/separate/hylog_separator.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::share_separator_test {
 namespace {
 
 constexpr uint64_t kPages = 20'000;
@@ -122,4 +122,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::share_separator_test

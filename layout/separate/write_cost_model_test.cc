@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::write_cost_model_test {
 namespace {
 
 // Positioning time in ms, bandwidth in MB/s (Table 6.2).
@@ -103,4 +103,4 @@ TEST_CASE("With reads as dear as writes the measured model is the thesis's, less
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::write_cost_model_test

@@ -5,7 +5,7 @@
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::segment_store_space_test {
 namespace {
 
 class Filled {
@@ -193,4 +193,4 @@ TEST_CASE("The cleaner takes clean copies from the pool above instead of reading
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_store_space_test

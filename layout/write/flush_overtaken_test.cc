@@ -12,7 +12,7 @@
 #include "storage/device/faulty/crash_replay.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::flush_overtaken_test {
 namespace {
 
 std::unique_ptr<SegmentStore> Open(SimulatedRuntime& runtime, CrashRecorder& disks,
@@ -80,4 +80,4 @@ TEST_CASE("A flush makes durable what overtakes its writes") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::flush_overtaken_test

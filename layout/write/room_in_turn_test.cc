@@ -13,7 +13,7 @@
 #include "storage/device/device_list.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::room_in_turn_test {
 namespace {
 
 constexpr uint32_t kBatch = 8;
@@ -117,4 +117,4 @@ TEST_CASE("A writer waits for no more batches than the writers before it fill") 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::room_in_turn_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::store_buffers_test {
 namespace {
 
 TEST_CASE("The buffers of a small cache are parts of it, and never too few to go on") {
@@ -51,4 +51,4 @@ TEST_CASE("Page writers beyond the share of a small cache get short queues") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::store_buffers_test

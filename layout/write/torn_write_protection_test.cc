@@ -12,7 +12,7 @@
 #include "layout/testing/store_on_memory.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::torn_write_protection_test {
 namespace {
 
 using Protection = SegmentStoreOptions::TornWriteProtection;
@@ -99,4 +99,4 @@ TEST_CASE("A store that wants no images protects its pages by itself, whatever t
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::torn_write_protection_test

@@ -8,7 +8,7 @@
 #include "layout/testing/store_on_memory.h"
 #include "layout/write/store_buffers.h"
 
-namespace latchkey {
+namespace latchkey::unwritten_pages_test {
 namespace {
 
 using Protection = SegmentStoreOptions::TornWriteProtection;
@@ -148,4 +148,4 @@ TEST_CASE("A page that is written again and again keeps its slot while batches g
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::unwritten_pages_test

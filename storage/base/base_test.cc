@@ -12,7 +12,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 
-namespace latchkey {
+namespace latchkey::base_test {
 namespace {
 
 TEST_CASE("A seed repeats its random numbers, and another gives others") {
@@ -125,4 +125,4 @@ TEST_CASE("Racy copies, moves and comparisons do what their plain kin do") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::base_test

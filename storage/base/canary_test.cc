@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::canary_test {
 namespace {
 
 TEST_CASE("A canary sings only where it was built in, and only the selected one") {
@@ -17,4 +17,4 @@ TEST_CASE("A canary sings only where it was built in, and only the selected one"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::canary_test

@@ -6,7 +6,7 @@
 
 #include "storage/base/registry.h"
 
-namespace latchkey {
+namespace latchkey::choice_grammar_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -138,4 +138,4 @@ TEST_CASE("A parameter given twice is refused") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::choice_grammar_test

@@ -7,7 +7,7 @@
 
 #include "storage/runtime/testing/in_child.h"
 
-namespace latchkey {
+namespace latchkey::aio_contexts_test {
 namespace {
 
 // Counts contexts; the address of a context is its number.
@@ -89,4 +89,4 @@ TEST_CASE("The child of a fork uses no context of its parent") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::aio_contexts_test

@@ -9,7 +9,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/runtime/testing/manual_clock.h"
 
-namespace latchkey {
+namespace latchkey::aio_queue_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -322,4 +322,4 @@ TEST_CASE("Waiting for more than is in flight waits for all of it") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::aio_queue_test

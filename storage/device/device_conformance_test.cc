@@ -19,7 +19,7 @@
 #include "storage/device/simulated/disk_array.h"
 #include "storage/device/simulated/simulated_disk.h"
 
-namespace latchkey {
+namespace latchkey::device_conformance_test {
 namespace {
 
 constexpr uint64_t kKiB = 1024;
@@ -473,4 +473,4 @@ TEMPLATE_LIST_TEST_CASE("A device says what it is and keeps a sane geometry", "[
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::device_conformance_test

@@ -5,7 +5,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::device_list_test {
 namespace {
 
 std::string Message(std::string_view text) {
@@ -67,4 +67,4 @@ TEST_CASE("Every named device opens and keeps what is written") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::device_list_test

@@ -16,7 +16,7 @@
 #include "storage/device/aligned_buffer.h"
 #include "storage/runtime/testing/in_child.h"
 
-namespace latchkey {
+namespace latchkey::file_device_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -309,4 +309,4 @@ TEST_CASE("Growth beyond the free space names both, at once, and takes nothing")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::file_device_test

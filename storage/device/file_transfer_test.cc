@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::file_transfer_test {
 namespace {
 
 const std::string kPath = "data.lk";
@@ -61,4 +61,4 @@ TEST_CASE("A synchronous transfer that fails names the rest it could not move") 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::file_transfer_test

@@ -5,7 +5,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/testing/manual_clock.h"
 
-namespace latchkey {
+namespace latchkey::io_accounting_test {
 namespace {
 
 TEST_CASE("A single request is charged all of its time") {
@@ -114,4 +114,4 @@ TEST_CASE("Busy times of the classes add up to the device's") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::io_accounting_test

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace latchkey {
+namespace latchkey::io_window_test {
 namespace {
 
 // Completes one request a Wait, the newest first; requests at odd offsets fail.
@@ -90,4 +90,4 @@ TEST_CASE("A window without work touches neither queue nor callback") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::io_window_test

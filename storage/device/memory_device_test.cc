@@ -4,7 +4,7 @@
 
 #include "storage/device/aligned_buffer.h"
 
-namespace latchkey {
+namespace latchkey::memory_device_test {
 namespace {
 
 TEST_CASE("A memory device stops at its capacity limit, as a full disk does") {
@@ -54,4 +54,4 @@ TEST_CASE("Aligned buffers are aligned, zeroed and movable") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::memory_device_test

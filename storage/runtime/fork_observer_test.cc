@@ -7,7 +7,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::fork_observer_test {
 namespace {
 
 class Noticing final : public ForkObserver {
@@ -41,4 +41,4 @@ TEST_CASE("Observers come and go in a child as in its parent") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fork_observer_test

@@ -9,7 +9,7 @@
 #include "storage/runtime/testing/every_runtime.h"
 #include "storage/runtime/testing/forwarding_runtime.h"
 
-namespace latchkey {
+namespace latchkey::mutex_test {
 namespace {
 
 void RunActors(Runtime& runtime, int count, const std::function<void(int)>& body) {
@@ -188,4 +188,4 @@ TEST_CASE("NotifyAll ends every wait") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::mutex_test

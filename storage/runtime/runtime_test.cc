@@ -10,7 +10,7 @@
 
 #include "storage/runtime/testing/every_runtime.h"
 
-namespace latchkey {
+namespace latchkey::runtime_test {
 namespace {
 
 TEST_CASE("Spawned actors run, and joining twice is harmless") {
@@ -180,4 +180,4 @@ TEST_CASE("An actor that backs off on one core leaves it to actors of lower prio
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::runtime_test

@@ -8,7 +8,7 @@
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::simulated_processors_test {
 namespace {
 
 using Actors = std::vector<std::unique_ptr<Actor>>;
@@ -210,4 +210,4 @@ TEST_CASE("The same seed makes the same run, also with costs") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulated_processors_test

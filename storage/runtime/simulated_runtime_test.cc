@@ -11,7 +11,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/mutex.h"
 
-namespace latchkey {
+namespace latchkey::simulated_runtime_test {
 namespace {
 
 using Actors = std::vector<std::unique_ptr<Actor>>;
@@ -491,4 +491,4 @@ TEST_CASE("Simulations on different runtimes do not disturb each other") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulated_runtime_test

@@ -5,7 +5,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_concurrency_test {
 namespace {
 
 void RunActors(int count, const std::function<void(int)>& body) {
@@ -117,4 +117,4 @@ TEST_CASE("A failing device lets nobody wait for ever") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_concurrency_test

@@ -7,7 +7,7 @@
 #include "storage/base/rng.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_crash_test {
 namespace {
 
 // Shorter under ThreadSanitizer, which makes runs slow and finds no races in runs of one actor.
@@ -298,4 +298,4 @@ TEST_CASE("Creating and starting a log on a failing device is an error, whicheve
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_crash_test

@@ -8,7 +8,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::log_format_test {
 namespace {
 
 constexpr uint64_t kDatabase = 0x0123456789abcdef;
@@ -158,4 +158,4 @@ TEST_CASE("Sealed nonsense is decoded without harm: lengths are bounded before u
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_format_test

@@ -4,7 +4,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_growth_test {
 namespace {
 
 constexpr uint64_t kUsual = 256u << 10;
@@ -85,4 +85,4 @@ TEST_CASE("Users of a log that grows ahead lose nothing while it grows") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_growth_test

@@ -5,7 +5,7 @@
 #include "storage/wal/log_format.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_lost_header_test {
 namespace {
 
 std::byte* SlotHeader(DeviceImage& image, size_t slot) {
@@ -118,4 +118,4 @@ TEST_CASE("Slots that hold older segments are no sign of damage") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_lost_header_test

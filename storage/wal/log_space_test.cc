@@ -11,7 +11,7 @@
 #include "storage/wal/log_format.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_space_test {
 namespace {
 
 using Catch::Contains;
@@ -443,4 +443,4 @@ TEST_CASE("A log that is told to fail acknowledges nothing more, and keeps what 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_space_test

@@ -6,7 +6,7 @@
 #include "storage/wal/log_format.h"
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_test {
 namespace {
 
 using Catch::Contains;
@@ -476,4 +476,4 @@ TEST_CASE("A group continues a log only in its epoch, or as the mark of the next
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_test

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::segment_table_test {
 namespace {
 
 TEST_CASE("Free slots are given out in the order in which their segments were given up") {
@@ -70,4 +70,4 @@ TEST_CASE("Group starts are kept with distance, and a position finds one at or b
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_table_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::space_account_test {
 namespace {
 
 constexpr LogGeometry kGeometry{.segment_bytes = 1u << 20, .block_bytes = 4096};
@@ -63,4 +63,4 @@ TEST_CASE("A record pays for a group of its own, or a share if most groups hold 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::space_account_test

@@ -8,7 +8,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "tools/cli/file_copy.h"
 
-namespace latchkey {
+namespace latchkey::database_catalog_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ TEST_CASE("Copies keep sizes, contents and holes") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::database_catalog_test

@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "tools/cli/db_dump_format.h"
 
-namespace latchkey {
+namespace latchkey::db_dump_test {
 namespace {
 
 using Content = std::vector<std::pair<std::string, std::map<std::string, std::string>>>;
@@ -192,4 +192,4 @@ TEST_CASE("what is wrong in a text dump is said with its line") {
         std::string::npos);
 }
 
-}  // namespace latchkey
+}  // namespace latchkey::db_dump_test

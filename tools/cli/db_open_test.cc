@@ -5,7 +5,7 @@
 
 #include "storage/base/status_macros.h"
 
-namespace latchkey {
+namespace latchkey::db_open_test {
 namespace {
 
 TEST_CASE("Damage that any verb meets names the database and the way to save the rest") {
@@ -21,4 +21,4 @@ TEST_CASE("Damage that any verb meets names the database and the way to save the
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::db_open_test

@@ -4,7 +4,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::db_text_test {
 namespace {
 
 std::string EveryByte() {
@@ -46,4 +46,4 @@ TEST_CASE("hexadecimal digits come in pairs of either case") {
   CHECK(std::string(FromHex("00g0").status().message()).find("character 3 is \"g\"") == 0);
 }
 
-}  // namespace latchkey
+}  // namespace latchkey::db_text_test

@@ -5,7 +5,7 @@
 #include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::db_transfer_test {
 namespace {
 
 /// Cancels a dump or load after a number of reports or batches.
@@ -142,4 +142,4 @@ TEST_CASE("a dump cannot bring the tree that loads keep their progress in") {
   CHECK(absl::IsDataLoss(Load(*db, dump).status()));
 }
 
-}  // namespace latchkey
+}  // namespace latchkey::db_transfer_test

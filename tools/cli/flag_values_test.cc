@@ -4,7 +4,7 @@
 
 #include "tpcc-lite/report/environment.h"
 
-namespace latchkey {
+namespace latchkey::flag_values_test {
 namespace {
 
 bool Mentions(const absl::Status& status, const std::string& text) {
@@ -109,4 +109,4 @@ TEST_CASE("A size is a number, or a share of a whole and then at least one") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::flag_values_test

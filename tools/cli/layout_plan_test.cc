@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::layout_plan_test {
 namespace {
 
 // The message of the first error; empty: everything is fine.
@@ -49,4 +49,4 @@ TEST_CASE("Overwrite runs once, whatever the segment cleanings of the sweep") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::layout_plan_test

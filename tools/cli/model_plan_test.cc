@@ -4,7 +4,7 @@
 
 #include "tools/layout_model/model_report.h"
 
-namespace latchkey {
+namespace latchkey::model_plan_test {
 namespace {
 
 // The message of the first error; empty: everything is fine.
@@ -106,4 +106,4 @@ TEST_CASE("The table of model fits the terminal") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::model_plan_test

@@ -5,7 +5,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::paper_experiments_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,4 +34,4 @@ TEST_CASE("The papers' experiments are found in a source tree and in an installa
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::paper_experiments_test

@@ -6,7 +6,7 @@
 #include "tools/cli/flags.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
-namespace latchkey {
+namespace latchkey::settings_test {
 namespace {
 
 absl::StatusOr<TpccPlan> Plan(FlagTexts texts) {
@@ -357,4 +357,4 @@ TEST_CASE("A load's name tells layouts, utilisations and page sizes apart") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::settings_test

@@ -4,7 +4,7 @@
 
 #include "tools/cli/experiment.h"
 
-namespace latchkey {
+namespace latchkey::sweep_test {
 namespace {
 
 std::optional<std::string> AsItIs(const Combination&, const std::string&, const std::string& v) {
@@ -98,4 +98,4 @@ TEST_CASE("A violated consistency condition has an exit code of its own") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::sweep_test

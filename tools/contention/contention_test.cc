@@ -7,7 +7,7 @@
 #include "tools/contention/lock_benchmark.h"
 #include "tools/contention/pool_emulator.h"
 
-namespace latchkey {
+namespace latchkey::contention_test {
 namespace {
 
 std::unique_ptr<AccessStream> Stream(const char* item, const AccessPatternConfig& config) {
@@ -126,4 +126,4 @@ TEST_CASE("A batch of accesses under one lock shares the lock's request") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::contention_test

@@ -5,7 +5,7 @@
 
 #include "tools/contention/sensitivity.h"
 
-namespace latchkey {
+namespace latchkey::processor_model_test {
 namespace {
 
 ProcessorModelConfig ModelOf(const char* replacement, const char* synchronization,
@@ -145,4 +145,4 @@ TEST_CASE("A scaled cost is the only one that differs") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::processor_model_test

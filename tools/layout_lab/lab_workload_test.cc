@@ -12,7 +12,7 @@
 #include "tools/layout_lab/steady_state.h"
 #include "tools/layout_lab/write_back_filter.h"
 
-namespace latchkey {
+namespace latchkey::lab_workload_test {
 namespace {
 
 constexpr uint64_t kPages = 10'000;
@@ -125,4 +125,4 @@ TEST_CASE("A store is steady once its log has gone round and nothing changes any
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::lab_workload_test

@@ -7,7 +7,7 @@
 #include "tools/layout_lab/lab_run.h"
 #include "tools/layout_lab/loaded_costs.h"
 
-namespace latchkey {
+namespace latchkey::layout_lab_test {
 namespace {
 
 LabConfig ConfigOf(const std::string& device, const std::string& layout) {
@@ -129,4 +129,4 @@ TEST_CASE("The true costs of a fixed disk and its arrays are those of its parame
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::layout_lab_test

@@ -4,7 +4,7 @@
 
 #include "tools/layout_model/model_disk.h"
 
-namespace latchkey {
+namespace latchkey::layout_model_test {
 namespace {
 
 LayoutModel Model(double eta, double u_d, const char* distribution = "uniform") {
@@ -164,4 +164,4 @@ TEST_CASE("HyLog never costs more than Overwrite or LFS") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::layout_model_test

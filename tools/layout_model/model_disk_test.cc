@@ -5,7 +5,7 @@
 #include "storage/device/simulated/expected_costs.h"
 #include "tools/layout_model/measured_costs.h"
 
-namespace latchkey {
+namespace latchkey::model_disk_test {
 namespace {
 
 SegmentCosts Of(const char* device, uint32_t page_bytes, uint64_t segment_bytes = 0,
@@ -121,4 +121,4 @@ TEST_CASE("A disk or a segment that the model cannot use is refused with the ran
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::model_disk_test

@@ -7,7 +7,7 @@
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::segment_utilization_test {
 namespace {
 
 TEST_CASE("Victims of segments with few slots have the utilisation of the reference table") {
@@ -144,4 +144,4 @@ TEST_CASE("A simulated log has victims of the predicted utilisation") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::segment_utilization_test

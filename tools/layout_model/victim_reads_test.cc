@@ -6,7 +6,7 @@
 #include "layout/clean/read_plan.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::victim_reads_test {
 namespace {
 
 constexpr PageCosts kCosts{.page_write_ns = 20,
@@ -61,4 +61,4 @@ TEST_CASE("The cost of cleaning with the cheapest reads is the one that HyLog de
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::victim_reads_test

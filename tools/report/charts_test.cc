@@ -10,7 +10,7 @@
 #include "tools/report/line_chart.h"
 #include "tools/report/svg.h"
 
-namespace latchkey {
+namespace latchkey::charts_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -231,4 +231,4 @@ TEST_CASE("A long run is one line without a mark for each sample") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::charts_test

@@ -6,7 +6,7 @@
 
 #include "tools/report/text_comparison.h"
 
-namespace latchkey {
+namespace latchkey::comparison_test {
 namespace {
 
 const ReportFigure kRate = {"rate", "/rate", ColumnFormat::kCount, Sense::kRate};
@@ -156,4 +156,4 @@ TEST_CASE("A file that is no result document is refused with the reason") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::comparison_test

@@ -7,7 +7,7 @@
 
 #include "tools/cli/report_kinds.h"
 
-namespace latchkey {
+namespace latchkey::html_page_test {
 namespace {
 
 size_t Count(const std::string& text, const std::string& part) {
@@ -137,4 +137,4 @@ TEST_CASE("Every kind of result has figures or columns, and its own schema") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::html_page_test

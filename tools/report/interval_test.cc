@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::interval_test {
 namespace {
 
 TEST_CASE("Student's t distribution has the quantiles of the published tables") {
@@ -99,4 +99,4 @@ TEST_CASE("Of two equal populations Welch's interval excludes 0 in about five ca
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::interval_test

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::fix_analysis_test {
 namespace {
 
 FixTrace TraceOf(const std::vector<std::pair<uint16_t, uint32_t>>& fixes) {
@@ -58,4 +58,4 @@ TEST_CASE("The hottest pages get their fixes, and a part of a page counts in pro
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fix_analysis_test

@@ -18,7 +18,7 @@
 #include "tools/trace/fix_trace_writer.h"
 #include "tools/trace/page_trace.h"
 
-namespace latchkey {
+namespace latchkey::fix_trace_test {
 namespace {
 
 constexpr uint64_t kNoLimit = 1'000'000;
@@ -285,4 +285,4 @@ TEST_CASE("Events during and after the end of a recording are dropped or kept wh
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fix_trace_test

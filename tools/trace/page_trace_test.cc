@@ -9,7 +9,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::page_trace_test {
 namespace {
 
 constexpr uint64_t kWrite = uint64_t{1} << 63;
@@ -87,4 +87,4 @@ TEST_CASE("What is no trace is refused with the position and the reason") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::page_trace_test

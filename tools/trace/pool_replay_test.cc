@@ -16,7 +16,7 @@
 #include "tools/trace/page_trace.h"
 #include "tools/trace/testing/trace_folder.h"
 
-namespace latchkey {
+namespace latchkey::pool_replay_test {
 namespace {
 
 constexpr uint64_t kSeed = 42;
@@ -92,4 +92,4 @@ TEST_CASE("A pool misses at the same requests of OLTP as the replay, with every 
 #endif
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::pool_replay_test

@@ -14,7 +14,7 @@
 #include "tools/trace/page_trace.h"
 #include "tpcc-lite/kv/latchkey_backend.h"
 
-namespace latchkey {
+namespace latchkey::recorded_pool_test {
 namespace {
 
 TEST_CASE("LRU misses as often on the recorded trace of a pool as in the pool") {
@@ -133,4 +133,4 @@ TEST_CASE("A database's trace has the fixes that its pool counts, leaf and inner
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::recorded_pool_test

@@ -17,7 +17,7 @@
 #include "tools/trace/page_trace.h"
 #include "tools/trace/testing/trace_folder.h"
 
-namespace latchkey {
+namespace latchkey::reference_misses_test {
 namespace {
 
 struct Reference {
@@ -116,4 +116,4 @@ TEST_CASE("The replacement algorithms miss as often as the reference programs on
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::reference_misses_test

@@ -8,7 +8,7 @@
 #include "bufferpool/replacement/trace_replay.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::stack_depth_test {
 namespace {
 
 /// Skewed references to `pages` pages.
@@ -64,4 +64,4 @@ TEST_CASE("LRU hits the references of a depth below its number of pages") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::stack_depth_test

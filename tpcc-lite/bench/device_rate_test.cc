@@ -6,7 +6,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::device_rate_test {
 namespace {
 
 TEST_CASE("A simulated device's rate of synced overwrites is that of its model") {
@@ -36,4 +36,4 @@ TEST_CASE("Measuring a file system's rate adds up and leaves no file") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::device_rate_test

@@ -5,7 +5,7 @@
 #include "storage/runtime/testing/forwarding_runtime.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
-namespace latchkey {
+namespace latchkey::kv_bench_test {
 namespace {
 
 std::unique_ptr<KvBackend> OpenMemory() {
@@ -121,4 +121,4 @@ TEST_CASE("Impossible benchmark settings are refused by name") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::kv_bench_test

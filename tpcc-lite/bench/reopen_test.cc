@@ -7,7 +7,7 @@
 #include "tpcc-lite/kv/latchkey_backend.h"
 #include "tpcc-lite/kv/memory_backend.h"
 
-namespace latchkey {
+namespace latchkey::reopen_test {
 namespace {
 
 KvBenchConfig SmallReopen() {
@@ -71,4 +71,4 @@ TEST_CASE("What the updating process cannot do is said by the one that measures"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::reopen_test

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::zipf_test {
 namespace {
 
 TEST_CASE("Zipf ranks come as often as their probabilities say") {
@@ -63,4 +63,4 @@ TEST_CASE("A permutation scatters neighbours") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::zipf_test

@@ -8,7 +8,7 @@
 #include "storage/base/testing/temp_dir.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
-namespace latchkey {
+namespace latchkey::backup_beside_test {
 namespace {
 
 std::unique_ptr<KvBackend> OpenLatchkey(const std::string& path, Durability durability) {
@@ -53,4 +53,4 @@ TEST_CASE("A backup beside a run that fails, fails the run") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::backup_beside_test

@@ -12,7 +12,7 @@
 #include "storage/base/rng.h"
 #include "tpcc-lite/kv/testing/every_backend.h"
 
-namespace latchkey {
+namespace latchkey::kv_conformance_test {
 namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
@@ -524,4 +524,4 @@ TEST_CASE("Announced keys are read as the transaction sees them: its snapshot an
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::kv_conformance_test

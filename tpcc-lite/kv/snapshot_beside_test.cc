@@ -6,7 +6,7 @@
 
 #include "tpcc-lite/kv/kv_backends.h"
 
-namespace latchkey {
+namespace latchkey::snapshot_beside_test {
 namespace {
 
 /// A backend with one row, of which every scan sees another value. If `ends_early`, the second scan
@@ -93,4 +93,4 @@ TEST_CASE("A snapshot that the engine ends early is reported with the engine's r
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::snapshot_beside_test

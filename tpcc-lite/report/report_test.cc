@@ -8,7 +8,7 @@
 #include "tpcc-lite/report/steadiness.h"
 #include "tpcc-lite/report/table.h"
 
-namespace latchkey {
+namespace latchkey::report_test {
 namespace {
 
 const std::vector<std::string> kRate = {"/rate"};
@@ -412,4 +412,4 @@ TEST_CASE("The document names its schema, the build and the host") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::report_test

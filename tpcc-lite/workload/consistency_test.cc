@@ -8,7 +8,7 @@
 #include "tpcc-lite/workload/rows.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::consistency_test {
 namespace {
 
 // Damages a loaded database and lists the conditions that report it.
@@ -231,4 +231,4 @@ TEST_CASE("every condition has a description") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::consistency_test

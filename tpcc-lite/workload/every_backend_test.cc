@@ -6,7 +6,7 @@
 #include "tpcc-lite/workload/consistency.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::every_backend_test {
 namespace {
 
 void RequireNoViolation(KvBackend& backend, const TpccConfig& config, bool after_load) {
@@ -44,4 +44,4 @@ TEST_CASE("every backend stays consistent, and one user leaves the same rows in 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::every_backend_test

@@ -5,7 +5,7 @@
 
 #include "tpcc-lite/workload/random_inputs.h"
 
-namespace latchkey {
+namespace latchkey::keys_test {
 namespace {
 
 std::string Bytes(const TpccKey& key) { return std::string(key.view()); }
@@ -65,4 +65,4 @@ TEST_CASE("a row of the wrong size is not taken for a row") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::keys_test

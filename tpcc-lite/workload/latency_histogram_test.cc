@@ -6,7 +6,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::latency_histogram_test {
 namespace {
 
 TEST_CASE("an empty histogram has no latencies") {
@@ -69,4 +69,4 @@ TEST_CASE("a merged histogram is that of both recordings") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::latency_histogram_test

@@ -6,7 +6,7 @@
 #include "tpcc-lite/workload/rows.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::load_test {
 namespace {
 
 TEST_CASE("a load has the standard's cardinalities, times the scale") {
@@ -153,4 +153,4 @@ TEST_CASE("impossible sizes are refused with their range") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::load_test

@@ -8,7 +8,7 @@
 
 #include "tpcc-lite/workload/inputs.h"
 
-namespace latchkey {
+namespace latchkey::random_inputs_test {
 namespace {
 
 // Fraction of the values, the most popular ones, that together receive `share` of the draws.
@@ -170,4 +170,4 @@ TEST_CASE("a user without a home works in every warehouse") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::random_inputs_test

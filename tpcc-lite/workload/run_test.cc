@@ -4,7 +4,7 @@
 #include "tpcc-lite/workload/consistency.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::run_test {
 namespace {
 
 void RequireConsistent(KvBackend& backend, const TpccConfig& config) {
@@ -143,4 +143,4 @@ TEST_CASE("a client is told of every New-Order that committed, and of no other")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::run_test

@@ -7,7 +7,7 @@
 
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::tpcc_client_test {
 namespace {
 
 // A loaded database and one user's client.
@@ -258,4 +258,4 @@ TEST_CASE("a missing row is reported, and the transaction is over") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::tpcc_client_test

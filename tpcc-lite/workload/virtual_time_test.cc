@@ -9,7 +9,7 @@
 #include "tpcc-lite/workload/consistency.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::virtual_time_test {
 namespace {
 
 struct Outcome {
@@ -126,4 +126,4 @@ TEST_CASE("Where everything is in memory, a transaction takes its operations' ch
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::virtual_time_test

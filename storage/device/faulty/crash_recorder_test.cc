@@ -8,7 +8,7 @@
 #include "storage/device/faulty/crash_replay.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::crash_recorder_test {
 namespace {
 
 constexpr uint64_t kSector = 512;
@@ -536,4 +536,4 @@ TEST_CASE("The same seed gives the same events in virtual time, another seed oth
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_recorder_test

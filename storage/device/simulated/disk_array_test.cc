@@ -8,7 +8,7 @@
 #include "storage/base/rng.h"
 #include "storage/device/device_list.h"
 
-namespace latchkey {
+namespace latchkey::disk_array_test {
 namespace {
 
 using Op = IoRequest::Op;
@@ -153,4 +153,4 @@ TEST_CASE("An array says its stripe, and holds what its data disks hold") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::disk_array_test

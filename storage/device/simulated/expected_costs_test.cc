@@ -5,7 +5,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::expected_costs_test {
 namespace {
 
 using Op = IoRequest::Op;
@@ -90,4 +90,4 @@ TEST_CASE("An idle RAID-5 of mechanical disks writes without a second seek") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::expected_costs_test

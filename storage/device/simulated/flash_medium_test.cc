@@ -4,7 +4,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::flash_medium_test {
 namespace {
 
 using Op = IoRequest::Op;
@@ -73,4 +73,4 @@ TEST_CASE("A write of a part of a flash page writes the whole page, a discard of
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::flash_medium_test

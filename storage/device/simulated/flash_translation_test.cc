@@ -7,7 +7,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::flash_translation_test {
 namespace {
 
 constexpr uint64_t kPages = 64 * 1024;
@@ -127,4 +127,4 @@ TEST_CASE("A flash that grows, shrinks and is discarded keeps count of its live 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::flash_translation_test

@@ -4,7 +4,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::mechanical_disk_test {
 namespace {
 
 constexpr uint64_t kPage = 8192;
@@ -105,4 +105,4 @@ TEST_CASE("A sequential stream runs at the disk's bandwidth, across cylinders to
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::mechanical_disk_test

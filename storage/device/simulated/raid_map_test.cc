@@ -7,7 +7,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::raid_map_test {
 namespace {
 
 using Op = IoRequest::Op;
@@ -111,4 +111,4 @@ TEST_CASE("The single-disk I/O of a request covers it once, and parity lies besi
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::raid_map_test

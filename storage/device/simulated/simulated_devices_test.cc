@@ -10,7 +10,7 @@
 #include "storage/device/simulated/expected_costs.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::simulated_devices_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -188,4 +188,4 @@ TEST_CASE("Flash reports its write amplification, and a discard lowers it") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulated_devices_test

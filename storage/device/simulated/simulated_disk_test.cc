@@ -11,7 +11,7 @@
 #include "storage/device/simulated/disk_array.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::simulated_disk_test {
 namespace {
 
 constexpr uint32_t kPage = 4096;
@@ -147,4 +147,4 @@ TEST_CASE("Requests of a queue complete in the order of their disks' times, not 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::simulated_disk_test

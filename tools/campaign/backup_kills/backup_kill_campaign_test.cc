@@ -8,7 +8,7 @@
 #include "tools/campaign/backup_kills/backup_child.h"
 #include "tools/campaign/shared/kill_process.h"
 
-namespace latchkey {
+namespace latchkey::backup_kill_campaign_test {
 namespace {
 
 TEST_CASE("after every kill the source is sound, and every backup that counts restores") {
@@ -101,4 +101,4 @@ TEST_CASE("what a killed restore leaves at its path must be a whole database") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::backup_kill_campaign_test

@@ -5,7 +5,7 @@
 
 #include "tools/campaign/calls/call_oracle.h"
 
-namespace latchkey {
+namespace latchkey::calls_campaign_test {
 namespace {
 
 TEST_CASE("Random public calls end in what the header says, whatever fails below") {
@@ -35,4 +35,4 @@ TEST_CASE("The oracle of a caller allows what it has committed, and both after a
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::calls_campaign_test

@@ -14,7 +14,7 @@
 #include "tools/campaign/canary/canary_campaign.h"
 #include "tools/campaign/canary/canary_list.h"
 
-namespace latchkey {
+namespace latchkey::canary_hunt_test {
 namespace {
 
 // A wait status as waitpid returns it.
@@ -140,4 +140,4 @@ TEST_CASE("The list of canaries has no name twice, and every net that it names e
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::canary_hunt_test

@@ -11,7 +11,7 @@
 #include "storage/wal/log_format.h"
 #include "tools/campaign/corruption/corruption_workers.h"
 
-namespace latchkey {
+namespace latchkey::corruption_campaign_test {
 namespace {
 
 constexpr uint64_t kFewer = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER ? 20 : 1;
@@ -168,4 +168,4 @@ TEST_CASE("A case that ends its process is a finding, and the others go on") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::corruption_campaign_test

@@ -6,7 +6,7 @@
 #include "tools/campaign/crash/crash_campaign.h"
 #include "tools/campaign/shared/technique_items.h"
 
-namespace latchkey {
+namespace latchkey::crash_busy_database_test {
 namespace {
 
 TEST_CASE("Equal seeds crash a busy database in equal ways, other seeds in others") {
@@ -74,4 +74,4 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_busy_database_test

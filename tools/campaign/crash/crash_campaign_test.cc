@@ -5,7 +5,7 @@
 
 #include "tools/campaign/crash/crash_toy.h"
 
-namespace latchkey {
+namespace latchkey::crash_campaign_test {
 namespace {
 
 TEST_CASE("The crash campaign never accuses a sound store") {
@@ -105,4 +105,4 @@ TEST_CASE("A commit that was asked for before the one in front of it is found on
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_campaign_test

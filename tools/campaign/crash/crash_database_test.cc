@@ -4,7 +4,7 @@
 
 #include "tools/campaign/crash/crash_campaign.h"
 
-namespace latchkey {
+namespace latchkey::crash_database_test {
 namespace {
 
 TEST_CASE("No crash of a database loses what was acknowledged, on any layout") {
@@ -29,4 +29,4 @@ TEST_CASE("Equal seeds crash a database in equal ways, other seeds in others") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_database_test

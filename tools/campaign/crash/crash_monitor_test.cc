@@ -9,7 +9,7 @@
 #include "layout/map/map_journal.h"
 #include "storage/page_format.h"
 
-namespace latchkey {
+namespace latchkey::crash_monitor_test {
 namespace {
 
 constexpr DatabaseOnDisks kDatabase = {
@@ -183,4 +183,4 @@ TEST_CASE("A superblock that comes before its checkpoint is noticed") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::crash_monitor_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::fault_campaign_test {
 namespace {
 
 FaultCampaignOptions Small(const std::string& layout, uint64_t calls) {
@@ -98,4 +98,4 @@ TEST_CASE("A mistake comes with the flags that repeat it alone") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fault_campaign_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace latchkey {
+namespace latchkey::fault_history_test {
 namespace {
 
 std::vector<FaultStep> Put(const std::string& key) {
@@ -54,4 +54,4 @@ TEST_CASE("A power loss may undo commits that were acknowledged for now, until t
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::fault_history_test

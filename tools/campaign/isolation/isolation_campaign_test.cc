@@ -10,7 +10,7 @@
 #include "tools/campaign/isolation/isolation_replay.h"
 #include "tools/campaign/isolation/isolation_workload.h"
 
-namespace latchkey {
+namespace latchkey::isolation_campaign_test {
 namespace {
 
 ListOperation Append(uint32_t key, Element element) {
@@ -97,4 +97,4 @@ TEST_CASE("money is neither made nor lost, and the ring stays one ring") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::isolation_campaign_test

@@ -7,7 +7,7 @@
 
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::isolation_checker_test {
 namespace {
 
 ListOperation Append(uint32_t key, Element element) {
@@ -151,4 +151,4 @@ TEST_CASE("one stale read in a long serial history is found, and nothing without
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::isolation_checker_test

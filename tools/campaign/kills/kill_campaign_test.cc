@@ -13,7 +13,7 @@
 #include "tools/campaign/kills/kill_workload.h"
 #include "tools/campaign/shared/kill_process.h"
 
-namespace latchkey {
+namespace latchkey::kill_campaign_test {
 namespace {
 
 TEST_CASE("what was acknowledged is found after every kill") {
@@ -134,4 +134,4 @@ TEST_CASE("a transaction of the oracle is decided by seed, thread and number") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::kill_campaign_test

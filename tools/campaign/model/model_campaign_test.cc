@@ -16,7 +16,7 @@
 #include "tools/campaign/model/pairwise.h"
 #include "tools/campaign/model/shrink.h"
 
-namespace latchkey {
+namespace latchkey::model_campaign_test {
 namespace {
 
 TEST_CASE("random operation lists do in every configuration what an ordered map does") {
@@ -170,4 +170,4 @@ TEST_CASE("shrinking keeps what fails and leaves out the rest") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::model_campaign_test

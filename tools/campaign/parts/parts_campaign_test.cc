@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace latchkey {
+namespace latchkey::parts_campaign_test {
 namespace {
 
 TEST_CASE("every rule of a part holds") {
@@ -15,4 +15,4 @@ TEST_CASE("every rule of a part holds") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::parts_campaign_test

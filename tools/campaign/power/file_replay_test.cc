@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-namespace latchkey {
+namespace latchkey::file_replay_test {
 namespace {
 
 constexpr uint64_t kBytes = 512;
@@ -84,4 +84,4 @@ TEST_CASE("a file is called either as before or as after a rename that is not sy
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::file_replay_test

@@ -13,7 +13,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::file_trace_test {
 namespace {
 
 constexpr uint64_t kBlock = 512, kBlocks = 64;
@@ -82,4 +82,4 @@ TEST_CASE("a child that is killed from outside has recorded every write that is 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::file_trace_test

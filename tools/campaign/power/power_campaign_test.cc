@@ -5,7 +5,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::power_campaign_test {
 namespace {
 
 TEST_CASE("what was acknowledged is found after every loss of power on files") {
@@ -34,4 +34,4 @@ TEST_CASE("what was acknowledged is found after every loss of power on files") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::power_campaign_test

@@ -5,7 +5,7 @@
 
 #include "tools/campaign/crash/crash_campaign.h"
 
-namespace latchkey {
+namespace latchkey::bare_store_test {
 namespace {
 
 TEST_CASE("a store without a log keeps what it has flushed, also from a process that was killed") {
@@ -19,4 +19,4 @@ TEST_CASE("a store without a log keeps what it has flushed, also from a process 
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::bare_store_test

@@ -9,7 +9,7 @@
 #include "tpcc-lite/workload/rows.h"
 #include "tpcc-lite/workload/testing/test_database.h"
 
-namespace latchkey {
+namespace latchkey::tpcc_crash_test {
 namespace {
 
 TpccCrashOptions SmallCrashes() {
@@ -95,4 +95,4 @@ TEST_CASE("a list of successes that the database does not keep is found out") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::tpcc_crash_test
