@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-I.", "-DNDEBUG", "-DFMT_SHARED"]
-BATCH = 12
+BATCH = 40
 # Layer: those below it.
 LAYERS = {"storage": [], "bufferpool": ["storage"], "layout": ["storage"],
           "engine": ["storage", "bufferpool", "layout"]}

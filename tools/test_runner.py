@@ -39,6 +39,8 @@ DEFAULT_TIMEOUT_S = 1800
 MOST_EVIDENCE_LINES = 15
 # Named at the end, as those to make shorter first.
 MOST_LONG_TESTS = 12
+# Test cases of one program that one process runs: a program with sanitizers takes a tenth of a second to begin.
+CASES_PER_PROCESS = 8
 # The key that counts a campaign's cases in its line of counts.
 CASES = ["states", "cases", "executions", "transactions", "operations", "runs", "kills"]
 
@@ -150,12 +152,14 @@ def tree_of(build):
 
 
 def configure(build, tally):
-    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen."""
+    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen. A tree that does not
+    yet exist compiles several files at a time; one that exists stays as it is."""
     log = BUILD / f"{build}.configure.log"
     preset = tree_of(build)
     strict = "ON" if preset == "release" else "OFF"
+    new = not (BUILD / preset / "CMakeCache.txt").exists()
     code, _, _ = run(["cmake", "--preset", preset, "-DLATCHKEY_BUILD_TESTS=ON",
-                      f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}"], log)
+                      f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}", *["-DLATCHKEY_UNITY=ON"] * new], log)
     if code != 0:
         say(text_of(log))
         tally.fail(f"{build}: configuring")
@@ -233,6 +237,15 @@ def without_threads():
     return {line[2:] for line in lines if line.startswith("0 ")}
 
 
+@dataclass
+class Outcome:
+    test: Test
+    ok: bool
+    skipped: bool
+    code: int | None
+    output: str
+
+
 def run_test(build_name, number, test, prefix, tally):
     log = BUILD / build_name / f"test-output/{number}.log"
     code, cpu_s, wall_s = run([*prefix, *test.command], log, test.cwd, test.environment, test.timeout_s)
@@ -243,7 +256,45 @@ def run_test(build_name, number, test, prefix, tally):
     skipped = code is not None and code == test.skip_code
     # Catch2 calls a name that no test case has a success.
     nothing_ran = "\nNo tests ran" in output
-    return test, (code == 0 and not nothing_ran) or skipped, skipped, code, output
+    return Outcome(test, (code == 0 and not nothing_ran) or skipped, skipped, code, output)
+
+
+def in_processes(tests, at_once):
+    """`tests` in lists: up to `at_once` test cases of one program, or a single test of another kind."""
+    lists = []
+    for test in tests:
+        last = lists[-1] if lists else []
+        together = (len(test.command) == 2 and test.group().endswith(": test cases") and test.skip_code is None
+                    and last and len(last) < at_once
+                    and (last[0].command[0], last[0].cwd, last[0].environment)
+                    == (test.command[0], test.cwd, test.environment))
+        if together:
+            last.append(test)
+        else:
+            lists.append([test])
+    return lists
+
+
+def run_together(build_name, number, tests, prefix, tally):
+    """One process for all of `tests`; the outcomes. If it fails each is run alone, which says what failed."""
+    if len(tests) > 1:
+        log = BUILD / build_name / f"test-output/{number}.log"
+        first = tests[0]
+        names = ",".join(test.command[1] for test in tests)
+        code, cpu_s, wall_s = run([*prefix, first.command[0], "--durations", "yes", names], log, first.cwd,
+                                  first.environment, sum(test.timeout_s for test in tests))
+        output = text_of(log)
+        if code == 0 and re.search(rf"assertions? in {len(tests)} test cases\)", output):
+            # "0.012 s: the name of a test case"
+            took = {name: float(seconds) for seconds, name in re.findall(r"^([\d.]+) s: (.*)$", output, re.MULTILINE)}
+            shares = [took.get(test.name.split(": ", 1)[1], 0.0) + 1e-3 for test in tests]
+            with print_lock:
+                for test, share in zip(tests, shares):
+                    part = share / sum(shares)
+                    tally.took(build_name, test.group(), cpu_s * part, wall_s * part)
+                    tally.tests.append((cpu_s * part, build_name, test.name))
+            return [Outcome(test, True, False, 0, "") for test in tests]
+    return [run_test(build_name, f"{number}.{i}", test, prefix, tally) for i, test in enumerate(tests)]
 
 
 def note_threads(threads):
@@ -265,21 +316,24 @@ def run_tests(build_name, selected, tally):
     (BUILD / build_name / "test-output").mkdir(parents=True)
     say("", f"== {build_name}: {len(tests)} tests")
     prefix, bad, counts, threads = without_randomisation(), [], [], {}
+    # Release tells which test cases start threads: each has a process.
+    lists = in_processes(tests, 1 if build_name == "release" else CASES_PER_PROCESS)
     with ThreadPoolExecutor(JOBS) as pool:
-        jobs = [pool.submit(run_test, build_name, n, t, prefix, tally) for n, t in enumerate(tests)]
-        for job in jobs:
-            test, ok, skipped, code, output = job.result()
+        jobs = [pool.submit(run_together, build_name, n, some, prefix, tally) for n, some in enumerate(lists)]
+        for outcome in (outcome for job in jobs for outcome in job.result()):
+            name, output = outcome.test.name, outcome.output
             counts += re.findall(r"^counts:.*$", output, re.MULTILINE)
-            if ok:
-                threads[test.name] = os_threads_of(output)
-            if skipped:
-                say(f"skipped: {test.name}: {output.strip().splitlines()[-1] if output.strip() else ''}")
-            if not ok:
-                why = f"no end after {test.timeout_s:.0f} s" if code is None else f"exit {code}"
-                title = f"---- {build_name}: {test.name}: {why}"
+            if outcome.ok:
+                threads[name] = os_threads_of(output)
+            if outcome.skipped:
+                say(f"skipped: {name}: {output.strip().splitlines()[-1] if output.strip() else ''}")
+            if not outcome.ok:
+                code = outcome.code
+                why = f"no end after {outcome.test.timeout_s:.0f} s" if code is None else f"exit {code}"
+                title = f"---- {build_name}: {name}: {why}"
                 say(title, *output.splitlines()[-60:])
                 tally.evidence += [title, *output.splitlines()[-MOST_EVIDENCE_LINES:]]
-                bad.append(test.name)
+                bad.append(name)
     say(*counts)
     if build_name == "release":
         note_threads(threads)
