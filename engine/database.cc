@@ -224,6 +224,9 @@ absl::Status Transaction::Rollback() {
   if (impl_ == nullptr) return Refusal();
   return Guarded(*impl_, [](TransactionImpl& transaction) { return transaction.Rollback(); });
 }
+bool Transaction::is_vain_to_repeat() const {
+  return impl_ != nullptr && impl_->is_vain_to_repeat();
+}
 
 // ---- WriteBatch
 

@@ -77,7 +77,7 @@ absl::Status Database::RunTransaction(absl::FunctionRef<absl::Status(Transaction
     absl::Status done = body(transaction);
     if (done.ok()) done = transaction.Commit(options.commit);
     if (done.ok()) return done;
-    const bool is_vain = transaction.impl_->is_vain_to_repeat();
+    const bool is_vain = transaction.is_vain_to_repeat();
     const absl::Status ended = transaction.Rollback();
     // It is over already if it was aborted.
     if (!ended.ok() && !absl::IsFailedPrecondition(ended)) return ended;

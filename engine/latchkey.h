@@ -273,6 +273,11 @@ class Transaction {
   absl::Status Commit(const CommitOptions& options = {});
   absl::Status Rollback();
 
+  /// After an Aborted of a write or GetForUpdate: whether a repetition would end in the same way. The
+  /// key stayed locked for longer than Options::lock_wait_ms, or is locked by another transaction of
+  /// this thread. RunTransaction then ends; a loop of the caller's should end too.
+  bool is_vain_to_repeat() const;
+
  private:
   friend class Database;
   explicit Transaction(absl::Status refusal);

@@ -68,6 +68,8 @@ TEST_CASE("A thread that would wait for its own transaction is told so at once")
       CHECK_THAT(std::string(refused.message()), Contains("this thread"));
     }
     CHECK(s.MillisSince(began) < kLockWaitMs / 2);
+    CHECK(other.is_vain_to_repeat());
+    CHECK_FALSE(holder.is_vain_to_repeat());
     CHECK(absl::IsFailedPrecondition(other.Commit()));  // it is over
     REQUIRE_OK(holder.Commit());
     REQUIRE_OK(db.Get(tree, "k", &value));
@@ -106,6 +108,7 @@ TEST_CASE("A deadlock that leads through a thread with two transactions is found
     Transaction mine = db.Begin();
     REQUIRE_OK(mine.Put(tree, "a", "1"));
     absl::Status deadlock;
+    bool was_vain = true;
     Nanos took = 0;
     auto actor = s.runtime.Spawn("other", [&] {
       Transaction theirs = db.Begin();
@@ -114,11 +117,13 @@ TEST_CASE("A deadlock that leads through a thread with two transactions is found
       const Nanos began = s.runtime.Now();
       deadlock = theirs.Put(tree, "a", "2");
       took = s.runtime.Now() - began;
+      was_vain = theirs.is_vain_to_repeat();
     });
     s.AwaitBlocked();
     REQUIRE_OK(db.Put(tree, "b", "1"));  // by a transaction of its own, while `mine` is open
     actor->Join();
     CHECK(absl::IsAborted(deadlock));
+    CHECK_FALSE(was_vain);
     CHECK(took < kLockWaitMs * kNanosPerMilli / 2);
     REQUIRE_OK(mine.Commit());
   });
@@ -160,6 +165,7 @@ TEST_CASE("A wait for a lock that nobody gives back ends after lock_wait_ms") {
       CHECK(s.MillisSince(began) >= kLockWaitMs);
       CHECK(s.MillisSince(began) < 2 * kLockWaitMs);
     }
+    CHECK(other.is_vain_to_repeat());
     CHECK(absl::IsFailedPrecondition(other.Commit()));
     REQUIRE_OK(held.Rollback());
     std::string value;
