@@ -1,6 +1,7 @@
 #include "bindings/c/c_border.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
@@ -15,7 +16,10 @@ constinit Batches batches;
 constinit OptionSets option_sets;
 constinit StatisticLists statistic_lists;
 constinit NameLists name_lists;
+constinit BulkLoaders bulk_loaders;
+constinit BackupLists backup_lists;
 
+static_assert(LK_CANCELLED == static_cast<int>(absl::StatusCode::kCancelled));
 static_assert(LK_UNKNOWN == static_cast<int>(absl::StatusCode::kUnknown));
 static_assert(LK_INVALID_ARGUMENT == static_cast<int>(absl::StatusCode::kInvalidArgument));
 static_assert(LK_NOT_FOUND == static_cast<int>(absl::StatusCode::kNotFound));
@@ -83,6 +87,21 @@ lk_code FailUnreadable(lk_error* error, std::string_view argument) {
       {argument, " has a null pointer and a size above 0: pass the address of its bytes"});
 }
 
+lk_code FailStructSize(lk_error* error, std::string_view name) {
+  std::string macro(name);
+  for (char& letter : macro) letter = static_cast<char>(std::toupper(letter));
+  return FailWith(error, LK_INVALID_ARGUMENT,
+                  {name, " has a struct_size that is too small: begin with ", macro, "_INIT"});
+}
+
+lk_code FailUnknownMembers(lk_error* error, std::string_view name) {
+  return FailWith(
+      error, LK_INVALID_ARGUMENT,
+      {name,
+       " has members set that this version of the library lacks: leave them 0, or load a "
+       "newer liblatchkey.so.0"});
+}
+
 lk_code FailCaught(lk_error* error) noexcept {
   try {
     throw;
@@ -98,6 +117,49 @@ lk_code FailTooMany(lk_error* error, std::string_view kind, uint64_t most) {
   const std::string count = std::to_string(most);
   return FailWith(error, LK_RESOURCE_EXHAUSTED,
                   {"all ", count, " handles of the kind ", kind, " are in use: release some"});
+}
+
+lk_code ReadIsolation(int32_t given, std::optional<Isolation>* isolation, lk_error* error) {
+  switch (given) {
+    case LK_ISOLATION_DEFAULT:
+      return kOk;
+    case LK_ISOLATION_SNAPSHOT:
+      *isolation = Isolation::kSnapshot;
+      return kOk;
+    case LK_ISOLATION_SERIALIZABLE:
+      *isolation = Isolation::kSerializable;
+      return kOk;
+    default:
+      return Fail(error, LK_INVALID_ARGUMENT,
+                  "isolation=" + std::to_string(given) +
+                      ": give 0 (default), 1 (snapshot) or 2 (serializable)");
+  }
+}
+
+lk_code ReadDurability(int32_t given, std::optional<Durability>* durability, lk_error* error) {
+  switch (given) {
+    case LK_DURABILITY_DEFAULT:
+      return kOk;
+    case LK_DURABILITY_NONE:
+      *durability = Durability::kNone;
+      return kOk;
+    case LK_DURABILITY_GROUP:
+      *durability = Durability::kGroup;
+      return kOk;
+    case LK_DURABILITY_COMMIT:
+      *durability = Durability::kCommit;
+      return kOk;
+    default:
+      return Fail(error, LK_INVALID_ARGUMENT,
+                  "durability=" + std::to_string(given) +
+                      ": give 0 (default), 1 (none), 2 (group) or 3 (commit)");
+  }
+}
+
+lk_code ReadCommitOptions(const lk_commit_options* given, CommitOptions* options, lk_error* error) {
+  lk_commit_options known = LK_COMMIT_OPTIONS_INIT;
+  const lk_code read = ReadStruct(given, "lk_commit_options", &known, error);
+  return read != LK_OK ? read : ReadDurability(known.durability, &options->durability, error);
 }
 
 }  // namespace latchkey::c

@@ -2,10 +2,13 @@
 // exceptions and statuses turned into codes.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +28,8 @@ using Batches = HandleTable<WriteBatch, 4>;
 using OptionSets = HandleTable<Options, 5>;
 using StatisticLists = HandleTable<std::vector<NamedStatistic>, 6>;
 using NameLists = HandleTable<std::vector<std::string>, 7>;
+using BulkLoaders = HandleTable<std::unique_ptr<BulkLoader>, 8>;
+using BackupLists = HandleTable<std::vector<BackupInfo>, 9>;
 
 extern Databases databases;
 extern Transactions transactions;
@@ -33,6 +38,8 @@ extern Batches batches;
 extern OptionSets option_sets;
 extern StatisticLists statistic_lists;
 extern NameLists name_lists;
+extern BulkLoaders bulk_loaders;
+extern BackupLists backup_lists;
 
 // ---- Errors.
 
@@ -48,6 +55,11 @@ lk_code FailNull(lk_error* error, std::string_view argument);
 lk_code FailUnreadable(lk_error* error, std::string_view argument);
 /// ResourceExhausted: no further handle.
 lk_code FailTooMany(lk_error* error, std::string_view kind, uint64_t most);
+
+/// A struct of the caller has no size that this library can use. `name`: its type.
+lk_code FailStructSize(lk_error* error, std::string_view name);
+/// A struct of the caller has members set that this library does not know.
+lk_code FailUnknownMembers(lk_error* error, std::string_view name);
 
 /// Of the exception that is being caught.
 lk_code FailCaught(lk_error* error) noexcept;
@@ -109,6 +121,45 @@ inline std::string_view ViewOf(lk_bytes bytes) {
 }
 inline lk_bytes BytesOf(std::string_view view) { return {view.data(), view.size()}; }
 
+/// Copies the caller's options, which may be null, to *known, which has the defaults. Members beyond
+/// those of this library must be 0. `name`: that of the type.
+template <typename Struct>
+lk_code ReadStruct(const Struct* given, std::string_view name, Struct* known, lk_error* error) {
+  if (given == nullptr) return kOk;
+  const uint32_t size = given->struct_size;
+  if (size < sizeof(Struct)) return FailStructSize(error, name);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (std::any_of(bytes + sizeof(Struct), bytes + size, [](auto byte) { return byte != 0; })) {
+    return FailUnknownMembers(error, name);
+  }
+  *known = *given;
+  if constexpr (requires { known->reserved; }) {
+    if (known->reserved != 0) return FailUnknownMembers(error, name);
+  }
+  return kOk;
+}
+
+/// Writes as much of `told` to *to as the caller was compiled with.
+template <typename Struct>
+lk_code WriteStruct(Struct told, std::string_view name, Struct* to, lk_error* error) {
+  if (to->struct_size < sizeof(to->struct_size)) return FailStructSize(error, name);
+  told.struct_size = to->struct_size;
+  std::memcpy(to, &told, std::min<size_t>(to->struct_size, sizeof told));
+  return kOk;
+}
+
+/// A bound of a range; null = unbounded.
+inline std::optional<std::string> BoundOf(const lk_bytes* bound) {
+  if (bound == nullptr) return std::nullopt;
+  return std::string(ViewOf(*bound));
+}
+inline bool IsReadable(const lk_bytes* bound) { return bound == nullptr || IsReadable(*bound); }
+
+/// The options of the C++ interface; InvalidArgument for a value that is none.
+lk_code ReadIsolation(int32_t given, std::optional<Isolation>* isolation, lk_error* error);
+lk_code ReadDurability(int32_t given, std::optional<Durability>* durability, lk_error* error);
+lk_code ReadCommitOptions(const lk_commit_options* given, CommitOptions* options, lk_error* error);
+
 inline Tree TreeOf(lk_tree tree) { return std::bit_cast<Tree>(tree); }
 inline lk_tree HandleOf(Tree tree) { return std::bit_cast<lk_tree>(tree); }
 
@@ -132,15 +183,23 @@ template <typename Object, typename Slow>
   }
 }
 
+/// The string that *value shows; made if it has none.
+inline std::string* TextOf(lk_value* value) {
+  if (value->owner == nullptr) value->owner = new std::string;
+  return static_cast<std::string*>(value->owner);
+}
+inline void Show(const std::string& text, lk_value* value) {
+  value->data = text.data();
+  value->size = text.size();
+}
+
 /// Lets `read(string*)`, which returns a Status, write the string that *value shows.
 template <typename Read>
 lk_code ReadInto(lk_value* value, lk_error* error, Read read) {
   if (value == nullptr) return FailNull(error, "value");
-  if (value->owner == nullptr) value->owner = new std::string;
-  auto* text = static_cast<std::string*>(value->owner);
+  std::string* text = TextOf(value);
   const absl::Status status = read(text);
-  value->data = text->data();
-  value->size = text->size();
+  Show(*text, value);
   return Report(error, status);
 }
 

@@ -71,6 +71,14 @@ lk_code lk_drop_tree(lk_db db, lk_bytes name, lk_error* error) {
   });
 }
 
+lk_code lk_rename_tree(lk_db db, lk_bytes from, lk_bytes to, lk_error* error) {
+  return WithDatabase(db, error, [&](Database& database) {
+    if (!IsReadable(from)) return FailUnreadable(error, "the name from");
+    if (!IsReadable(to)) return FailUnreadable(error, "the name to");
+    return Report(error, database.RenameTree(ViewOf(from), ViewOf(to)));
+  });
+}
+
 lk_code lk_list_trees(lk_db db, lk_names* names, lk_error* error) {
   if (names == nullptr) return FailNull(error, "names");
   names->id = 0;
@@ -122,10 +130,22 @@ lk_code lk_delete(lk_db db, lk_tree tree, lk_bytes key, lk_error* error) {
 }
 
 lk_code lk_write(lk_db db, lk_batch batch, lk_error* error) {
+  return lk_write_with(db, batch, nullptr, error);
+}
+
+lk_code lk_write_with(lk_db db, lk_batch batch, const lk_commit_options* options, lk_error* error) {
   return WithDatabase(db, error, [&](Database& database) {
+    CommitOptions commit;
+    const lk_code read = ReadCommitOptions(options, &commit, error);
+    if (read != LK_OK) return read;
     return With(batches, "batch", batch.id, error,
-                [&](WriteBatch& found) { return Report(error, database.Write(found)); });
+                [&](WriteBatch& found) { return Report(error, database.Write(found, commit)); });
   });
+}
+
+lk_code lk_sync(lk_db db, lk_error* error) {
+  return WithDatabase(db, error,
+                      [&](Database& database) { return Report(error, database.Sync()); });
 }
 
 lk_code lk_checkpoint(lk_db db, lk_error* error) {

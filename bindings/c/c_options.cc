@@ -46,6 +46,8 @@ const char* lk_code_name(lk_code code) {
   switch (code) {
     case LK_OK:
       return "OK";
+    case LK_CANCELLED:
+      return "CANCELLED";
     case LK_UNKNOWN:
       return "UNKNOWN";
     case LK_INVALID_ARGUMENT:

@@ -1,7 +1,4 @@
 // lk_statistics_*.
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <string>
 
 #include "bindings/c/c_border.h"
@@ -9,17 +6,15 @@
 namespace latchkey::c {
 namespace {
 
-/// As much of the struct as the caller was compiled with.
 lk_code Tell(const NamedStatistic& figure, lk_statistic* to, lk_error* error) {
-  if (to->struct_size < sizeof(to->struct_size)) {
-    return Fail(error, LK_INVALID_ARGUMENT,
-                "lk_statistic has a struct_size that is too small: begin with LK_STATISTIC_INIT");
-  }
-  const lk_statistic told = {to->struct_size,    figure.measured, figure.is_integer, 0,
+  const lk_statistic told = {0,
+                             figure.measured,
+                             figure.is_integer,
+                             0,
                              figure.name.data(),  // a literal: it ends with NUL
-                             figure.integer,     figure.real};
-  std::memcpy(to, &told, std::min<size_t>(to->struct_size, sizeof told));
-  return kOk;
+                             figure.integer,
+                             figure.real};
+  return WriteStruct(told, "lk_statistic", to, error);
 }
 
 std::string NamesOf(const std::vector<NamedStatistic>& figures) {

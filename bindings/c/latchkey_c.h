@@ -56,6 +56,7 @@ extern "C" {
 typedef int lk_code;
 enum {
   LK_OK = 0,
+  LK_CANCELLED = 1,         /* the caller's progress function ended a backup, check or restore */
   LK_UNKNOWN = 2,           /* a failure of the system that has no other code */
   LK_INVALID_ARGUMENT = 3,  /* a limit, an option or a zero handle; the message states the remedy */
   LK_NOT_FOUND = 5,         /* no such key, tree, database or name; a cursor beyond its range */
@@ -138,6 +139,12 @@ typedef struct lk_statistics {
 typedef struct lk_names {
   uint64_t id;
 } lk_names;
+typedef struct lk_bulk_loader {
+  uint64_t id;
+} lk_bulk_loader;
+typedef struct lk_backups {
+  uint64_t id;
+} lk_backups;
 /* A tree needs no release. It stays usable until its database is closed or the tree is dropped. The
  * members are the library's: a tree comes from lk_open_tree, or is zero. */
 typedef struct lk_tree {
@@ -191,6 +198,9 @@ LK_API lk_code lk_close(lk_db db, lk_error *error);
 /* The tree of that name. Created if it is missing and `create` is not 0, else LK_NOT_FOUND. */
 LK_API lk_code lk_open_tree(lk_db db, lk_bytes name, int create, lk_tree *tree, lk_error *error);
 LK_API lk_code lk_drop_tree(lk_db db, lk_bytes name, lk_error *error);
+/* Gives a tree another name, for all transactions at once; handles and cursors stay usable.
+ * LK_NOT_FOUND: no tree `from`. LK_ALREADY_EXISTS: there is a tree `to`. */
+LK_API lk_code lk_rename_tree(lk_db db, lk_bytes from, lk_bytes to, lk_error *error);
 /* The names of all trees, as they are now; end with lk_names_release. */
 LK_API lk_code lk_list_trees(lk_db db, lk_names *names, lk_error *error);
 LK_API size_t lk_names_count(lk_names names); /* 0 for a handle that is not valid */
@@ -203,7 +213,25 @@ LK_API lk_code lk_get(lk_db db, lk_tree tree, lk_bytes key, lk_value *value, lk_
 LK_API lk_code lk_put(lk_db db, lk_tree tree, lk_bytes key, lk_bytes value, lk_error *error);
 LK_API lk_code lk_delete(lk_db db, lk_tree tree, lk_bytes key, lk_error *error);
 LK_API lk_code lk_write(lk_db db, lk_batch batch, lk_error *error);
+/* Reads many keys of one snapshot, with the reads of missing pages in flight together. `values` has
+ * room for `count` results: values[i] receives a view of the value of keys[i], or {NULL, 0} if the
+ * tree does not hold it (the data of an empty value is not NULL). The views are valid until the next
+ * call with `memory`. After an error they are all {NULL, 0}. */
+LK_API lk_code lk_multi_get(lk_db db, lk_tree tree, const lk_bytes *keys, size_t count,
+                            lk_value *memory, lk_bytes *values, lk_error *error);
 
+/* Estimates of the records with *from <= key < *to, and of the bytes of their pages, from inner pages
+ * and a few leaves: usually some percent off. NULL: no bound. Writes that are not committed may
+ * count. */
+LK_API lk_code lk_approximate_count(lk_db db, lk_tree tree, const lk_bytes *from,
+                                    const lk_bytes *to, uint64_t *count, lk_error *error);
+LK_API lk_code lk_approximate_bytes(lk_db db, lk_tree tree, const lk_bytes *from,
+                                    const lk_bytes *to, uint64_t *bytes, lk_error *error);
+
+/* On return every commit acknowledged before the call is durable, whatever its durability.
+ * LK_FAILED_PRECONDITION: the database was opened with the durability none. */
+LK_API lk_code lk_sync(lk_db db, lk_error *error);
+/* Writes every dirty page and makes the file consistent with this moment. It may take long. */
 LK_API lk_code lk_checkpoint(lk_db db, lk_error *error);
 LK_API lk_code lk_set_cache_size(lk_db db, uint64_t bytes, lk_error *error);
 /* LK_DATA_LOSS names the first fault. REQUIRES: no writers. */
@@ -232,6 +260,53 @@ LK_API lk_code lk_txn_commit(lk_txn txn, lk_error *error);
 /* Releases the handle. LK_OK also if the transaction had ended by LK_ABORTED or by lk_close. */
 LK_API lk_code lk_txn_rollback(lk_txn txn, lk_error *error);
 
+enum {
+  LK_DURABILITY_DEFAULT = 0, /* as the option "durability" says */
+  LK_DURABILITY_NONE = 1,    /* durable with a later commit, lk_sync, a checkpoint or the close */
+  LK_DURABILITY_GROUP = 2,   /* durable within the option "group-commit-delay" */
+  LK_DURABILITY_COMMIT = 3   /* durable when the commit returns */
+};
+typedef struct lk_commit_options {
+  uint32_t struct_size;
+  int32_t durability; /* LK_DURABILITY_... of this commit */
+} lk_commit_options;
+#define LK_COMMIT_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_commit_options), LK_DURABILITY_DEFAULT }
+
+/* lk_txn_commit and lk_write with options, which may be NULL. If the options are refused, the
+ * transaction goes on and its handle stays: LK_INVALID_ARGUMENT for a wrong struct,
+ * LK_FAILED_PRECONDITION for LK_DURABILITY_GROUP or _COMMIT if the database was opened with the
+ * durability none. In every other case the handle is released as by lk_txn_commit. */
+LK_API lk_code lk_txn_commit_with(lk_txn txn, const lk_commit_options *options, lk_error *error);
+LK_API lk_code lk_write_with(lk_db db, lk_batch batch, const lk_commit_options *options,
+                             lk_error *error);
+
+/* After LK_ABORTED of a write or of lk_txn_get_for_update: not 0 if a repetition would end in the
+ * same way, because the key stayed locked for longer than the option "lock-wait-ms", or because
+ * another transaction of this thread holds it. A loop that repeats transactions must end then. 0 for
+ * a handle that is not valid. */
+LK_API int lk_txn_is_vain_to_repeat(lk_txn txn);
+
+/* The body of a transaction of lk_run. LK_OK: commit it. LK_ABORTED: roll back and run it again. Any
+ * other code: roll back and return it. Pass `error` on to the calls of the library. The body neither
+ * commits nor rolls back `txn`, and jumps over no frame of the library (longjmp, C++ exceptions). */
+typedef lk_code (*lk_txn_body)(void *context, lk_txn txn, lk_error *error);
+typedef struct lk_run_options {
+  uint32_t struct_size;
+  int32_t isolation;      /* as in lk_begin_options */
+  int32_t read_only;      /* as in lk_begin_options */
+  int32_t durability;     /* as in lk_commit_options */
+  uint32_t most_attempts; /* LK_ABORTED is returned after this many; 0: no limit */
+  uint32_t reserved;      /* 0 */
+} lk_run_options;
+#define LK_RUN_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_run_options), LK_ISOLATION_DEFAULT, 0, LK_DURABILITY_DEFAULT, 0, 0 }
+/* Begins a transaction, runs body(context, txn, error) and commits. If body or the commit returns
+ * LK_ABORTED, rolls back, waits a little and runs body again, unless lk_txn_is_vain_to_repeat.
+ * `options` may be NULL. */
+LK_API lk_code lk_run(lk_db db, const lk_run_options *options, lk_txn_body body, void *context,
+                      lk_error *error);
+
 LK_API lk_code lk_txn_get(lk_txn txn, lk_tree tree, lk_bytes key, lk_value *value, lk_error *error);
 /* Takes the write lock of the key as well. */
 LK_API lk_code lk_txn_get_for_update(lk_txn txn, lk_tree tree, lk_bytes key, lk_value *value,
@@ -243,6 +318,10 @@ LK_API lk_code lk_txn_insert(lk_txn txn, lk_tree tree, lk_bytes key, lk_bytes va
 /* LK_NOT_FOUND if the tree does not hold the key. */
 LK_API lk_code lk_txn_delete(lk_txn txn, lk_tree tree, lk_bytes key, lk_error *error);
 
+/* As lk_multi_get, in the snapshot of the transaction and with its own writes. */
+LK_API lk_code lk_txn_multi_get(lk_txn txn, lk_tree tree, const lk_bytes *keys, size_t count,
+                                lk_value *memory, lk_bytes *values, lk_error *error);
+
 /* A hint: brings the pages of the keys into the cache with many reads in flight. An error is about
  * the arguments only. `trees` has one tree for each key. */
 LK_API lk_code lk_txn_prefetch(lk_txn txn, const lk_tree *trees, const lk_bytes *keys, size_t count,
@@ -251,6 +330,36 @@ LK_API lk_code lk_txn_prefetch(lk_txn txn, const lk_tree *trees, const lk_bytes 
 LK_API lk_code lk_txn_set_savepoint(lk_txn txn, lk_savepoint *savepoint, lk_error *error);
 /* Undoes the writes since the savepoint. It stays usable. */
 LK_API lk_code lk_txn_rollback_to(lk_txn txn, lk_savepoint savepoint, lk_error *error);
+
+/* ---- Keys. */
+
+/* The end of the range of the keys that begin with `prefix`: pass the prefix as `from` and *end as
+ * `to`. LK_NOT_FOUND, and *end is empty: no key lies behind them all, pass NULL as `to`. */
+LK_API lk_code lk_prefix_end(lk_bytes prefix, lk_value *end, lk_error *error);
+
+/* Append a part to a key whose bytewise order is the order of its parts: integers and doubles by value
+ * (-0 is 0, every NaN is above all others), strings bytewise. All keys of a tree should have parts
+ * of the same types. A number takes 8 bytes, a string 2 more than it has and one for each zero byte.
+ *
+ *   lk_value key = LK_VALUE_INIT;                       one customer's order:
+ *   lk_key_add_string(&key, lk_text("ann"), &error);
+ *   lk_key_add_uint(&key, 17, &error);
+ *   lk_put(db, orders, lk_slice(key.data, key.size), ...);
+ *   lk_key_clear(&key);                                 for the next key
+ */
+LK_API lk_code lk_key_add_int(lk_value *key, int64_t number, lk_error *error);
+LK_API lk_code lk_key_add_uint(lk_value *key, uint64_t number, lk_error *error);
+LK_API lk_code lk_key_add_double(lk_value *key, double number, lk_error *error);
+LK_API lk_code lk_key_add_string(lk_value *key, lk_bytes string, lk_error *error);
+/* Empties the key and keeps its memory. NULL has no effect. */
+LK_API void lk_key_clear(lk_value *key);
+
+/* Read the part at the beginning of *key, and move *key behind it. LK_INVALID_ARGUMENT: *key cannot
+ * have such a part there, and stays as it is. */
+LK_API lk_code lk_key_read_int(lk_bytes *key, int64_t *number, lk_error *error);
+LK_API lk_code lk_key_read_uint(lk_bytes *key, uint64_t *number, lk_error *error);
+LK_API lk_code lk_key_read_double(lk_bytes *key, double *number, lk_error *error);
+LK_API lk_code lk_key_read_string(lk_bytes *key, lk_value *string, lk_error *error);
 
 /* ---- Cursors. A move returns LK_OK if the cursor stands on a record, and LK_NOT_FOUND beyond the
  * end of its range. `key` and `value` receive views of the record, valid until the cursor's next
@@ -304,6 +413,131 @@ LK_API lk_code lk_batch_delete(lk_batch batch, lk_tree tree, lk_bytes key, lk_er
 LK_API lk_code lk_batch_clear(lk_batch batch, lk_error *error);
 LK_API size_t lk_batch_count(lk_batch batch); /* 0 for a handle that is not valid */
 LK_API lk_code lk_batch_release(lk_batch batch, lk_error *error);
+
+/* ---- Bulk loads: a new tree from records in ascending order of their keys. Pages are filled and
+ * written once, past the cache and the log. The tree appears at the end with all its records.
+ * Closing the database ends its loads; their calls then return LK_FAILED_PRECONDITION. */
+
+typedef struct lk_bulk_load_options {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  double fill;       /* share of each leaf that is filled, 0.5 to 1; 0: 1 */
+} lk_bulk_load_options;
+#define LK_BULK_LOAD_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_bulk_load_options), 0, 0 }
+
+/* `options` may be NULL. LK_ALREADY_EXISTS: there is a tree of that name. */
+LK_API lk_code lk_bulk_loader_create(lk_db db, lk_bytes name, const lk_bulk_load_options *options,
+                                     lk_bulk_loader *loader, lk_error *error);
+/* LK_INVALID_ARGUMENT: the key is not above the one before, or a limit is exceeded; the load goes on
+ * without this record. Any other error ends the load, and every later call returns it. */
+LK_API lk_code lk_bulk_loader_put(lk_bulk_loader loader, lk_bytes key, lk_bytes value,
+                                  lk_error *error);
+/* Records accepted so far; 0 for a handle that is not valid. */
+LK_API uint64_t lk_bulk_loader_count(lk_bulk_loader loader);
+/* Makes the records durable, then the tree visible. Releases the handle, whatever it returns, except
+ * LK_RESOURCE_EXHAUSTED: finish again, or release it. LK_ALREADY_EXISTS: another tree got the name
+ * meanwhile, and nothing of the load stays. */
+LK_API lk_code lk_bulk_loader_finish(lk_bulk_loader loader, lk_tree *tree, lk_error *error);
+/* Gives the load up: nothing of it stays. */
+LK_API lk_code lk_bulk_loader_release(lk_bulk_loader loader, lk_error *error);
+
+/* ---- Backups. */
+
+enum {
+  LK_BACKUP_CHECKPOINT = 0, /* the backup fixes its first point */
+  LK_BACKUP_PAGES = 1,      /* pages are copied, checked or restored */
+  LK_BACKUP_LOG = 2,        /* the rest of the log is copied, checked or restored */
+  LK_BACKUP_CHECK = 3       /* the files are read back; a restored database is verified */
+};
+typedef struct lk_backup_progress {
+  uint32_t struct_size; /* of the library that calls */
+  int32_t phase;        /* LK_BACKUP_... */
+  uint64_t done, total; /* of the phase: page ids or bytes; total 0: not known */
+  uint64_t bytes;       /* written so far, or read by a check */
+} lk_backup_progress;
+/* Called at least every few MiB, by the thread that called. 0: go on. Not 0: stop, and the call
+ * returns LK_CANCELLED. It must not call lk_bulk_loader_finish, which may wait for the backup. */
+typedef int (*lk_backup_progress_function)(void *context, const lk_backup_progress *progress);
+
+typedef struct lk_backup_info {
+  uint32_t struct_size;
+  uint32_t number;    /* 1: the full backup; the others are incremental */
+  uint64_t id;        /* random */
+  uint64_t parent_id; /* of the backup before; 0: none */
+  uint64_t database_id;
+  uint64_t pages;         /* page images in its files */
+  uint64_t resumed_pages; /* of these, pages that an interrupted attempt had copied */
+  uint64_t bytes;         /* of its files */
+  uint64_t log_bytes;     /* of these, of the log */
+} lk_backup_info;
+#define LK_BACKUP_INFO_INIT \
+  { (uint32_t)sizeof(lk_backup_info), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct lk_backup_options {
+  uint32_t struct_size;
+  int32_t incremental;                  /* not 0: only what changed since the newest backup there */
+  int32_t skip_check;                   /* not 0: do not read everything back at the end */
+  uint32_t reserved;                    /* 0 */
+  uint64_t max_bytes_per_second;        /* of copied pages; 0: no limit */
+  lk_backup_progress_function progress; /* may be NULL */
+  void *context;                        /* of progress */
+} lk_backup_options;
+#define LK_BACKUP_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_backup_options), 0, 0, 0, 0, NULL, NULL }
+
+/* Copies a consistent state into `directory` while other threads go on reading and writing. A full
+ * backup needs a directory that is empty or missing, or that holds an unfinished backup of this
+ * database, which is continued. `options` and `info` may be NULL.
+ *   LK_FAILED_PRECONDITION  durability none; another backup runs; an incremental backup without a
+ *                           full one, or of another database
+ *   LK_ALREADY_EXISTS       the directory holds other files, or a finished backup
+ *   LK_INVALID_ARGUMENT     the directory lies in that of the database
+ *   LK_CANCELLED            progress asked for it; the same call continues later
+ *   LK_DATA_LOSS            a page of the database is damaged; the message names it */
+LK_API lk_code lk_backup(lk_db db, const char *directory, const lk_backup_options *options,
+                         lk_backup_info *info, lk_error *error);
+
+/* The finished backups in `directory`, oldest first. LK_NOT_FOUND: none. LK_DATA_LOSS names a file
+ * that is damaged or missing. End with lk_backups_release. */
+LK_API lk_code lk_list_backups(const char *directory, lk_backups *backups, lk_error *error);
+
+typedef struct lk_backup_check_options {
+  uint32_t struct_size;
+  uint32_t number; /* the newest backup to check; 0: all */
+  lk_backup_progress_function progress;
+  void *context;
+} lk_backup_check_options;
+#define LK_BACKUP_CHECK_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_backup_check_options), 0, NULL, NULL }
+/* lk_list_backups that also reads and proves every byte. `options` may be NULL. */
+LK_API lk_code lk_check_backups(const char *directory, const lk_backup_check_options *options,
+                                lk_backups *backups, lk_error *error);
+
+LK_API size_t lk_backups_count(lk_backups backups); /* 0 for a handle that is not valid */
+/* LK_NOT_FOUND beyond the last. */
+LK_API lk_code lk_backups_at(lk_backups backups, size_t index, lk_backup_info *info,
+                             lk_error *error);
+LK_API lk_code lk_backups_release(lk_backups backups, lk_error *error);
+
+typedef struct lk_restore_options {
+  uint32_t struct_size;
+  uint32_t number;     /* of the backup; 0: the newest */
+  lk_options database; /* of the new database; zero: every option has its default */
+  int32_t skip_verify; /* not 0: do not walk every tree of the new database at the end */
+  uint32_t reserved;   /* 0 */
+  lk_backup_progress_function progress;
+  void *context;
+} lk_restore_options;
+#define LK_RESTORE_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_restore_options), 0, {0}, 0, 0, NULL, NULL }
+/* Makes a database at `path` from the backups in `directory`. `path` must be missing or an empty
+ * directory; it gets its content in one step, at the end. `options` may be NULL.
+ *   LK_ALREADY_EXISTS     `path` is not empty
+ *   LK_INVALID_ARGUMENT   one directory lies in the other; no backup has that number
+ *   LK_NOT_FOUND, LK_DATA_LOSS, LK_CANCELLED  as lk_check_backups and lk_backup */
+LK_API lk_code lk_restore_backup(const char *directory, const char *path,
+                                 const lk_restore_options *options, lk_error *error);
 
 /* ---- Statistics, by name: "hits", "commits", "log.syncs", ... */
 

@@ -21,6 +21,11 @@ static const lk_txn no_txn = {0};
 static const lk_db no_db = {0};
 static const lk_cursor no_cursor = {0};
 
+static lk_code no_body(void *context, lk_txn txn, lk_error *error) {
+  (void)context, (void)txn, (void)error;
+  return LK_OK;
+}
+
 static void a_zero_handle_is_an_error_of_every_call(void) {
   const lk_options options = {0};
   const lk_batch batch = {0};
@@ -36,6 +41,11 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   lk_names made_names;
   lk_statistics made_statistics;
   lk_savepoint made_savepoint;
+  const lk_bulk_loader loader = {0};
+  const lk_backups backups = {0};
+  lk_bulk_loader made_loader;
+  lk_backup_info info = LK_BACKUP_INFO_INIT;
+  uint64_t figure;
   uint32_t size;
   size_t count;
   lk_error *e = &test_error;
@@ -46,6 +56,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_close(no_db, e));
   ZERO(lk_open_tree(no_db, lk_text("t"), 1, &tree, e));
   ZERO(lk_drop_tree(no_db, lk_text("t"), e));
+  ZERO(lk_rename_tree(no_db, lk_text("t"), lk_text("u"), e));
   ZERO(lk_list_trees(no_db, &made_names, e));
   ZERO(lk_names_at(names, 0, &bytes, e));
   ZERO(lk_names_release(names, e));
@@ -53,6 +64,21 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_put(no_db, no_tree, lk_text("k"), lk_text("v"), e));
   ZERO(lk_delete(no_db, no_tree, lk_text("k"), e));
   ZERO(lk_write(no_db, batch, e));
+  ZERO(lk_write_with(no_db, batch, NULL, e));
+  ZERO(lk_multi_get(no_db, no_tree, NULL, 0, &value, NULL, e));
+  ZERO(lk_approximate_count(no_db, no_tree, NULL, NULL, &figure, e));
+  ZERO(lk_approximate_bytes(no_db, no_tree, NULL, NULL, &figure, e));
+  ZERO(lk_sync(no_db, e));
+  ZERO(lk_run(no_db, NULL, no_body, NULL, e));
+  ZERO(lk_bulk_loader_create(no_db, lk_text("t"), NULL, &made_loader, e));
+  ZERO(lk_bulk_loader_put(loader, lk_text("k"), lk_text("v"), e));
+  ZERO(lk_bulk_loader_finish(loader, &tree, e));
+  ZERO(lk_bulk_loader_release(loader, e));
+  ZERO(lk_backup(no_db, "backups", NULL, NULL, e));
+  ZERO(lk_backups_at(backups, 0, &info, e));
+  ZERO(lk_backups_release(backups, e));
+  ZERO(lk_txn_commit_with(no_txn, NULL, e));
+  ZERO(lk_txn_multi_get(no_txn, no_tree, NULL, 0, &value, NULL, e));
   ZERO(lk_checkpoint(no_db, e));
   ZERO(lk_set_cache_size(no_db, 1, e));
   ZERO(lk_verify(no_db, e));
@@ -89,7 +115,8 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_batch_clear(batch, e));
   ZERO(lk_batch_release(batch, e));
   CHECK(lk_batch_count(batch) == 0 && lk_names_count(names) == 0);
-  CHECK(lk_statistics_count(statistics) == 0);
+  CHECK(lk_statistics_count(statistics) == 0 && lk_backups_count(backups) == 0);
+  CHECK(lk_bulk_loader_count(loader) == 0 && !lk_txn_is_vain_to_repeat(no_txn));
   lk_value_release(&value);
   lk_value_release(&value);
   lk_value_release(NULL);
@@ -101,6 +128,9 @@ static void a_null_pointer_for_a_result_or_a_name_is_an_error(const char *folder
   lk_db db;
   lk_tree tree;
   lk_txn txn;
+  const lk_backups no_backups = {0};
+  lk_bulk_loader loader;
+  lk_backups backups;
   lk_value value = LK_VALUE_INIT;
   open_in_memory(&db, &tree);
   NULL_ARGUMENT(lk_options_create(NULL, e));
@@ -122,6 +152,17 @@ static void a_null_pointer_for_a_result_or_a_name_is_an_error(const char *folder
   NULL_ARGUMENT(lk_device_description(db, NULL, e));
   NULL_ARGUMENT(lk_statistics_take(db, NULL, e));
   NULL_ARGUMENT(lk_batch_create(NULL, e));
+  NULL_ARGUMENT(lk_bulk_loader_create(db, lk_text("x"), NULL, NULL, e));
+  NULL_ARGUMENT(lk_bulk_loader_create(db, lk_slice(NULL, 1), NULL, &loader, e));
+  NULL_ARGUMENT(lk_rename_tree(db, lk_slice(NULL, 1), lk_text("x"), e));
+  NULL_ARGUMENT(lk_backup(db, NULL, NULL, NULL, e));
+  NULL_ARGUMENT(lk_list_backups(NULL, &backups, e));
+  NULL_ARGUMENT(lk_list_backups(folder, NULL, e));
+  NULL_ARGUMENT(lk_check_backups(NULL, NULL, &backups, e));
+  NULL_ARGUMENT(lk_check_backups(folder, NULL, NULL, e));
+  NULL_ARGUMENT(lk_backups_at(no_backups, 0, NULL, e));
+  NULL_ARGUMENT(lk_restore_backup(NULL, folder, NULL, e));
+  NULL_ARGUMENT(lk_restore_backup(folder, NULL, NULL, e));
   NULL_ARGUMENT(lk_begin(db, NULL, NULL, e));
   OK(lk_begin(db, NULL, &txn, e));
   NULL_ARGUMENT(lk_txn_get(txn, tree, lk_text("k"), NULL, e));
@@ -223,6 +264,31 @@ static void structs_of_another_size_are_read_as_far_as_they_are_known(void) {
   EXPECT(LK_INVALID_ARGUMENT, lk_begin(db, &older, &txn, e));
   CHECK_MESSAGE("LK_BEGIN_OPTIONS_INIT");
   older.struct_size = sizeof older;
+  {
+    lk_commit_options commit = {3, 0};
+    lk_run_options run = LK_RUN_OPTIONS_INIT;
+    lk_bulk_load_options load = {4, 0, 0};
+    lk_backup_options backup = {4, 0, 0, 0, 0, NULL, NULL};
+    lk_backup_info info = {2, 0, 0, 0, 0, 0, 0, 0, 0};
+    lk_backup_check_options check = {4, 0, NULL, NULL};
+    lk_restore_options restore = {4, 0, {0}, 0, 0, NULL, NULL};
+    lk_bulk_loader loader;
+    lk_backups backups;
+    OK(lk_begin(db, NULL, &txn, e));
+    EXPECT(LK_INVALID_ARGUMENT, lk_txn_commit_with(txn, &commit, e));
+    CHECK_MESSAGE("LK_COMMIT_OPTIONS_INIT");
+    OK(lk_txn_rollback(txn, e));
+    run.reserved = 1;
+    EXPECT(LK_INVALID_ARGUMENT, lk_run(db, &run, no_body, NULL, e));
+    CHECK_MESSAGE("newer liblatchkey");
+    EXPECT(LK_INVALID_ARGUMENT, lk_bulk_loader_create(db, lk_text("x"), &load, &loader, e));
+    EXPECT(LK_INVALID_ARGUMENT, lk_backup(db, "nowhere", &backup, NULL, e));
+    CHECK_MESSAGE("LK_BACKUP_OPTIONS_INIT");
+    EXPECT(LK_INVALID_ARGUMENT, lk_backup(db, "nowhere", NULL, &info, e));
+    CHECK_MESSAGE("LK_BACKUP_INFO_INIT");
+    EXPECT(LK_INVALID_ARGUMENT, lk_check_backups("nowhere", &check, &backups, e));
+    EXPECT(LK_INVALID_ARGUMENT, lk_restore_backup("nowhere", "new", &restore, e));
+  }
   older.isolation = 7;
   EXPECT(LK_INVALID_ARGUMENT, lk_begin(db, &older, &txn, e));
   CHECK_MESSAGE("isolation=7");

@@ -362,6 +362,7 @@ int main(int argc, char **argv) {
   a_cursor_walks_its_range_both_ways();
   a_cursor_packs_many_records_with_one_call();
   statistics_are_found_by_name_and_by_index();
+  test_calls(argv[1]);
   test_misuse(argv[1]);
   printf("the C interface does what its header says\n");
   return 0;

@@ -46,4 +46,5 @@ static inline int holds(const lk_value *value, const char *text) {
 /* A database in memory with the tree "t". */
 void open_in_memory(lk_db *db, lk_tree *tree);
 
+void test_calls(const char *folder);  /* latchkey_c_calls_test.c */
 void test_misuse(const char *folder); /* latchkey_c_misuse_test.c */
