@@ -9,6 +9,7 @@ namespace {
 
 lk_code AddPart(lk_value* key, lk_error* error, const KeyWriter& part) {
   return ReadInto(key, error, [&](std::string* text) {
+    text->resize(key->size);  // its memory may be larger than what it shows
     text->append(part.key());
     return absl::OkStatus();
   });

@@ -402,6 +402,11 @@ LK_API lk_code lk_cursor_current(lk_cursor cursor, lk_bytes *key, lk_bytes *valu
  * error behind the first record is returned by the next call. */
 LK_API lk_code lk_cursor_read(lk_cursor cursor, int step, size_t max_records, size_t max_bytes,
                               lk_value *packed, size_t *count, lk_error *error);
+/* As lk_cursor_read, into memory of the caller's: as many records as fit into `capacity` bytes, at most
+ * `max_records`. *size receives their bytes. If the first record alone does not fit, *count is 0, *size
+ * is what it needs, and LK_OK is returned. */
+LK_API lk_code lk_cursor_fill(lk_cursor cursor, int step, size_t max_records, void *buffer,
+                              size_t capacity, size_t *size, size_t *count, lk_error *error);
 LK_API lk_code lk_cursor_release(lk_cursor cursor, lk_error *error);
 
 /* ---- Batches: puts and deletes that lk_write applies together or not at all. */

@@ -99,6 +99,26 @@ static void keys_of_parts_are_ordered_and_read_back(void) {
   lk_value_release(&name);
 }
 
+/* The tests of Go and Python have the same vectors: they make the keys by themselves. */
+static void keys_of_parts_have_the_documented_bytes(void) {
+  static const char expected[] =
+      "\x7f\xff\xff\xff\xff\xff\xff\xfe" /* -2 */
+      "\x00\x00\x00\x00\x00\x00\x01\x03" /* 259 */
+      "\xbf\xf8\x00\x00\x00\x00\x00\x00" /* 1.5 */
+      "\x3f\xff\xff\xff\xff\xff\xff\xff" /* -2.0 */
+      "\xff\xf8\x00\x00\x00\x00\x00\x00" /* NaN */
+      "a\x00\xff" "b\x00\x01";
+  lk_value key = LK_VALUE_INIT;
+  OK(lk_key_add_int(&key, -2, &test_error));
+  OK(lk_key_add_uint(&key, 259, &test_error));
+  OK(lk_key_add_double(&key, 1.5, &test_error));
+  OK(lk_key_add_double(&key, -2.0, &test_error));
+  OK(lk_key_add_double(&key, -NAN, &test_error));
+  OK(lk_key_add_string(&key, lk_slice("a\0b", 3), &test_error));
+  CHECK(key.size == sizeof expected - 1 && memcmp(key.data, expected, key.size) == 0);
+  lk_value_release(&key);
+}
+
 static void a_tree_is_renamed_and_its_ranges_are_estimated(void) {
   const lk_bytes from = lk_text("k0500");
   lk_batch batch;
@@ -405,6 +425,7 @@ static void a_backup_is_made_listed_checked_and_restored(const char *folder) {
 void test_calls(const char *folder) {
   many_keys_are_read_with_one_call();
   keys_of_parts_are_ordered_and_read_back();
+  keys_of_parts_have_the_documented_bytes();
   a_tree_is_renamed_and_its_ranges_are_estimated();
   a_commit_has_the_durability_that_it_asks_for(folder);
   a_refused_durability_leaves_the_transaction_open();

@@ -109,6 +109,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_cursor_prev(no_cursor, NULL, NULL, e));
   ZERO(lk_cursor_current(no_cursor, NULL, NULL, e));
   ZERO(lk_cursor_read(no_cursor, 1, 1, 1, &value, &count, e));
+  ZERO(lk_cursor_fill(no_cursor, 1, 1, NULL, 0, &count, &count, e));
   ZERO(lk_cursor_release(no_cursor, e));
   ZERO(lk_batch_put(batch, no_tree, lk_text("k"), lk_text("v"), e));
   ZERO(lk_batch_delete(batch, no_tree, lk_text("k"), e));

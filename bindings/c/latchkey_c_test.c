@@ -315,6 +315,51 @@ static void a_cursor_packs_many_records_with_one_call(void) {
   lk_value_release(&packed);
 }
 
+static void a_cursor_fills_the_callers_buffer(void) {
+  const char *letters[] = {"a", "bb", "", "dddd"};
+  char buffer[64];
+  lk_db db;
+  lk_tree tree;
+  lk_txn txn;
+  lk_cursor cursor;
+  lk_value packed = LK_VALUE_INIT;
+  lk_bytes key;
+  size_t size, count, i;
+  open_in_memory(&db, &tree);
+  for (i = 0; i < 4; ++i) {
+    OK(lk_put(db, tree, lk_text(letters[i]), lk_text(letters[i]), &test_error));
+  }
+  OK(lk_begin(db, NULL, &txn, &test_error));
+  OK(lk_cursor_create(txn, tree, NULL, NULL, &cursor, &test_error));
+  EXPECT(LK_NOT_FOUND, lk_cursor_fill(cursor, 1, 9, buffer, 64, &size, &count, &test_error));
+  OK(lk_cursor_seek_first(cursor, NULL, NULL, &test_error));
+  OK(lk_cursor_fill(cursor, 1, 9, buffer, 8 + 10 + 12, &size, &count, &test_error));
+  CHECK(count == 3 && size == 30 && memcmp(buffer + 8, "\1\0\0\0\1\0\0\0aa", 10) == 0);
+  OK(lk_cursor_fill(cursor, 1, 9, buffer, 15, &size, &count, &test_error));
+  CHECK(count == 0 && size == 16); /* what the next record needs */
+  OK(lk_cursor_current(cursor, &key, NULL, &test_error));
+  CHECK(same(key, "dddd"));
+  OK(lk_cursor_fill(cursor, 1, 9, NULL, 0, &size, &count, &test_error));
+  CHECK(count == 0 && size == 16);
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_fill(cursor, 1, 9, NULL, 1, &size, &count, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_fill(cursor, 2, 9, buffer, 1, &size, &count, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_fill(cursor, 1, 0, buffer, 1, &size, &count, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_fill(cursor, 1, 9, buffer, 64, NULL, &count, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_cursor_fill(cursor, 1, 9, buffer, 64, &size, NULL, &test_error));
+  OK(lk_cursor_fill(cursor, -1, 2, buffer, 64, &size, &count, &test_error));
+  CHECK(count == 2 && size == 28 && memcmp(buffer + 8, "dddddddd", 8) == 0);
+  /* Memory that is larger than what it shows: a key goes behind what it shows. */
+  OK(lk_cursor_seek_first(cursor, NULL, NULL, &test_error));
+  OK(lk_cursor_read(cursor, 1, 9, 1000, &packed, &count, &test_error));
+  CHECK(count == 4 && packed.size == 8 + 10 + 12 + 16);
+  OK(lk_key_add_uint(&packed, 1, &test_error));
+  CHECK(packed.size == 54 && packed.data[53] == 1 && packed.data[45] == 'd');
+  OK(lk_cursor_release(cursor, &test_error));
+  EXPECT(LK_FAILED_PRECONDITION, lk_cursor_fill(cursor, 1, 9, buffer, 64, &size, &count, &test_error));
+  OK(lk_close(db, &test_error));
+  lk_value_release(&packed);
+}
+
 static void statistics_are_found_by_name_and_by_index(void) {
   lk_statistic one = LK_STATISTIC_INIT, again = LK_STATISTIC_INIT;
   lk_statistics statistics;
@@ -361,6 +406,7 @@ int main(int argc, char **argv) {
   of_two_writers_one_is_aborted();
   a_cursor_walks_its_range_both_ways();
   a_cursor_packs_many_records_with_one_call();
+  a_cursor_fills_the_callers_buffer();
   statistics_are_found_by_name_and_by_index();
   test_calls(argv[1]);
   test_misuse(argv[1]);

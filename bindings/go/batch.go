@@ -30,7 +30,7 @@ func (b *Batch) add(tree *Tree, isDelete uint32, key, value []byte) error {
 	if tree == nil {
 		return errNoTree
 	}
-	if len(key) > C.LK_MAX_KEY_SIZE || len(value) > C.LK_MAX_VALUE_SIZE {
+	if len(key) > MaxKeySize || len(value) > MaxValueSize {
 		return invalid("a key has at most 1024 bytes, and a value at most 1 GiB")
 	}
 	b.packed = append(b.packed, unsafe.Slice((*byte)(unsafe.Pointer(&tree.handle)), unsafe.Sizeof(tree.handle))...)
@@ -59,11 +59,14 @@ func (b *Batch) Clear() {
 }
 
 // Write applies the batch, which may be used again.
-func (db *DB) Write(b *Batch) error {
+func (db *DB) Write(b *Batch) error { return db.WriteWith(b, DefaultDurability) }
+
+// WriteWith is Write with a durability of this commit: CommitWith has its errors.
+func (db *DB) WriteWith(b *Batch, durability Durability) error {
 	if b == nil {
 		return errNil
 	}
 	return db.write(func(s *scratch) C.lk_code {
-		return C.lkgo_write(db.handle, pointerTo(b.packed), sizeOf(b.packed), s.c)
+		return C.lkgo_write(db.handle, pointerTo(b.packed), sizeOf(b.packed), C.int(durability), s.c)
 	})
 }

@@ -18,6 +18,13 @@ import (
 	"time"
 )
 
+// The largest sizes, in bytes.
+const (
+	MaxKeySize      = C.LK_MAX_KEY_SIZE
+	MaxValueSize    = C.LK_MAX_VALUE_SIZE
+	MaxTreeNameSize = C.LK_MAX_TREE_NAME_SIZE
+)
+
 // DB is an open database. All goroutines may use it at once.
 type DB struct{ *database }
 
@@ -140,6 +147,17 @@ func (db *DB) DropTree(name string) error {
 	return db.leave(s, C.lkgo_drop_tree(db.handle, pointerTo(bytes), sizeOf(bytes), s.c))
 }
 
+// RenameTree gives a tree another name, for all transactions at once; its *Tree stays usable, with its old Name.
+// ErrNotFound: there is no tree from. ErrAlreadyExists: there is a tree to.
+func (db *DB) RenameTree(from, to string) error {
+	s, err := db.enter()
+	if err != nil {
+		return err
+	}
+	old, new := []byte(from), []byte(to)
+	return db.leave(s, C.lkgo_rename_tree(db.handle, pointerTo(old), sizeOf(old), pointerTo(new), sizeOf(new), s.c))
+}
+
 // TreeNames returns the names of all trees, as they are now.
 func (db *DB) TreeNames() ([]string, error) {
 	s, err := db.enter()
@@ -157,6 +175,16 @@ func (db *DB) TreeNames() ([]string, error) {
 	}
 	C.lk_names_release(list, nil)
 	return names, db.leave(s, code)
+}
+
+// Sync makes every commit durable that returned before the call, whatever its durability. ErrFailedPrecondition:
+// the database was opened without durability.
+func (db *DB) Sync() error {
+	s, err := db.enter()
+	if err != nil {
+		return err
+	}
+	return db.leave(s, C.lk_sync(db.handle, &s.c.error))
 }
 
 // Checkpoint writes every dirty page. It may take long.

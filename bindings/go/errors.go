@@ -12,6 +12,7 @@ type Code int
 
 // The codes that callers act on.
 const (
+	Cancelled          Code = C.LK_CANCELLED           // the context or Progress ended a backup, check or restore
 	Unknown            Code = C.LK_UNKNOWN             // a failure of the system that has no other code
 	InvalidArgument    Code = C.LK_INVALID_ARGUMENT    // a limit, an option, a nil tree; the message states the remedy
 	NotFound           Code = C.LK_NOT_FOUND           // no such key, tree or database
@@ -47,6 +48,7 @@ func (e *Error) Error() string {
 
 // One error of each kind, for errors.Is.
 var (
+	ErrCancelled          = &Error{Cancelled, "cancelled"}
 	ErrUnknown            = &Error{Unknown, "unknown failure"}
 	ErrInvalidArgument    = &Error{InvalidArgument, "invalid argument"}
 	ErrNotFound           = &Error{NotFound, "not found"}

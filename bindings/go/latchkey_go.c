@@ -49,7 +49,7 @@ static lk_code seek_behind(lk_cursor cursor, int step, lk_bytes last, lk_error *
 }
 
 lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t last_size, size_t most_records,
-                  size_t most_bytes, lkgo_scratch *scratch) {
+                  char *buffer, size_t capacity, lkgo_scratch *scratch) {
   lk_code code = LK_OK;
   scratch->count = 0;
   if (seek == LKGO_BEHIND) {
@@ -59,19 +59,25 @@ lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t
                      : lk_cursor_seek_last(cursor, NULL, NULL, &scratch->error);
   }
   if (code != LK_OK) return code;
-  return lk_cursor_read(cursor, step, most_records, most_bytes, &scratch->value, &scratch->count, &scratch->error);
+  return lk_cursor_fill(cursor, step, most_records, buffer, capacity, &scratch->size, &scratch->count, &scratch->error);
 }
 
 lk_code lkgo_scan_new(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to, int step,
-                      size_t most_records, size_t most_bytes, lkgo_scratch *scratch) {
+                      size_t most_records, char *buffer, size_t capacity, lkgo_scratch *scratch) {
   lk_code code = lkgo_cursor_create(txn, tree, range, from, to, scratch);
   if (code != LK_OK) return code;
-  code = lkgo_scan(scratch->cursor, step, LKGO_START, NULL, 0, most_records, most_bytes, scratch);
+  code = lkgo_scan(scratch->cursor, step, LKGO_START, NULL, 0, most_records, buffer, capacity, scratch);
   if (code != LK_OK) {
     lk_cursor_release(scratch->cursor, NULL);
     scratch->cursor.id = 0;
   }
   return code;
+}
+
+lk_code lkgo_commit(lk_txn txn, int durability, lkgo_scratch *scratch) {
+  lk_commit_options options = LK_COMMIT_OPTIONS_INIT;
+  options.durability = durability;
+  return lk_txn_commit_with(txn, &options, &scratch->error);
 }
 
 /* One operation of a packed batch without its bytes. */
@@ -96,12 +102,14 @@ static lk_code fill_batch(lk_batch batch, const char *at, const char *end, lk_er
   return code;
 }
 
-lk_code lkgo_write(lk_db db, const char *packed, size_t size, lkgo_scratch *scratch) {
+lk_code lkgo_write(lk_db db, const char *packed, size_t size, int durability, lkgo_scratch *scratch) {
+  lk_commit_options options = LK_COMMIT_OPTIONS_INIT;
   lk_batch batch;
   lk_code code = lk_batch_create(&batch, &scratch->error);
   if (code != LK_OK) return code;
   code = fill_batch(batch, packed, packed + size, &scratch->error);
-  if (code == LK_OK) code = lk_write(db, batch, &scratch->error);
+  options.durability = durability;
+  if (code == LK_OK) code = lk_write_with(db, batch, &options, &scratch->error);
   lk_batch_release(batch, NULL);
   return code;
 }
@@ -125,4 +133,83 @@ lk_code lkgo_prefetch(lk_txn txn, lk_tree tree, const char *keys, const uint32_t
     count -= now;
   }
   return LK_OK;
+}
+
+static lk_code get_many(lk_db db, lk_txn txn, lk_tree tree, const lk_bytes *keys, lk_bytes *values, size_t count,
+                        uint64_t *sizes, lkgo_scratch *scratch) {
+  const lk_code code =
+      txn.id == 0 ? lk_multi_get(db, tree, keys, count, &scratch->value, values, &scratch->error)
+                  : lk_txn_multi_get(txn, tree, keys, count, &scratch->value, values, &scratch->error);
+  for (size_t i = 0; i < count; ++i) sizes[i] = values[i].data == NULL ? LKGO_MISSING : values[i].size;
+  return code;
+}
+
+lk_code lkgo_get_many(lk_db db, lk_txn txn, lk_tree tree, const char *keys, const uint32_t *key_sizes, size_t count,
+                      uint64_t *sizes, lkgo_scratch *scratch) {
+  lk_bytes *views = calloc(2 * count + 1, sizeof *views);
+  lk_code code = LK_RESOURCE_EXHAUSTED;
+  if (views == NULL) {
+    strcpy(scratch->error.message, "out of memory");
+    return code;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    views[i] = lk_slice(keys, key_sizes[i]);
+    keys += key_sizes[i];
+  }
+  code = get_many(db, txn, tree, views, views + count, count, sizes, scratch);
+  free(views);
+  return code;
+}
+
+lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from, const char *to, int of_bytes,
+                      uint64_t *figure, lkgo_scratch *scratch) {
+  const lk_bytes first = lk_slice(from, range.from_size), end = lk_slice(to, range.to_size);
+  const lk_bytes *const begin = range.has_from ? &first : NULL, *const behind = range.has_to ? &end : NULL;
+  return of_bytes ? lk_approximate_bytes(db, tree, begin, behind, figure, &scratch->error)
+                  : lk_approximate_count(db, tree, begin, behind, figure, &scratch->error);
+}
+
+lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill, lk_bulk_loader *loader,
+                         lkgo_scratch *scratch) {
+  lk_bulk_load_options options = LK_BULK_LOAD_OPTIONS_INIT;
+  options.fill = fill;
+  return lk_bulk_loader_create(db, lk_slice(name, size), &options, loader, &scratch->error);
+}
+
+/* In backup.go. */
+extern int lkgoProgress(uintptr_t context, lk_backup_progress *progress);
+
+static int pass_progress(void *context, const lk_backup_progress *progress) {
+  return lkgoProgress((uintptr_t)context, (lk_backup_progress *)progress);
+}
+
+lk_code lkgo_backup(lk_db db, const char *directory, int incremental, int skip_check, uint64_t max_bytes_per_second,
+                    uintptr_t progress, lk_backup_info *info, lkgo_scratch *scratch) {
+  lk_backup_options options = LK_BACKUP_OPTIONS_INIT;
+  options.incremental = incremental;
+  options.skip_check = skip_check;
+  options.max_bytes_per_second = max_bytes_per_second;
+  options.progress = pass_progress;
+  options.context = (void *)progress;
+  return lk_backup(db, directory, &options, info, &scratch->error);
+}
+
+lk_code lkgo_check_backups(const char *directory, uint32_t number, uintptr_t progress, lk_backups *backups,
+                           lkgo_scratch *scratch) {
+  lk_backup_check_options options = LK_BACKUP_CHECK_OPTIONS_INIT;
+  options.number = number;
+  options.progress = pass_progress;
+  options.context = (void *)progress;
+  return lk_check_backups(directory, &options, backups, &scratch->error);
+}
+
+lk_code lkgo_restore(const char *directory, const char *path, uint32_t number, lk_options database, int skip_verify,
+                     uintptr_t progress, lkgo_scratch *scratch) {
+  lk_restore_options options = LK_RESTORE_OPTIONS_INIT;
+  options.number = number;
+  options.database = database;
+  options.skip_verify = skip_verify;
+  options.progress = pass_progress;
+  options.context = (void *)progress;
+  return lk_restore_backup(directory, path, &options, &scratch->error);
 }

@@ -1,6 +1,7 @@
 package latchkey_test
 
 import (
+	"context"
 	"io/fs"
 	"runtime"
 	"sync"
@@ -27,7 +28,20 @@ func calls(db *latchkey.DB, tree *latchkey.Tree, tx *latchkey.Tx, c *latchkey.Cu
 		"db.SetCacheBytes": func() error { return db.SetCacheBytes(1 << 24) }, "db.PageSize": func() error { return drop(db.PageSize()) },
 		"db.Device": func() error { return drop(db.Device()) }, "db.Statistics": func() error { return drop(db.Statistics()) },
 		"db.ResetStatisticsExtremes": db.ResetStatisticsExtremes,
-		"tree.Get":                   func() error { return drop(tree.Get(k)) }, "tree.Put": func() error { return tree.Put(k, k) },
+		"db.Sync":                    db.Sync, "db.RenameTree": func() error { return db.RenameTree("t", "u") },
+		"db.WriteWith":  func() error { return db.WriteWith(&latchkey.Batch{}, latchkey.NoDurability) },
+		"db.BulkLoader": func() error { return drop(db.BulkLoader("new", latchkey.BulkLoadOptions{})) },
+		"db.Backup": func() error {
+			return drop(db.Backup(context.Background(), "nowhere", latchkey.BackupOptions{}))
+		},
+		"tree.GetMany":          func() error { return drop(tree.GetMany(k)) },
+		"tree.ApproximateCount": func() error { return drop(tree.ApproximateCount(latchkey.Range{})) },
+		"tree.ApproximateBytes": func() error { return drop(tree.ApproximateBytes(latchkey.Range{})) },
+		"tree.ForEach":          func() error { return tree.ForEach(latchkey.Range{}, func(_, _ []byte) error { return nil }) },
+		"tx.GetMany":            func() error { return drop(tx.GetMany(tree, k)) },
+		"tx.ForEach":            func() error { return tx.ForEach(tree, latchkey.Range{}, func(_, _ []byte) error { return nil }) },
+		"tx.CommitWith":         func() error { return tx.CommitWith(latchkey.NoDurability) },
+		"tree.Get":              func() error { return drop(tree.Get(k)) }, "tree.Put": func() error { return tree.Put(k, k) },
 		"tree.Delete": func() error { return tree.Delete(k) }, "tree.Scan": func() error { return tree.Scan(latchkey.Range{}).Err() },
 		"tx.Get": func() error { return drop(tx.Get(tree, k)) }, "tx.GetForUpdate": func() error { return drop(tx.GetForUpdate(tree, k)) },
 		"tx.WithValue": func() error { return tx.WithValue(tree, k, func([]byte) error { return nil }) },

@@ -5,6 +5,8 @@ import "C"
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand"
 	"runtime"
 	"time"
@@ -20,12 +22,30 @@ const (
 	Serializable     Isolation = C.LK_ISOLATION_SERIALIZABLE
 )
 
+// Durability of one commit.
+type Durability int
+
+// DefaultDurability is that of the option "durability".
+const (
+	DefaultDurability Durability = C.LK_DURABILITY_DEFAULT
+	NoDurability      Durability = C.LK_DURABILITY_NONE   // durable with a later commit, Sync, a checkpoint or the close
+	GroupDurability   Durability = C.LK_DURABILITY_GROUP  // durable within the option "group-commit-delay"
+	CommitDurability  Durability = C.LK_DURABILITY_COMMIT // durable when the commit returns
+)
+
 // TxOptions of Begin and Run.
 type TxOptions struct {
 	Isolation Isolation
 	// ReadOnly: a snapshot. Writes are refused, and it waits for no one.
 	ReadOnly bool
+	// Durability of the commit of Run. Begin does not use it: see CommitWith.
+	Durability Durability
+	// MostAttempts of Run; 0 is DefaultAttempts.
+	MostAttempts int
 }
+
+// DefaultAttempts bounds how often Update and Run run a function. With their pauses this takes about half a minute.
+const DefaultAttempts = 1000
 
 // Begin begins a transaction, to be ended by Commit or Rollback. Update and View do that by themselves. Prefer
 // them: they run the transaction again if it was Aborted.
@@ -64,8 +84,11 @@ func (db *DB) begin(options TxOptions) (*Tx, error) {
 }
 
 // Update runs function in a transaction and commits it; after an error of function it rolls back and returns
-// that error. It runs function again, with growing pauses, as long as the transaction is Aborted. So function
-// must have no other effects that must not be repeated.
+// that error. If the transaction was Aborted, it runs function again, with growing pauses: so function must have no
+// other effects that must not be repeated. It gives up with ErrAborted, and a message that tells the reason, after
+// DefaultAttempts, and if the transaction waits for a key that its own thread or someone else keeps locked for longer
+// than lock-wait-ms. An aborted error that function got elsewhere, from a Tree or another Tx, is returned at once. Return
+// ErrAborted itself to be run again.
 func (db *DB) Update(function func(*Tx) error) error {
 	return db.Run(context.Background(), TxOptions{}, function)
 }
@@ -86,13 +109,22 @@ func (db *DB) Run(ctx context.Context, options TxOptions, function func(*Tx) err
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	for attempt := 0; ; attempt++ {
+	most := options.MostAttempts
+	if most <= 0 {
+		most = DefaultAttempts
+	}
+	started := time.Now()
+	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		again, err := db.runOnce(ctx, options, function)
+		again, isVain, err := db.runOnce(ctx, options, function)
 		if !again {
 			return err
+		}
+		// The transaction of this thread that holds the key may be another goroutine's, and end soon: see DB.write.
+		if attempt == most || isVain && time.Since(started) >= db.lockWait {
+			return &Error{Aborted, fmt.Sprintf("gave up after %d attempts: %s", attempt, reasonOf(err))}
 		}
 		select {
 		case <-ctx.Done():
@@ -102,10 +134,19 @@ func (db *DB) Run(ctx context.Context, options TxOptions, function func(*Tx) err
 	}
 }
 
-func (db *DB) runOnce(ctx context.Context, options TxOptions, function func(*Tx) error) (again bool, err error) {
+func reasonOf(err error) string {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Message
+	}
+	return err.Error()
+}
+
+// runOnce reports whether the transaction was aborted, and whether a repetition would wait for the same lock.
+func (db *DB) runOnce(ctx context.Context, options TxOptions, function func(*Tx) error) (again, isVain bool, err error) {
 	tx, err := db.begin(options)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	tx.managed = true
 	defer tx.t.rollback() // also after a panic; has no effect after the commit
@@ -113,9 +154,10 @@ func (db *DB) runOnce(ctx context.Context, options TxOptions, function func(*Tx)
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = tx.t.commit()
+		err = tx.t.commit(options.Durability)
 	}
-	return err != nil && tx.t.wasAborted(err), err
+	again, isVain = tx.t.wasAborted()
+	return again && err != nil || err == ErrAborted, isVain, err
 }
 
 // pause before another attempt: random, up to 0.2 ms that double with each one, up to 50 ms.

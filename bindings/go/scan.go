@@ -5,11 +5,13 @@ import "C"
 
 import "encoding/binary"
 
-// Records that one call of the library reads: few at first, so that a short scan reads little in vain.
+// Records that one call of the library reads, and the memory for them: little at first, so that a short scan reads
+// little in vain.
 const (
-	firstBatch     = 12
-	mostBatch      = 512
-	mostBatchBytes = 64 << 10
+	firstBatch      = 12
+	mostBatch       = 1024
+	firstBatchBytes = 2 << 10
+	mostBatchBytes  = 64 << 10
 )
 
 // Scan walks through a range in one direction:
@@ -29,7 +31,11 @@ type Scan struct {
 	isStarted  bool
 	isOver     bool
 	ownsTx     bool
+	t          *transaction
 	batch      int
+	room       int    // bytes for a batch
+	lends      bool   // the buffer is used again: nobody keeps the records
+	buffer     []byte // if it lends
 	seen       uint64 // changes of the transaction when packed was read
 	packed     []byte // records that were not returned yet
 	key, value []byte
@@ -37,8 +43,35 @@ type Scan struct {
 }
 
 // Scan returns a scan that stands before the range.
-func (tx *Tx) Scan(tree *Tree, r Range) *Scan {
-	s := &Scan{tx: tx, step: 1, batch: firstBatch}
+func (tx *Tx) Scan(tree *Tree, r Range) *Scan { return tx.scan(tree, r, false) }
+
+// ForEach calls function for each record of the range until it returns an error, and returns that error. key and value
+// are only valid during the call: so it allocates nothing for a record, and is faster than a Scan. function may use the
+// transaction; what it writes ahead is shown.
+func (tx *Tx) ForEach(tree *Tree, r Range, function func(key, value []byte) error) error {
+	return forEach(tx.scan(tree, r, true), function)
+}
+
+// ForEach is Tx.ForEach in one snapshot.
+func (t *Tree) ForEach(r Range, function func(key, value []byte) error) error {
+	return forEach(t.scan(r, true), function)
+}
+
+func forEach(s *Scan, function func(key, value []byte) error) error {
+	defer s.Close()
+	if function == nil {
+		return errNoFunction
+	}
+	for s.Next() {
+		if err := function(s.key, s.value); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+func (tx *Tx) scan(tree *Tree, r Range, lends bool) *Scan {
+	s := &Scan{tx: tx, step: 1, batch: firstBatch, room: firstBatchBytes, lends: lends}
 	if r.Reverse {
 		s.step = -1
 	}
@@ -58,24 +91,40 @@ func (s *Scan) start(tree *Tree, from, to []byte) error {
 	if err != nil {
 		return err
 	}
-	t := s.tx.t
-	code := C.lkgo_scan_new(t.handle, tree.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.step,
-		C.size_t(s.batch), mostBatchBytes, memory.c)
-	return s.take(memory, code)
+	s.t = s.tx.t
+	buffer := s.takeBuffer()
+	code := C.lkgo_scan_new(s.t.handle, tree.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.step,
+		C.size_t(s.batch), pointerTo(buffer), sizeOf(buffer), memory.c)
+	if code == C.LK_OK {
+		s.handle = memory.c.cursor
+		s.t.addCursor(s.handle)
+	}
+	return s.take(memory, buffer, code)
 }
 
-// take copies the records that were read and ends the call.
-func (s *Scan) take(memory *scratch, code C.lk_code) error {
-	t := s.tx.t
-	if code == C.LK_OK {
-		if s.handle.id == 0 {
-			s.handle = memory.c.cursor
-			t.addCursor(s.handle)
-		}
-		s.packed = copyOf(memory.view())
-		s.seen = t.changes.Load()
+// takeBuffer returns memory for a batch.
+func (s *Scan) takeBuffer() []byte {
+	if !s.lends {
+		return make([]byte, s.room)
 	}
-	err := t.leave(memory, code)
+	if len(s.buffer) < s.room {
+		s.buffer = make([]byte, s.room)
+	}
+	return s.buffer
+}
+
+// take keeps the records that were read into buffer and ends the call. A record that is larger gets a buffer of its
+// size.
+func (s *Scan) take(memory *scratch, buffer []byte, code C.lk_code) error {
+	if code == C.LK_OK && memory.c.count == 0 {
+		buffer = make([]byte, memory.c.size)
+		code = C.lkgo_scan(s.handle, s.step, C.LKGO_ON, nil, 0, 1, pointerTo(buffer), sizeOf(buffer), memory.c)
+	}
+	if code == C.LK_OK {
+		s.packed = buffer[:memory.c.size:memory.c.size]
+		s.seen = s.t.changes.Load()
+	}
+	err := s.t.leave(memory, code)
 	if code == C.LK_NOT_FOUND { // the end of the range; a write may put a record behind it
 		return nil
 	}
@@ -84,6 +133,24 @@ func (s *Scan) take(memory *scratch, code C.lk_code) error {
 
 // Next moves to the next record. False at the end and after an error; Err tells the two apart.
 func (s *Scan) Next() bool {
+	if s == nil || len(s.packed) == 0 || s.t.changes.Load() != s.seen {
+		return s.more()
+	}
+	s.show()
+	return true
+}
+
+// show takes the next of the records that were read.
+func (s *Scan) show() {
+	key := int(binary.LittleEndian.Uint32(s.packed))
+	end := 8 + key + int(binary.LittleEndian.Uint32(s.packed[4:]))
+	s.key, s.value = s.packed[8:8+key:8+key], s.packed[8+key:end:end]
+	s.packed = s.packed[end:]
+	s.isStarted = true
+}
+
+// more is Next when no record is at hand.
+func (s *Scan) more() bool {
 	if s == nil || s.err != nil || s.isOver {
 		return false
 	}
@@ -91,22 +158,14 @@ func (s *Scan) Next() bool {
 		s.err = errNil
 		return false
 	}
-	if s.tx.t.isOver.Load() {
-		s.err = s.tx.t.endReason()
+	if s.t.isOver.Load() {
+		s.err = s.t.endReason()
 		return s.stop()
 	}
-	hasChanged := s.tx.t.changes.Load() != s.seen
-	if len(s.packed) == 0 || hasChanged {
-		if !s.refill(hasChanged) {
-			return s.stop()
-		}
+	if !s.refill(s.t.changes.Load() != s.seen) {
+		return s.stop()
 	}
-	key := int(binary.LittleEndian.Uint32(s.packed))
-	value := int(binary.LittleEndian.Uint32(s.packed[4:]))
-	end := 8 + key + value
-	s.key, s.value = s.packed[8:8+key:8+key], s.packed[8+key:end:end]
-	s.packed = s.packed[end:]
-	s.isStarted = true
+	s.show()
 	return true
 }
 
@@ -124,9 +183,9 @@ func (s *Scan) refill(hasChanged bool) bool {
 		return false
 	}
 	if hasChanged {
-		s.batch = 1
-	} else if s.batch < mostBatch {
-		s.batch *= 2
+		s.batch, s.room = 1, firstBatchBytes
+	} else {
+		s.batch, s.room = atMost(2*s.batch, mostBatch), atMost(4*s.room, mostBatchBytes)
 	}
 	seek := C.int(C.LKGO_ON)
 	if hasChanged && s.isStarted {
@@ -134,15 +193,23 @@ func (s *Scan) refill(hasChanged bool) bool {
 	} else if hasChanged {
 		seek = C.LKGO_START
 	}
-	memory, err := s.tx.t.enter()
+	memory, err := s.t.enter()
 	if err != nil {
 		s.err = err
 		return false
 	}
-	code := C.lkgo_scan(s.handle, s.step, seek, pointerTo(s.key), sizeOf(s.key), C.size_t(s.batch), mostBatchBytes,
-		memory.c)
-	s.err = s.take(memory, code)
+	buffer := s.takeBuffer()
+	code := C.lkgo_scan(s.handle, s.step, seek, pointerTo(s.key), sizeOf(s.key), C.size_t(s.batch), pointerTo(buffer),
+		sizeOf(buffer), memory.c)
+	s.err = s.take(memory, buffer, code)
 	return len(s.packed) > 0
+}
+
+func atMost(number, most int) int {
+	if number > most {
+		return most
+	}
+	return number
 }
 
 // Key returns the key of the record; nil if there is none. It is the caller's to keep, not to change.
@@ -175,8 +242,9 @@ func (s *Scan) Close() error {
 		return errNil
 	}
 	s.isOver = true
+	s.packed = nil
 	if s.handle.id != 0 {
-		s.tx.t.releaseCursor(s.handle)
+		s.t.releaseCursor(s.handle)
 		s.handle.id = 0
 	}
 	if s.ownsTx {

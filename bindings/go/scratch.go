@@ -52,6 +52,24 @@ func viewOf(data unsafe.Pointer, size C.size_t) []byte {
 	return unsafe.Slice((*byte)(data), int(size))
 }
 
+// getMany reads packed keys, by the transaction or by one of its own.
+func (s *scratch) getMany(db C.lk_db, txn C.lk_txn, tree C.lk_tree, packed []byte, keySizes []C.uint32_t) ([][]byte, C.lk_code) {
+	count := len(keySizes)
+	keySizes = append(keySizes, 0) // it is never empty
+	sizes := make([]C.uint64_t, count+1)
+	code := C.lkgo_get_many(db, txn, tree, pointerTo(packed), &keySizes[0], C.size_t(count), &sizes[0], s.c)
+	if code != C.LK_OK {
+		return nil, code
+	}
+	rest, values := copyOf(s.view()), make([][]byte, count)
+	for i := range values {
+		if size := sizes[i]; size != C.LKGO_MISSING {
+			values[i], rest = rest[:size:size], rest[size:]
+		}
+	}
+	return values, code
+}
+
 // copyOf returns bytes of its own; never nil.
 func copyOf(view []byte) []byte { return append(make([]byte, 0, len(view)), view...) }
 

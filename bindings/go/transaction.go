@@ -4,7 +4,6 @@ package latchkey
 import "C"
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -16,6 +15,7 @@ type transaction struct {
 	reason   error // of the end; nil: it is open
 	isOver   atomic.Bool
 	aborted  bool
+	isVain   bool          // a repetition would wait for the same lock
 	changes  atomic.Uint64 // writes so far: a scan that has read ahead reads again
 	cursors  map[C.lk_cursor]struct{}
 	previous *transaction // in the list
@@ -72,7 +72,10 @@ func (t *transaction) leave(s *scratch, code C.lk_code) (err error) {
 		err = ErrNotFound
 	default:
 		err = s.failure(code)
-		t.aborted = t.aborted || code == C.LK_ABORTED
+		if code == C.LK_ABORTED {
+			t.aborted = true
+			t.isVain = C.lk_txn_is_vain_to_repeat(t.handle) != 0
+		}
 	}
 	s.give()
 	t.mu.Unlock()
@@ -99,6 +102,7 @@ func (t *transaction) end(reason error) {
 	t.cursors = nil
 	t.reason = reason
 	t.isOver.Store(true)
+	t.changes.Add(1) // a scan that has read ahead looks at the reason
 	t.list.remove(t)
 }
 
@@ -106,13 +110,16 @@ func (t *transaction) rollback() error {
 	return t.finish(ErrTxDone, func() { C.lk_txn_rollback(t.handle, nil) })
 }
 
-func (t *transaction) commit() error {
+func (t *transaction) commit(durability Durability) error {
 	s, err := t.enter()
 	if err != nil {
 		return err
 	}
-	code := C.lk_txn_commit(t.handle, &s.c.error)
-	if code != C.LK_RESOURCE_EXHAUSTED { // then it is still open
+	// With options, a commit that returned one of these has left the transaction open, or it was over before.
+	code := C.lkgo_commit(t.handle, C.int(durability), s.c)
+	goesOn := code == C.LK_RESOURCE_EXHAUSTED || code == C.LK_INVALID_ARGUMENT ||
+		code == C.LK_FAILED_PRECONDITION && durability > NoDurability && !t.aborted
+	if !goesOn {
 		t.end(ErrTxDone)
 	}
 	return t.leave(s, code)
@@ -135,11 +142,12 @@ func (t *transaction) releaseCursor(cursor C.lk_cursor) {
 	}
 }
 
-// wasAborted reports whether running the transaction again may help.
-func (t *transaction) wasAborted(err error) bool {
+// wasAborted reports whether the library aborted the transaction, and whether a repetition would wait for the
+// same lock.
+func (t *transaction) wasAborted() (aborted, isVain bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.aborted || errors.Is(err, ErrAborted)
+	return t.aborted, t.isVain
 }
 
 func (t *transaction) endReason() error {

@@ -48,6 +48,38 @@ func (t *Tree) AppendGet(buffer, key []byte) ([]byte, error) {
 	return buffer, t.db.leaveFound(s, code)
 }
 
+// GetMany returns the value of each key in one snapshot, and nil for a key that the tree does not hold. The reads of
+// missing pages are in flight together. An empty value is not nil.
+func (t *Tree) GetMany(keys ...[]byte) ([][]byte, error) {
+	packed, sizes := packKeys(keys)
+	s, err := t.enter()
+	if err != nil {
+		return nil, err
+	}
+	values, code := s.getMany(t.db.handle, C.lk_txn{}, t.handle, packed, sizes)
+	return values, t.db.leave(s, code)
+}
+
+// ApproximateCount estimates the records of a range from inner pages and a few leaves, usually some percent off.
+func (t *Tree) ApproximateCount(r Range) (uint64, error) { return t.estimate(r, 0) }
+
+// ApproximateBytes estimates the bytes of the pages of a range, as ApproximateCount.
+func (t *Tree) ApproximateBytes(r Range) (uint64, error) { return t.estimate(r, 1) }
+
+func (t *Tree) estimate(r Range, ofBytes C.int) (uint64, error) {
+	from, to, err := r.bounds()
+	if err != nil {
+		return 0, err
+	}
+	s, err := t.enter()
+	if err != nil {
+		return 0, err
+	}
+	var figure C.uint64_t
+	code := C.lkgo_estimate(t.db.handle, t.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), ofBytes, &figure, s.c)
+	return uint64(figure), t.db.leave(s, code)
+}
+
 // appendView is append, but never returns nil.
 func appendView(buffer, view []byte) []byte {
 	if buffer == nil {
@@ -112,7 +144,9 @@ func (db *DB) write(call func(*scratch) C.lk_code) error {
 }
 
 // Scan walks through a range of one snapshot. Close it, or walk to its end.
-func (t *Tree) Scan(r Range) *Scan {
+func (t *Tree) Scan(r Range) *Scan { return t.scan(r, false) }
+
+func (t *Tree) scan(r Range, lends bool) *Scan {
 	if t == nil {
 		return &Scan{err: errNoTree}
 	}
@@ -120,7 +154,7 @@ func (t *Tree) Scan(r Range) *Scan {
 	if err != nil {
 		return &Scan{err: err}
 	}
-	scan := tx.Scan(t, r)
+	scan := tx.scan(t, r, lends)
 	scan.ownsTx = true
 	return scan
 }

@@ -107,14 +107,31 @@ func (tx *Tx) Delete(tree *Tree, key []byte) error {
 	return tx.t.leave(s, C.lkgo_txn_delete(tx.t.handle, tree.handle, pointerTo(key), sizeOf(key), s.c))
 }
 
+// GetMany returns the value of each key, and nil for a key that the tree does not hold. The reads of missing pages
+// are in flight together. An empty value is not nil.
+func (tx *Tx) GetMany(tree *Tree, keys ...[]byte) ([][]byte, error) {
+	packed, sizes := packKeys(keys)
+	s, err := tx.enter(tree)
+	if err != nil {
+		return nil, err
+	}
+	values, code := s.getMany(tree.db.handle, tx.t.handle, tree.handle, packed, sizes)
+	return values, tx.t.leave(s, code)
+}
+
+// packKeys lays the keys one behind the other.
+func packKeys(keys [][]byte) (packed []byte, sizes []C.uint32_t) {
+	for _, key := range keys {
+		packed = append(packed, key...)
+		sizes = append(sizes, C.uint32_t(len(key)))
+	}
+	return packed, sizes
+}
+
 // Prefetch is a hint: it reads the pages of the keys with many reads in flight.
 func (tx *Tx) Prefetch(tree *Tree, keys ...[]byte) error {
-	var packed []byte
-	sizes := make([]C.uint32_t, len(keys)+1)
-	for i, key := range keys {
-		packed = append(packed, key...)
-		sizes[i] = C.uint32_t(len(key))
-	}
+	packed, sizes := packKeys(keys)
+	sizes = append(sizes, 0) // it is never empty
 	s, err := tx.enter(tree)
 	if err != nil {
 		return err
@@ -154,7 +171,24 @@ func (tx *Tx) RollbackTo(point Savepoint) error {
 }
 
 // Commit ends the transaction. ErrAborted: run it again. After ErrResourceExhausted it is still open.
-func (tx *Tx) Commit() error { return tx.finish((*transaction).commit) }
+func (tx *Tx) Commit() error { return tx.CommitWith(DefaultDurability) }
+
+// CommitWith is Commit with a durability of this commit. ErrFailedPrecondition: the database was opened without
+// durability, so GroupDurability and CommitDurability are refused and the transaction goes on.
+func (tx *Tx) CommitWith(durability Durability) error {
+	return tx.finish(func(t *transaction) error { return t.commit(durability) })
+}
+
+// IsVainToRepeat reports, after an ErrAborted of Put, Insert, Delete or GetForUpdate, whether running the transaction
+// again would end in the same way: the key stayed locked for longer than lock-wait-ms, or a transaction of the same
+// thread holds it. A loop around Begin must end then; Update does.
+func (tx *Tx) IsVainToRepeat() bool {
+	if tx == nil || tx.t == nil {
+		return false
+	}
+	_, isVain := tx.t.wasAborted()
+	return isVain
+}
 
 // Rollback undoes everything. Deferred after a Commit it has no effect but ErrTxDone.
 func (tx *Tx) Rollback() error { return tx.finish((*transaction).rollback) }

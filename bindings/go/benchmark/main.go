@@ -1,7 +1,7 @@
 // The same loops over Latchkey and over bbolt, one goroutine, operations/s. A module of its own: neither the build nor a
 // test needs bbolt.
 //
-//	go run . [-records=200000] [-repeat=5] [-directory=DIR]
+//	go run . [-records=200000] [-repeat=5] [-directory=DIR] [-only=scan]
 //
 // Each repetition makes new databases on files and runs all loops on one engine, then on the other; the order alternates. A
 // figure is the median of the repetitions, +- half their range. The ratio is the median of the ratios of one repetition.
@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sort"
+	"strings"
 	"time"
 
 	"latchkey"
@@ -36,6 +37,7 @@ type engine interface {
 	get(keys [][]byte)
 	getAlone(keys [][]byte)
 	scan(from []byte, most int) int
+	forEach() int
 	scanMany(keys [][]byte)
 	close()
 }
@@ -102,6 +104,14 @@ func walk(scan *latchkey.Scan, most int) (count int) {
 
 func (e *latchkeyEngine) scan(from []byte, most int) int {
 	return walk(e.tree.Scan(latchkey.Range{From: from}), most)
+}
+
+func (e *latchkeyEngine) forEach() (count int) {
+	must(e.tree.ForEach(latchkey.Range{}, func(key, value []byte) error {
+		count += min(1, len(key)*len(value))
+		return nil
+	}))
+	return count
 }
 
 func (e *latchkeyEngine) scanMany(keys [][]byte) {
@@ -173,6 +183,16 @@ func (e *boltEngine) scan(from []byte, most int) (count int) {
 	return count
 }
 
+func (e *boltEngine) forEach() (count int) {
+	must(e.db.View(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucket).ForEach(func(key, value []byte) error {
+			count += min(1, len(key)*len(value))
+			return nil
+		})
+	}))
+	return count
+}
+
 func (e *boltEngine) scanMany(keys [][]byte) {
 	must(e.db.View(func(tx *bolt.Tx) error {
 		for _, key := range keys {
@@ -192,12 +212,7 @@ type loop struct {
 
 var loops = []loop{
 	{"put of new records, one transaction", func(e engine, k [][]byte) int { e.put(k); return len(k) }},
-	{"put of old records, 1000 a transaction", func(e engine, k [][]byte) int {
-		for i := 0; i+part <= len(k); i += part {
-			e.put(k[i : i+part])
-		}
-		return len(k)
-	}},
+	{"put of old records, 1000 a transaction", putInParts},
 	{"put, a transaction each", func(e engine, k [][]byte) int {
 		k = k[:len(k)/10]
 		for i := range k {
@@ -208,6 +223,7 @@ var loops = []loop{
 	{"get, one transaction", func(e engine, k [][]byte) int { e.get(k); return len(k) }},
 	{"get, a transaction each", func(e engine, k [][]byte) int { e.getAlone(k); return len(k) }},
 	{"scan of everything", func(e engine, k [][]byte) int { return e.scan(nil, len(k)+1) }},
+	{"scan of everything by ForEach", func(e engine, k [][]byte) int { return e.forEach() }},
 	{"scan of 10 records", func(e engine, k [][]byte) int {
 		k = k[:len(k)/10]
 		e.scanMany(k)
@@ -215,7 +231,31 @@ var loops = []loop{
 	}},
 }
 
-func runLoops(e engine, keys [][]byte) map[string]float64 {
+func putInParts(e engine, keys [][]byte) int {
+	for i := 0; i < len(keys); i += part {
+		e.put(keys[i:min(i+part, len(keys))])
+	}
+	return len(keys)
+}
+
+// keepOnly leaves the loops that have text in their names.
+func keepOnly(text string) {
+	var kept []loop
+	for _, l := range loops {
+		if strings.Contains(l.name, text) {
+			kept = append(kept, l)
+		}
+	}
+	if len(kept) == 0 {
+		log.Fatalf("-only=%s: no loop has this in its name", text)
+	}
+	loops = kept
+}
+
+func runLoops(e engine, keys [][]byte, load bool) map[string]float64 {
+	if load {
+		putInParts(e, keys)
+	}
 	rates := map[string]float64{}
 	for _, l := range loops {
 		runtime.GC()
@@ -236,8 +276,10 @@ func median(values []float64) (middle, halfRange float64) {
 func main() {
 	records := flag.Int("records", 200_000, "records")
 	repeat := flag.Int("repeat", 5, "repetitions")
+	only := flag.String("only", "", "run the loops that have this in their names; the records are loaded before")
 	directory := flag.String("directory", "", "where the databases go")
 	flag.Parse()
+	keepOnly(*only)
 	keys := make([][]byte, *records)
 	for i := range keys {
 		keys[i] = fmt.Appendf(nil, "user%012d", i)
@@ -252,9 +294,9 @@ func main() {
 			which := (i + r) % 2
 			path := filepath.Join(folder, "db")
 			if which == 0 {
-				rates[0] = runLoops(openLatchkey(path), keys)
+				rates[0] = runLoops(openLatchkey(path), keys, *only != "")
 			} else {
-				rates[1] = runLoops(openBolt(path), keys)
+				rates[1] = runLoops(openBolt(path), keys, *only != "")
 			}
 			must(os.RemoveAll(folder))
 			debug.FreeOSMemory()
