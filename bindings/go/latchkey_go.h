@@ -30,31 +30,35 @@ lk_code lkgo_cursor_create(lk_txn txn, lk_tree tree, lkgo_range range, const cha
  * scratch->size. `seek`: LKGO_ON from where the cursor stands, LKGO_START from the start of the range,
  * LKGO_BEHIND from behind `last`. */
 enum { LKGO_ON = 0, LKGO_START = 1, LKGO_BEHIND = 2 };
-lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t last_size, size_t most_records,
-                  char *buffer, size_t capacity, lkgo_scratch *scratch);
+lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t last_size,
+                  size_t most_records, char *buffer, size_t capacity, lkgo_scratch *scratch);
 /* Creates the cursor of a scan and reads its first records. */
-lk_code lkgo_scan_new(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to, int step,
-                      size_t most_records, char *buffer, size_t capacity, lkgo_scratch *scratch);
+lk_code lkgo_scan_new(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to,
+                      int step, size_t most_records, char *buffer, size_t capacity,
+                      lkgo_scratch *scratch);
 /* Writes the operations of a packed batch: batch.go has the format. durability: LK_DURABILITY_... */
-lk_code lkgo_write(lk_db db, const char *packed, size_t size, int durability, lkgo_scratch *scratch);
+lk_code lkgo_write(lk_db db, const char *packed, size_t size, int durability,
+                   lkgo_scratch *scratch);
 lk_code lkgo_commit(lk_txn txn, int durability, lkgo_scratch *scratch);
 /* Reads many keys, which lie one behind the other, by a transaction, or by one of its own if it is zero. The
  * values lie one behind the other in scratch->value, in `sizes` their sizes; LKGO_MISSING: no such key. */
 #define LKGO_MISSING UINT64_MAX
-lk_code lkgo_get_many(lk_db db, lk_txn txn, lk_tree tree, const char *keys, const uint32_t *key_sizes, size_t count,
-                      uint64_t *sizes, lkgo_scratch *scratch);
+lk_code lkgo_get_many(lk_db db, lk_txn txn, lk_tree tree, const char *keys,
+                      const uint32_t *key_sizes, size_t count, uint64_t *sizes,
+                      lkgo_scratch *scratch);
 /* An estimate: of the records, or of the bytes. */
-lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from, const char *to, int of_bytes,
-                      uint64_t *figure, lkgo_scratch *scratch);
-lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill, lk_bulk_loader *loader,
-                         lkgo_scratch *scratch);
+lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from, const char *to,
+                      int of_bytes, uint64_t *figure, lkgo_scratch *scratch);
+lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill,
+                         lk_bulk_loader *loader, lkgo_scratch *scratch);
 /* Backups. `progress`: the handle of a Go function. */
-lk_code lkgo_backup(lk_db db, const char *directory, int incremental, int skip_check, uint64_t max_bytes_per_second,
-                    uintptr_t progress, lk_backup_info *info, lkgo_scratch *scratch);
-lk_code lkgo_check_backups(const char *directory, uint32_t number, uintptr_t progress, lk_backups *backups,
-                           lkgo_scratch *scratch);
-lk_code lkgo_restore(const char *directory, const char *path, uint32_t number, lk_options options, int skip_verify,
-                     uintptr_t progress, lkgo_scratch *scratch);
+lk_code lkgo_backup(lk_db db, const char *directory, int incremental, int skip_check,
+                    uint64_t max_bytes_per_second, uintptr_t progress, lk_backup_info *info,
+                    lkgo_scratch *scratch);
+lk_code lkgo_check_backups(const char *directory, uint32_t number, uintptr_t progress,
+                           lk_backups *backups, lkgo_scratch *scratch);
+lk_code lkgo_restore(const char *directory, const char *path, uint32_t number, lk_options options,
+                     int skip_verify, uintptr_t progress, lkgo_scratch *scratch);
 lk_code lkgo_prefetch(lk_txn txn, lk_tree tree, const char *keys, const uint32_t *sizes, size_t count,
                       lkgo_scratch *scratch);
 
@@ -65,13 +69,14 @@ static inline lk_code lkgo_open_tree(lk_db db, const char *name, size_t size, in
 static inline lk_code lkgo_drop_tree(lk_db db, const char *name, size_t size, lkgo_scratch *scratch) {
   return lk_drop_tree(db, lk_slice(name, size), &scratch->error);
 }
-static inline lk_code lkgo_rename_tree(lk_db db, const char *from, size_t from_size, const char *to, size_t to_size,
-                                       lkgo_scratch *scratch) {
+static inline lk_code lkgo_rename_tree(lk_db db, const char *from, size_t from_size, const char *to,
+                                       size_t to_size, lkgo_scratch *scratch) {
   return lk_rename_tree(db, lk_slice(from, from_size), lk_slice(to, to_size), &scratch->error);
 }
-static inline lk_code lkgo_bulk_put(lk_bulk_loader loader, const char *key, size_t size, const char *value,
-                                    size_t value_size, lkgo_scratch *scratch) {
-  return lk_bulk_loader_put(loader, lk_slice(key, size), lk_slice(value, value_size), &scratch->error);
+static inline lk_code lkgo_bulk_put(lk_bulk_loader loader, const char *key, size_t size,
+                                    const char *value, size_t value_size, lkgo_scratch *scratch) {
+  return lk_bulk_loader_put(loader, lk_slice(key, size), lk_slice(value, value_size),
+                            &scratch->error);
 }
 static inline lk_code lkgo_get(lk_db db, lk_tree tree, const char *key, size_t size, lkgo_scratch *scratch) {
   return lk_get(db, tree, lk_slice(key, size), &scratch->value, &scratch->error);

@@ -76,19 +76,27 @@ static PyObject *batch_clear(Batch *self, PyObject *Py_UNUSED(ignored)) {
   return none_or_raise(lk_batch_clear(self->handle, &error), &error);
 }
 
-PyObject *write_batch(Database *db, PyObject *object) {
+static PyObject *write_with(Database *db, PyObject *object, PyObject *durability) {
   NEW_ERROR(error);
+  lk_commit_options options = LK_COMMIT_OPTIONS_INIT;
   Batch *batch = (Batch *)object;
   lk_code code;
   if (!PyObject_TypeCheck(object, &batch_type)) {
     PyErr_Format(PyExc_TypeError, "batch must be a latchkey.WriteBatch, not %.100s", Py_TYPE(object)->tp_name);
     return NULL;
   }
-  if (!batch_may_use(batch) || !may_enter(db)) return NULL;
+  if (!durability_of(durability, &options.durability) || !batch_may_use(batch) || !may_enter(db)) return NULL;
   batch->in_use = 1;
-  WITHOUT_GIL(db, code = lk_write(db->handle, batch->handle, &error));
+  WITHOUT_GIL(db, code = lk_write_with(db->handle, batch->handle, &options, &error));
   batch->in_use = 0;
   return none_or_raise(code, &error);
+}
+
+PyObject *write_batch(Database *db, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"", "durability", NULL};
+  PyObject *batch, *durability = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O:write", names, &batch, &durability)) return NULL;
+  return write_with(db, batch, durability);
 }
 
 static PyObject *batch_enter(Batch *self, PyObject *Py_UNUSED(ignored)) {
@@ -101,7 +109,7 @@ static PyObject *batch_exit(Batch *self, PyObject *const *args, Py_ssize_t count
   PyObject *done;
   if (!check_count("__exit__", count, 3, 3)) return NULL;
   if (args[0] == Py_None) {
-    done = write_batch(self->db, (PyObject *)self);
+    done = write_with(self->db, (PyObject *)self, NULL);
     if (done == NULL) return NULL;
     Py_DECREF(done);
   }

@@ -82,8 +82,7 @@ static void send_message(void *context, int severity, const char *message, size_
 
 /* ---- Making and unmaking. */
 
-/* Options from a dict of str to str. 0 with an exception set. */
-static int set_options(lk_options options, PyObject *given) {
+int set_options(lk_options options, PyObject *given) {
   NEW_ERROR(error);
   PyObject *name, *value;
   Py_ssize_t position = 0;
@@ -218,6 +217,17 @@ static PyObject *database_drop_tree(Database *self, PyObject *name) {
   return none_or_raise(code, &error);
 }
 
+static PyObject *database_rename_tree(Database *self, PyObject *args) {
+  NEW_ERROR(error);
+  const char *from, *to;
+  Py_ssize_t from_size, to_size;
+  lk_code code;
+  if (!PyArg_ParseTuple(args, "s#s#:rename_tree", &from, &from_size, &to, &to_size) || !may_enter(self)) return NULL;
+  WITHOUT_GIL(self, code = lk_rename_tree(self->handle, lk_slice(from, (size_t)from_size),
+                                          lk_slice(to, (size_t)to_size), &error));
+  return none_or_raise(code, &error);
+}
+
 static PyObject *list_of_names(lk_names names) {
   const Py_ssize_t count = (Py_ssize_t)lk_names_count(names);
   PyObject *list = PyList_New(count);
@@ -247,21 +257,30 @@ static PyObject *database_trees(Database *self, PyObject *Py_UNUSED(ignored)) {
 }
 
 static PyObject *database_transaction(Database *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"isolation", "read_only", NULL};
-  PyObject *isolation = NULL;
+  static char *names[] = {"isolation", "read_only", "durability", NULL};
+  PyObject *isolation = NULL, *durability = NULL;
   int read_only = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$Op:transaction", names, &isolation, &read_only)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OpO:transaction", names, &isolation, &read_only,
+                                   &durability)) {
     return NULL;
   }
-  return begin_transaction(self, isolation, read_only);
+  return begin_transaction(self, isolation, read_only, durability);
 }
 
 static PyObject *database_snapshot(Database *self, PyObject *Py_UNUSED(ignored)) {
-  return begin_transaction(self, NULL, 1);
+  return begin_transaction(self, NULL, 1, NULL);
 }
 
 static PyObject *database_write_batch(Database *self, PyObject *Py_UNUSED(ignored)) {
   return make_batch(self);
+}
+
+static PyObject *database_sync(Database *self, PyObject *Py_UNUSED(ignored)) {
+  NEW_ERROR(error);
+  lk_code code;
+  if (!may_enter(self)) return NULL;
+  WITHOUT_GIL(self, code = lk_sync(self->handle, &error));
+  return none_or_raise(code, &error);
 }
 
 static PyObject *database_checkpoint(Database *self, PyObject *Py_UNUSED(ignored)) {
@@ -383,13 +402,23 @@ static PyMethodDef database_methods[] = {
            "drop_tree($self, name, /)\n--\n\nDrops a tree and all its records."),
     METHOD("trees", database_trees, METH_NOARGS, "trees($self, /)\n--\n\nThe names of all trees."),
     METHOD("transaction", database_transaction, METH_VARARGS | METH_KEYWORDS,
-           "transaction($self, *, isolation=None, read_only=False)\n--\n\nBegins a transaction. isolation is None "
-           "(as the database was opened),\n'snapshot' or 'serializable'."),
+           "transaction($self, *, isolation=None, read_only=False, durability=None)\n--\n\nBegins a transaction. "
+           "isolation is None (as the database was opened),\n'snapshot' or 'serializable'. durability is that of the "
+           "commit at the end of a with\nblock: None (as the database was opened), 'none', 'group' or 'commit'."),
     METHOD("snapshot", database_snapshot, METH_NOARGS,
            "snapshot($self, /)\n--\n\nBegins a read-only transaction. It waits for no other."),
     METHOD("write_batch", database_write_batch, METH_NOARGS,
            "write_batch($self, /)\n--\n\nAn empty WriteBatch."),
-    METHOD("write", write_batch, METH_O, "write($self, batch, /)\n--\n\nApplies a WriteBatch."),
+    METHOD("write", write_batch, METH_VARARGS | METH_KEYWORDS,
+           "write($self, batch, /, *, durability=None)\n--\n\nApplies a WriteBatch."),
+    METHOD("rename_tree", database_rename_tree, METH_VARARGS,
+           "rename_tree($self, old, new, /)\n--\n\nGives a tree another name, for all transactions at once."),
+    METHOD("bulk_loader", make_bulk_loader, METH_VARARGS | METH_KEYWORDS,
+           "bulk_loader($self, name, *, fill=1.0)\n--\n\nBegins the load of a new tree from sorted records. fill: the "
+           "share of each leaf\nthat is filled, 0.5 to 1."),
+    METHOD("sync", database_sync, METH_NOARGS,
+           "sync($self, /)\n--\n\nMakes every commit durable that returned before, whatever its durability."),
+    METHOD("_backup", backup, METH_VARARGS, NULL),
     METHOD("checkpoint", database_checkpoint, METH_NOARGS,
            "checkpoint($self, /)\n--\n\nWrites every dirty page."),
     METHOD("verify", database_verify, METH_NOARGS,

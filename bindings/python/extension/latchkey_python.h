@@ -38,6 +38,9 @@ typedef struct {
   PyObject_HEAD Database *db;
   lk_txn handle;
   int is_over;
+  int was_aborted;    /* by the library; known once it is over */
+  int is_vain;        /* a repetition would wait for the same lock; known once it is over */
+  int32_t durability; /* of the commit at the end of a with block: LK_DURABILITY_... */
   int in_use;
   unsigned long changes; /* grows with every write and with the end: scans then read again */
   lk_cursor *orphans;    /* of cursors that went away while a call was in progress */
@@ -45,7 +48,7 @@ typedef struct {
 } Transaction;
 
 extern PyTypeObject database_type, tree_type, transaction_type, cursor_type, scan_type, batch_type,
-    savepoint_type, value_type;
+    savepoint_type, value_type, bulk_loader_type;
 
 /* ---- Errors (errors.c). */
 
@@ -143,10 +146,27 @@ PyObject *view_or_none(Database *db, lk_code code, lk_value *value, const lk_err
 PyObject *make_tree(Database *db, lk_tree handle, PyObject *name);
 PyObject *make_batch(Database *db);
 /* Runs lk_write. */
-PyObject *write_batch(Database *db, PyObject *batch);
+PyObject *write_batch(Database *db, PyObject *args, PyObject *kwargs);
+/* Options of lk_options_set from a dict of str to str. 0 with an exception set. */
+int set_options(lk_options options, PyObject *given);
+/* LK_DURABILITY_... of None, 'none', 'group' or 'commit'. 0 with an exception set. */
+int durability_of(PyObject *object, int32_t *durability);
+
+/* ---- Many keys, bulk loads and backups (many.c, bulk.c, backup.c). */
+
+/* transaction: NULL for one of the call's own. */
+PyObject *get_many(Database *db, Transaction *transaction, lk_tree tree, PyObject *iterable);
+typedef lk_code (*EstimateCall)(lk_db, lk_tree, const lk_bytes *, const lk_bytes *, uint64_t *,
+                                lk_error *);
+PyObject *estimate(Database *db, lk_tree tree, PyObject *args, PyObject *kwargs, EstimateCall call);
+PyObject *make_bulk_loader(Database *db, PyObject *args, PyObject *kwargs);
+PyObject *backup(Database *db, PyObject *args);
+PyObject *list_backups(PyObject *module, PyObject *args);
+PyObject *check_backups(PyObject *module, PyObject *args);
+PyObject *restore_backup(PyObject *module, PyObject *args);
 
 /* NULL with an exception set. isolation: NULL, None, "snapshot" or "serializable". */
-PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only);
+PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only, PyObject *durability);
 /* Rolls back; the transaction is over afterwards. Sets no exception. */
 void abandon(Transaction *transaction);
 /* Ends a cursor of the transaction, now or once no call is in progress. */

@@ -20,6 +20,9 @@ static PyMethodDef functions[] = {
     {"options", list_options, METH_NOARGS,
      "options($module, /)\n--\n\nThe names of all options of open(), and the values that each takes. A hyphen of a name\n"
      "may be an underscore."},
+    {"list_backups", list_backups, METH_VARARGS, NULL},
+    {"check_backups", check_backups, METH_VARARGS, NULL},
+    {"restore_backup", restore_backup, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -33,7 +36,7 @@ static int add_types(PyObject *module) {
     PyTypeObject *type;
   } types[] = {{"Database", &database_type}, {"Tree", &tree_type},   {"Transaction", &transaction_type},
                {"Cursor", &cursor_type},     {"Scan", &scan_type},   {"WriteBatch", &batch_type},
-               {"Savepoint", &savepoint_type}};
+               {"Savepoint", &savepoint_type}, {"BulkLoader", &bulk_loader_type}};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
     if (PyType_Ready(types[i].type) != 0) return 0;
     Py_INCREF(types[i].type);

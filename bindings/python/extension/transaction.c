@@ -30,13 +30,28 @@ static int isolation_of(PyObject *object, int32_t *isolation) {
   return 0;
 }
 
-PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only) {
+int durability_of(PyObject *object, int32_t *durability) {
+  static const char *const names[] = {"none", "group", "commit"}; /* LK_DURABILITY_NONE and on */
+  *durability = LK_DURABILITY_DEFAULT;
+  if (object == NULL || object == Py_None) return 1;
+  for (int32_t i = 0; PyUnicode_Check(object) && i < 3; ++i) {
+    if (PyUnicode_CompareWithASCIIString(object, names[i]) == 0) *durability = LK_DURABILITY_NONE + i;
+  }
+  if (*durability != LK_DURABILITY_DEFAULT) return 1;
+  PyErr_Format(PyExc_ValueError, "durability=%R: give None, 'none', 'group' or 'commit'", object);
+  return 0;
+}
+
+PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only, PyObject *durability) {
   NEW_ERROR(error);
+  int32_t of_commit;
   lk_begin_options options = LK_BEGIN_OPTIONS_INIT;
   Transaction *self;
   lk_txn handle;
   lk_code code;
-  if (!isolation_of(isolation, &options.isolation) || !may_enter(db)) return NULL;
+  if (!isolation_of(isolation, &options.isolation) || !durability_of(durability, &of_commit) || !may_enter(db)) {
+    return NULL;
+  }
   options.read_only = read_only;
   WITHOUT_GIL(db, code = lk_begin(db->handle, &options, &handle, &error));
   if (code != LK_OK) return raise_error(code, error.message);
@@ -48,7 +63,8 @@ PyObject *begin_transaction(Database *db, PyObject *isolation, int read_only) {
   Py_INCREF(db);
   self->db = db;
   self->handle = handle;
-  self->is_over = self->in_use = 0;
+  self->is_over = self->in_use = self->was_aborted = self->is_vain = 0;
+  self->durability = of_commit;
   self->changes = 0;
   self->orphans = NULL;
   self->orphan_count = 0;
@@ -74,19 +90,44 @@ void release_cursor(Transaction *self, lk_cursor cursor) {
   self->orphans[self->orphan_count++] = cursor;
 }
 
-/* Ends by `end`, lk_txn_commit or lk_txn_rollback. REQUIRES: neither over nor in use. */
-static lk_code end_by(Transaction *self, lk_code (*end)(lk_txn, lk_error *), lk_error *error) {
+/* Whether the library has ended the transaction. A read of no tree is refused with one code or another. */
+static int has_ended(Transaction *self) {
+  const lk_tree none = {{0, 0}};
+  lk_value value = LK_VALUE_INIT;
+  const int ended = lk_txn_get(self->handle, none, lk_text(""), &value, NULL) == LK_FAILED_PRECONDITION;
+  lk_value_release(&value);
+  return ended;
+}
+
+/* REQUIRES, as commit: neither over nor in use. */
+static lk_code roll_back(Transaction *self, lk_error *error) {
   lk_code code;
   self->changes++;
-  IN_TRANSACTION(self, code = end(self->handle, error));
-  self->is_over = code != LK_RESOURCE_EXHAUSTED || end == lk_txn_rollback;
+  self->was_aborted = has_ended(self);
+  self->is_vain = lk_txn_is_vain_to_repeat(self->handle);
+  IN_TRANSACTION(self, code = lk_txn_rollback(self->handle, error));
+  self->is_over = 1;
+  return code;
+}
+
+static lk_code commit(Transaction *self, int32_t durability, lk_error *error) {
+  lk_commit_options options = LK_COMMIT_OPTIONS_INIT;
+  int has_been_ended;
+  lk_code code;
+  options.durability = durability;
+  self->changes++;
+  IN_TRANSACTION(self, code = lk_txn_commit_with(self->handle, &options, error));
+  has_been_ended = code == LK_FAILED_PRECONDITION && has_ended(self);
+  self->was_aborted = code == LK_ABORTED || has_been_ended;
+  /* Otherwise it goes on: out of memory, or a durability that the database does not have. */
+  self->is_over = code != LK_RESOURCE_EXHAUSTED && (code != LK_FAILED_PRECONDITION || has_been_ended);
   return code;
 }
 
 void abandon(Transaction *self) {
   if (self->is_over) return;
   await_close(self->db);
-  end_by(self, lk_txn_rollback, NULL);
+  roll_back(self, NULL);
 }
 
 static void transaction_dealloc(Transaction *self) {
@@ -100,16 +141,27 @@ static void transaction_dealloc(Transaction *self) {
   PyObject_Free(self);
 }
 
-static PyObject *transaction_commit(Transaction *self, PyObject *Py_UNUSED(ignored)) {
+static PyObject *commit_with(Transaction *self, int32_t durability) {
   NEW_ERROR(error);
   if (!may_use(self)) return NULL;
-  return none_or_raise(end_by(self, lk_txn_commit, &error), &error);
+  return none_or_raise(commit(self, durability, &error), &error);
+}
+
+static PyObject *transaction_commit(Transaction *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"durability", NULL};
+  PyObject *object = NULL;
+  int32_t durability;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:commit", names, &object) ||
+      !durability_of(object, &durability)) {
+    return NULL;
+  }
+  return commit_with(self, durability == LK_DURABILITY_DEFAULT ? self->durability : durability);
 }
 
 static PyObject *transaction_rollback(Transaction *self, PyObject *Py_UNUSED(ignored)) {
   NEW_ERROR(error);
   if (!may_use(self)) return NULL;
-  return none_or_raise(end_by(self, lk_txn_rollback, &error), &error);
+  return none_or_raise(roll_back(self, &error), &error);
 }
 
 static PyObject *transaction_enter(Transaction *self, PyObject *Py_UNUSED(ignored)) {
@@ -122,7 +174,7 @@ static PyObject *transaction_enter(Transaction *self, PyObject *Py_UNUSED(ignore
 static PyObject *transaction_exit(Transaction *self, PyObject *const *args, Py_ssize_t count) {
   if (!check_count("__exit__", count, 3, 3)) return NULL;
   if (self->is_over) Py_RETURN_NONE;
-  if (args[0] == Py_None) return transaction_commit(self, NULL);
+  if (args[0] == Py_None) return commit_with(self, self->durability);
   if (self->in_use) {
     transaction_refused(self);
     return NULL;
@@ -175,6 +227,12 @@ static PyObject *transaction_get_view(Transaction *self, PyObject *const *args, 
     return NULL;
   }
   return view_or_none(self->db, code, value, &error);
+}
+
+static PyObject *transaction_get_many(Transaction *self, PyObject *const *args, Py_ssize_t count) {
+  lk_tree tree;
+  if (!check_count("get_many", count, 2, 2) || !get_tree(args[0], &tree)) return NULL;
+  return get_many(self->db, self, tree, args[1]);
 }
 
 /* prefetch(tree, keys): a hint. */
@@ -333,6 +391,18 @@ static PyObject *transaction_get_is_open(Transaction *self, void *Py_UNUSED(clos
   return PyBool_FromLong(!self->is_over && self->db->state == DATABASE_OPEN);
 }
 
+static PyObject *transaction_get_was_aborted(Transaction *self, void *Py_UNUSED(closure)) {
+  if (!self->is_over && self->in_use) {
+    transaction_refused(self);
+    return NULL;
+  }
+  return PyBool_FromLong(self->is_over ? self->was_aborted : has_ended(self));
+}
+
+static PyObject *transaction_get_is_vain(Transaction *self, void *Py_UNUSED(closure)) {
+  return PyBool_FromLong(self->is_over ? self->is_vain : lk_txn_is_vain_to_repeat(self->handle));
+}
+
 #define METHOD(name, function, flags, doc) {name, (PyCFunction)(void (*)(void))function, flags, doc}
 #define RANGE "($self, tree, start=None, stop=None, *, prefix=None, reverse=False)\n--\n\n"
 static PyMethodDef transaction_methods[] = {
@@ -342,6 +412,9 @@ static PyMethodDef transaction_methods[] = {
            "get_for_update($self, tree, key, default=None, /)\n--\n\nAs get, and takes the write lock of the key."),
     METHOD("get_view", transaction_get_view, METH_FASTCALL,
            "get_view($self, tree, key, /)\n--\n\nThe value as a read-only memoryview, or None."),
+    METHOD("get_many", transaction_get_many, METH_FASTCALL,
+           "get_many($self, tree, keys, /)\n--\n\nThe value of each key, None for a missing one. The reads of missing "
+           "pages are in\nflight together."),
     METHOD("prefetch", transaction_prefetch, METH_FASTCALL,
            "prefetch($self, tree, keys, /)\n--\n\nA hint: reads the pages of the keys with many reads in flight."),
     METHOD("put", transaction_put, METH_FASTCALL, "put($self, tree, key, value, /)\n--\n\nInserts or replaces."),
@@ -361,14 +434,21 @@ static PyMethodDef transaction_methods[] = {
            "savepoint($self, /)\n--\n\nA point to which rollback_to returns."),
     METHOD("rollback_to", transaction_rollback_to, METH_O,
            "rollback_to($self, savepoint, /)\n--\n\nUndoes the writes since the savepoint."),
-    METHOD("commit", transaction_commit, METH_NOARGS,
-           "commit($self, /)\n--\n\nAborted: run the transaction again, as Database.run does."),
+    METHOD("commit", transaction_commit, METH_VARARGS | METH_KEYWORDS,
+           "commit($self, *, durability=None)\n--\n\nAborted: run the transaction again, as Database.run does. "
+           "durability: as of\nDatabase.transaction. FailedPrecondition: the database was opened without durability,\n"
+           "and the transaction goes on."),
     METHOD("rollback", transaction_rollback, METH_NOARGS, "rollback($self, /)\n--\n\nUndoes everything."),
     METHOD("__enter__", transaction_enter, METH_NOARGS, NULL),
     METHOD("__exit__", transaction_exit, METH_FASTCALL, NULL),
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef transaction_properties[] = {
+    {"was_aborted", (getter)transaction_get_was_aborted, NULL,
+     "Whether the library has ended it, by Aborted: run it again.", NULL},
+    {"is_vain_to_repeat", (getter)transaction_get_is_vain, NULL,
+     "After Aborted: whether a repetition would end in the same way. The key stayed locked for\nlonger than "
+     "lock_wait_ms, or another transaction of this thread holds it.", NULL},
     {"is_open", (getter)transaction_get_is_open, NULL, "Whether it was neither committed nor rolled back.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

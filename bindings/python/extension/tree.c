@@ -137,7 +137,7 @@ static PyObject *scan_of(Tree *self, PyObject *args, PyObject *kwargs, int what)
     return NULL;
   }
   if (!get_range(start, stop, prefix, &range)) return NULL;
-  transaction = begin_transaction(self->db, NULL, 1);
+  transaction = begin_transaction(self->db, NULL, 1, NULL);
   scan = transaction == NULL
              ? NULL
              : make_scan((Transaction *)transaction, self->handle, &range, is_reverse, what, 1);
@@ -153,6 +153,15 @@ static PyObject *tree_keys(Tree *self, PyObject *args, PyObject *kwargs) {
 }
 static PyObject *tree_values(Tree *self, PyObject *args, PyObject *kwargs) {
   return scan_of(self, args, kwargs, SCAN_VALUES);
+}
+
+static PyObject *tree_get_many(Tree *self, PyObject *keys) { return get_many(self->db, NULL, self->handle, keys); }
+
+static PyObject *tree_approximate_count(Tree *self, PyObject *args, PyObject *kwargs) {
+  return estimate(self->db, self->handle, args, kwargs, lk_approximate_count);
+}
+static PyObject *tree_approximate_bytes(Tree *self, PyObject *args, PyObject *kwargs) {
+  return estimate(self->db, self->handle, args, kwargs, lk_approximate_bytes);
 }
 
 static PyObject *tree_iter(Tree *self) {
@@ -177,6 +186,15 @@ static PyMethodDef tree_methods[] = {
     METHOD("get_view", tree_get_view, METH_O,
            "get_view($self, key, /)\n--\n\nThe value as a read-only memoryview, or None. Saves the copy of a large\n"
            "value. It stays valid after the database is closed."),
+    METHOD("get_many", tree_get_many, METH_O,
+           "get_many($self, keys, /)\n--\n\nThe value of each key in one snapshot, None for a missing one. The reads of\n"
+           "missing pages are in flight together."),
+    METHOD("approximate_count", tree_approximate_count, METH_VARARGS | METH_KEYWORDS,
+           "approximate_count($self, start=None, stop=None, *, prefix=None)\n--\n\nAn estimate of the records of a "
+           "range, usually some percent off."),
+    METHOD("approximate_bytes", tree_approximate_bytes, METH_VARARGS | METH_KEYWORDS,
+           "approximate_bytes($self, start=None, stop=None, *, prefix=None)\n--\n\nAn estimate of the bytes of the "
+           "pages of a range."),
     METHOD("put", tree_put, METH_FASTCALL, "put($self, key, value, /)\n--\n\nInserts or replaces."),
     METHOD("delete", tree_delete, METH_O, "delete($self, key, /)\n--\n\nWhether the tree held the key."),
     METHOD("scan", tree_scan, METH_VARARGS | METH_KEYWORDS,

@@ -239,12 +239,55 @@ class Figures(MemoryTest):
 
         def fail(_tx):
             calls.append(1)
-            raise latchkey.Aborted("again")
-        with self.assertRaises(latchkey.Aborted):
+            raise latchkey.Aborted()  # asks for a repetition
+        with self.assertRaisesRegex(latchkey.Aborted, "gave up after 3 attempts"):
             self.db.run(fail, attempts=3)
         self.assertEqual(len(calls), 3)
         with self.assertRaises(ValueError):
             self.db.run(fail, attempts=0)
+
+    def test_run_gives_up_what_conflicts_with_itself_each_time(self):
+        calls = []
+        self.tree[b"k"] = b""
+
+        def conflict(tx):
+            calls.append(1)
+            tx.get(self.tree, b"k")
+            self.tree[b"k"] = b"by another transaction"
+            tx.put(self.tree, b"k", b"mine")
+        with self.assertRaisesRegex(latchkey.Aborted, "gave up after 3 attempts: .*"):
+            self.db.run(conflict, attempts=3)
+        self.assertEqual(len(calls), 3)
+
+    # run() repeated for ever a transaction that waits for a key of its own thread.
+    def test_run_ends_at_once_when_it_waits_for_itself(self):
+        calls = []
+
+        def nested(tx):
+            calls.append("outer")
+            tx.put(self.tree, b"k", b"")
+            self.db.run(lambda inner: inner.put(self.tree, b"k", b""))
+
+        def alone(tx):
+            calls.append("outer")
+            tx.put(self.tree, b"k", b"")
+            self.tree[b"k"] = b""
+        for function in (nested, alone):
+            calls.clear()
+            with self.assertRaisesRegex(latchkey.Aborted, "this thread would wait for itself"):
+                self.db.run(function)
+            self.assertEqual(calls, ["outer"])
+        with self.db.transaction() as holder:
+            holder.put(self.tree, b"k", b"")
+            with self.assertRaisesRegex(latchkey.Aborted, "this thread"):
+                self.db.run(lambda tx: tx.put(self.tree, b"k", b""))
+            loser = self.db.transaction()
+            with self.assertRaises(latchkey.Aborted):
+                loser.put(self.tree, b"k", b"")
+            self.assertTrue(loser.was_aborted and loser.is_vain_to_repeat)
+            loser.rollback()
+            self.assertTrue(loser.was_aborted and loser.is_vain_to_repeat)
+            self.assertFalse(holder.was_aborted or holder.is_vain_to_repeat)
 
 
 if __name__ == "__main__":

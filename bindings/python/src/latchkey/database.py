@@ -7,10 +7,12 @@ import os
 import random
 import time
 import weakref
-from typing import Any, Callable, TypeVar
+from typing import Callable, TypeVar
 
 from . import _latchkey
+from .backups import BackupInfo, Progress, telling
 from .errors import Aborted, Error
+from .option_text import text_of
 
 T = TypeVar("T")
 
@@ -32,12 +34,25 @@ class Database(_latchkey.Database):
         state = "closed" if self.closed else "open"
         return f"<latchkey.Database {getattr(self, 'path', '?')!r}, {state}>"
 
+    def backup(self, directory: str | os.PathLike[str], *, incremental: bool = False, max_bytes_per_second: int = 0,
+               check: bool = True, progress: Progress | None = None) -> BackupInfo:
+        """Copies a consistent state into `directory` while other threads go on reading and writing.
+
+        A full backup needs a directory that is empty or missing, or that holds an unfinished backup of this
+        database, which is continued. An incremental one writes only what has changed since the newest one there.
+        An exception of `progress`, and a signal, stop the backup; the same call continues it later.
+        """
+        return BackupInfo(*self._backup(os.fsencode(directory), incremental, max_bytes_per_second, check,
+                                        telling(progress)))
+
     def run(self, function: Callable[[_latchkey.Transaction], T], *, isolation: str | None = None,
-            read_only: bool = False, attempts: int | None = None) -> T:
+            read_only: bool = False, durability: str | None = None, attempts: int | None = 1000) -> T:
         """Calls function(transaction) and commits; returns its result.
 
-        Runs it again, with growing pauses, while the transaction is Aborted: so `function` must have no other
-        effects. `attempts` limits how often (None: no limit); then Aborted is raised.
+        If the transaction is Aborted, runs it again, with growing pauses: so `function` must have no other effects.
+        It gives up and raises Aborted after `attempts` (None: no limit), and at once if the transaction waits for a
+        key that its own thread holds, or that stays locked for longer than lock_wait_ms. An Aborted of another
+        transaction or of a tree inside the function is raised at once. `raise Aborted()` asks for a repetition.
         """
         if attempts is not None and attempts < 1:
             raise ValueError(f"attempts={attempts}: give at least 1, or None")
@@ -45,20 +60,16 @@ class Database(_latchkey.Database):
         while True:
             attempt += 1
             try:
-                with self.transaction(isolation=isolation, read_only=read_only) as transaction:
+                transaction = self.transaction(isolation=isolation, read_only=read_only, durability=durability)
+                with transaction:
                     return function(transaction)
-            except Aborted:
-                if attempt == attempts:
+            except Aborted as error:
+                is_asked_for = transaction.was_aborted or not error.args
+                if not is_asked_for or transaction.is_vain_to_repeat:
                     raise
+                if attempt == attempts:
+                    raise Aborted(f"gave up after {attempt} attempts: {error}") from error
             time.sleep(random.random() * min(0.05, 0.0002 * 2 ** min(attempt, 8)))
-
-
-def _text_of(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise TypeError(f"{name} must be str, int, float or bool, not {type(value).__name__}")
 
 
 def open(path: str | os.PathLike[str], *, log: Callable[[int, str], object] | None = None,  # pylint: disable=redefined-builtin
@@ -69,7 +80,7 @@ def open(path: str | os.PathLike[str], *, log: Callable[[int, str], object] | No
     latchkey.options() lists them. log(level, message) receives messages with the levels of `logging`, from any
     thread: log=logging.getLogger("latchkey").log. It must not use the database.
     """
-    text = {name: _text_of(name, value) for name, value in options.items()}
+    text = {name: text_of(name, value) for name, value in options.items()}
     database = Database(os.fsencode(path), text, log)
     database.path = os.fsdecode(path)
     _open_databases.add(database)

@@ -11,6 +11,12 @@ class Error(Exception):
     code: ClassVar[int] = 0
 
 
+class Cancelled(Error):
+    """The progress function of a backup, check or restore returned False."""
+
+    code = 1
+
+
 class UnknownError(Error):
     """A failure of the system that has no other code."""
 
@@ -81,5 +87,5 @@ class DataLoss(Error):
 
 
 BY_CODE = {kind.code: kind for kind in (
-    UnknownError, InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted,
+    Cancelled, UnknownError, InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted,
     FailedPrecondition, Aborted, InternalError, Unavailable, DataLoss)}
