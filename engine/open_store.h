@@ -30,8 +30,8 @@ namespace latchkey {
 
 /// Initial sizes of the parts of a new database; 0 = the default. For small databases of tests.
 struct DatabaseSizing {
-  uint32_t log_segment_bytes = 0;      ///< 4 MiB
-  uint64_t log_initial_bytes = 0;      ///< 16 MiB
+  uint32_t log_segment_bytes = 0;      ///< 128 KiB
+  uint64_t log_initial_bytes = 0;      ///< 3 segments
   uint64_t log_max_bytes = 0;          ///< 1 TiB; also for an existing database
   uint32_t journal_segment_bytes = 0;  ///< as SegmentStoreOptions
   uint64_t reserve_bytes = 0;          ///< as SegmentStoreOptions

@@ -32,10 +32,11 @@ struct SegmentStoreOptions {
   /// Bytes, a power of two in 4096-65536; fixed at creation. 0: the file's size, 4096 when new.
   uint32_t page_size = 0;
   /// Bytes, a power of two in 64 KiB-16 MiB that holds at least 8 pages; fixed at creation. 0: the
-  /// file's size; when new, 4 * T_pos * B as measured (thesis 6.3), in 256 KiB-4 MiB.
+  /// file's size; when new, 4 * T_pos * B as measured (thesis 6.3), in 128 KiB-4 MiB.
   uint32_t segment_size = 0;
   /// Bytes in addition to the capacity, for open append logs and the segment cleaner; at least 12
-  /// segments.
+  /// segments. A file with less than four times as much capacity has a smaller one, a quarter of the
+  /// capacity, but at least 12 segments (space_sizing.h).
   uint64_t reserve_bytes = uint64_t{16} << 20;
   /// Protection of in-place writes against tearing, when there is a journal.
   ///   kDoublewrite: through the doublewrite areas.
@@ -50,7 +51,7 @@ struct SegmentStoreOptions {
   /// The store checkpoints its map when more bytes of the map journal are in use. 0: by map size.
   uint64_t journal_checkpoint_bytes = 0;
   /// Bytes of a segment of the journal: a power of two in 8 KiB-64 MiB; fixed at creation.
-  uint32_t journal_segment_bytes = 256u << 10;
+  uint32_t journal_segment_bytes = 64u << 10;
   /// The cache that this store is a part of, bytes; 0 = no bound. Below 64 MiB the store's buffers
   /// shrink with it (store_buffers.h), and so do the segments of a new store whose segment_size is
   /// 0: to a 64th of the cache, at least 64 KiB.

@@ -259,7 +259,7 @@ TEST_CASE("The segment size can be measured at creation") {
   options.assumed_costs.reset();
   auto opened = OpenTestStore(NewTestDevice(), options);
   REQUIRE(opened.ok());
-  CHECK(opened->store->segment_size() >= 256 << 10);
+  CHECK(opened->store->segment_size() >= 128 << 10);
   CHECK(opened->store->segment_size() <= 4 << 20);
   CHECK(opened->store->measured_costs().page_write_ns > 0);
 }

@@ -33,6 +33,7 @@ MapCheckpointer::MapCheckpointer(PageDirectory& directory, SpaceManager& space,
 
 absl::Status MapCheckpointer::Format() {
   LATCHKEY_RETURN_IF_ERROR(space_.GrowToTarget());
+  space_.TrimDevice();  // the measurements took more
   MutexLock lock(mutex_);
   Superblock first = superblock_;
   first.generation = 1;
@@ -90,9 +91,10 @@ absl::Status MapCheckpointer::MakeDurableLocked() {
 }
 
 absl::Status MapCheckpointer::OpenNewJournal() {
-  LATCHKEY_RETURN_IF_ERROR(MapJournal::MakeRoom(*journal_device_, options_.journal));
-  directory_.SetJournal(
-      MapJournal::New(core_.runtime, std::move(journal_device_), options_.journal));
+  MapJournalOptions options = options_.journal;
+  options.page_ids = directory_.map().limit();
+  LATCHKEY_RETURN_IF_ERROR(MapJournal::MakeRoom(*journal_device_, options));
+  directory_.SetJournal(MapJournal::New(core_.runtime, std::move(journal_device_), options));
   return absl::OkStatus();
 }
 

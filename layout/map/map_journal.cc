@@ -1,6 +1,7 @@
 #include "layout/map/map_journal.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -8,11 +9,20 @@
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
+#include "storage/wal/log_format.h"
 
 namespace latchkey {
 namespace {
 
 constexpr size_t kEntriesPerRecord = 512;
+constexpr uint32_t kLeastSegments = 3;     // of a log
+constexpr uint32_t kSegmentsInBuffer = 4;  // a round's changes fit into one group
+
+// So that a journal of its usual size, 16 bytes for each page id, has at most 256 segments.
+uint32_t SegmentBytesFor(uint64_t page_ids) {
+  constexpr uint64_t kMost = uint64_t{4} << 20;
+  return static_cast<uint32_t>(std::min(kMost, std::bit_floor(page_ids / 16)));
+}
 
 }  // namespace
 
@@ -20,11 +30,11 @@ LogOptions MapJournal::OptionsOfLog(const MapJournalOptions& options, const Bloc
   LogOptions log;
   log.database_id = options.database_id;
   log.name = "map journal";
-  log.segment_bytes = options.segment_bytes;
-  // Room for all changes up to the next checkpoint, so that a full device does not stop a round.
-  log.initial_bytes = std::max(4 * uint64_t{options.segment_bytes}, 2 * options.checkpoint_bytes);
-  log.buffer_bytes = std::max(Log::LeastBufferBytes(device.geometry().logical_block),
-                              std::min(options.segment_bytes, options.most_buffer_bytes));
+  log.segment_bytes = std::max(options.segment_bytes, SegmentBytesFor(options.page_ids));
+  log.initial_bytes = kLeastSegments * uint64_t{log.segment_bytes};
+  log.buffer_bytes =
+      std::max(Log::LeastBufferBytes(device.geometry().logical_block),
+               std::min(kSegmentsInBuffer * options.segment_bytes, options.most_buffer_bytes));
   log.log_sink = options.log_sink;
   return log;
 }
@@ -43,8 +53,7 @@ MapJournal::~MapJournal() = default;
 absl::Status MapJournal::MakeRoom(BlockDevice& device, const MapJournalOptions& options) {
   LATCHKEY_RETURN_IF_ERROR(device.Resize(0));
   const LogOptions log = OptionsOfLog(options, device);
-  return device.Resize((log.initial_bytes + log.segment_bytes - 1) / log.segment_bytes *
-                       log.segment_bytes);
+  return device.Resize(kLogSegmentsBegin + log.initial_bytes);
 }
 
 std::unique_ptr<MapJournal> MapJournal::New(Runtime& runtime, std::unique_ptr<BlockDevice> device,

@@ -63,8 +63,10 @@ struct MapJournalOptions {
   uint64_t database_id = 0;
   /// Bytes in use above which the store checkpoints its map; 0: by the size of the map.
   uint64_t checkpoint_bytes = 0;
-  uint32_t segment_bytes = 256u << 10;  ///< of the log
-  /// The buffer of the log takes as much as a segment, at most this much.
+  uint32_t segment_bytes = 64u << 10;  ///< of the log, at least
+  /// Pages in the map when the journal is created: the segments of a large journal are larger.
+  uint64_t page_ids = 0;
+  /// The buffer of the log takes as much as four segments, at most this much.
   uint32_t most_buffer_bytes = 1u << 20;
   /// Gathered changes, and superseded slots, of which any number makes a round due. Changes without
   /// a superseded slot (pages written in place) count, too. That bounds the memory for gathered

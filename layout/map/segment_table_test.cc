@@ -146,6 +146,25 @@ TEST_CASE("The file is sized so that live over capacity is the wanted utilisatio
   }
 }
 
+TEST_CASE("The reserve of a small file is small, and the capacity of every size is exact") {
+  const SpaceSizing sizing = SpaceSizing::Make(StoreGeometry::Of(4096, 128 << 10), .8, 16 << 20);
+  CHECK(sizing.ReserveFor(1) == SpaceSizing::kMinReserveSegments);
+  CHECK(sizing.ReserveFor(100) == 25);
+  CHECK(sizing.ReserveFor(512) == 128);
+  CHECK(sizing.ReserveFor(100'000) == 128);
+  const uint32_t meta = 2 * sizing.CheckpointSegments(0, 1);
+  uint32_t before = 0;
+  for (uint32_t segments = 1; segments < 2000; ++segments) {
+    const uint32_t data = sizing.DataSegments(segments, 0);
+    CAPTURE(segments, data);
+    REQUIRE(data >= before);
+    before = data;
+    if (data > 0) REQUIRE(data + sizing.ReserveFor(data) + meta <= segments);
+    const uint32_t more = data + 1 + sizing.ReserveFor(data + 1) + meta;
+    REQUIRE(more > segments);  // one more data segment does not fit
+  }
+}
+
 TEST_CASE("The reserve is constant in bytes but never less than progress needs") {
   CHECK(SpaceSizing::Make(StoreGeometry::Of(4096, 4 << 20), .8, 16 << 20).reserve_segments == 12);
   CHECK(SpaceSizing::Make(StoreGeometry::Of(4096, 256 << 10), .8, 16 << 20).reserve_segments == 64);

@@ -52,7 +52,7 @@ absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
 uint32_t PreferredSegmentBytes(double page_ns, double slot_ns, uint32_t page_size) {
   const double positioning_ns = std::max(0.0, page_ns - slot_ns);
   const double preferred = std::max(1.0, 4 * positioning_ns * page_size / std::max(1.0, slot_ns));
-  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 262144.0, 4194304.0));
+  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 131072.0, 4194304.0));
 }
 
 // Of `slots` pages: the first one's cost, and what each further one adds.

@@ -47,7 +47,7 @@ struct DeviceProbe {
   PageCosts costs;         ///< with segments of `segment_bytes`
   uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
 };
-/// `segment_bytes` 0: chosen by (6.3), in [256 KiB, 4 MiB] but at most `most_segment_bytes` and at
+/// `segment_bytes` 0: chosen by (6.3), in [128 KiB, 4 MiB] but at most `most_segment_bytes` and at
 /// least `least_segment_bytes`.
 struct ProbedSegment {
   uint32_t segment_bytes = 0;

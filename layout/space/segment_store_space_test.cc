@@ -2,6 +2,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "layout/geometry.h"
+#include "layout/space/space_sizing.h"
+#include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
 
@@ -10,8 +13,11 @@ namespace {
 
 class Filled {
  public:
-  Filled(const SegmentStoreOptions& options, uint64_t limit_bytes = uint64_t{1} << 30) {
-    auto opened = OpenTestStore(NewTestDevice(limit_bytes), options);
+  Filled(const SegmentStoreOptions& options, uint64_t limit_bytes = uint64_t{1} << 30)
+      : Filled(options, NewTestDevice(limit_bytes)) {}
+  Filled(const SegmentStoreOptions& options, std::shared_ptr<BlockDevice> device,
+         std::shared_ptr<BlockDevice> journal = nullptr) {
+    auto opened = OpenTestStore(std::move(device), options, std::move(journal));
     REQUIRE(opened.ok());
     store = std::move(opened->store);
     writer = *store->NewWriter(16);
@@ -103,6 +109,72 @@ TEST_CASE("A full device refuses new pages and keeps serving the others") {
   for (uint64_t i = 0; i < 100; ++i) filled.store->FreePage(PageId{i});
   for (int i = 0; i < 50; ++i) REQUIRE(filled.Add().ok());
   REQUIRE(filled.store->Checkpoint({}, /*clean=*/true).ok());
+}
+
+uint64_t FileBytes(uint32_t segments) {
+  return StoreGeometry::Of(kDefaultPageSize, 64 << 10).FileBytes(segments);
+}
+
+TEST_CASE("A new store takes three segments, also after a few writes and another open") {
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  CAPTURE(layout);
+  const auto device = NewTestDevice(), journal = NewTestDevice();
+  for (int open = 0; open < 3; ++open) {
+    Filled filled(TestOptions(layout), device, journal);
+    REQUIRE(filled.Add().ok());
+    for (int i = 0; i < 5; ++i) REQUIRE(filled.Write(PageId{0}).ok());
+    REQUIRE(filled.writer->Wait(0).ok());
+    REQUIRE(filled.store->Checkpoint({}, /*clean=*/open != 1).ok());
+    CHECK(filled.store->stats().file_bytes == FileBytes(SpaceSizing::kYoungSegments));
+  }
+}
+
+TEST_CASE("A young store grows up when it gets more pages, and when pages are rewritten") {
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const bool by_pages = GENERATE(true, false);
+  CAPTURE(layout, by_pages);
+  Filled filled(TestOptions(layout), NewTestDevice(), NewTestDevice());
+  REQUIRE(filled.Add().ok());
+  for (int i = 0; i < 40; ++i) {
+    if (by_pages) REQUIRE(filled.Add().ok());
+    REQUIRE(filled.Write(PageId{0}).ok());
+  }
+  REQUIRE(filled.writer->Wait(0).ok());
+  const PageStoreStats stats = filled.store->stats();
+  // Pages that are overwritten in place need no further segment.
+  const bool needs_more = by_pages || stats.in_place_page_writes == 0;
+  if (needs_more) CHECK(stats.file_bytes > FileBytes(SpaceSizing::kMinReserveSegments));
+  if (layout == "lfs") CHECK(needs_more);
+}
+
+TEST_CASE("A young store that cannot grow refuses further pages and rewrites those it has") {
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const bool crash_safe = GENERATE(true, false);
+  CAPTURE(layout, crash_safe);
+  const auto device = NewTestDevice(FileBytes(SpaceSizing::kYoungSegments) + (200 << 10));
+  const auto journal = crash_safe ? NewTestDevice() : nullptr;
+  uint64_t pages = 0;
+  for (int open = 0; open < 2; ++open) {
+    Filled filled(TestOptions(layout), device, journal);
+    absl::Status status;
+    while ((status = filled.Add()).ok()) ++pages;
+    CHECK(absl::IsResourceExhausted(status));
+    CHECK(pages == 8);  // half of the slots of a segment
+    Rng rng(3);
+    for (int i = 0; i < 3000 / kShorter; ++i) {
+      filled.page.Fill(PageId{0}, static_cast<uint64_t>(i));
+      REQUIRE(filled.Write(PageId{rng.Below(pages)}).ok());
+      if (i % 500 == 0) REQUIRE(filled.store->Checkpoint({}, /*clean=*/i % 1000 == 0).ok());
+    }
+    filled.store->FreePage(PageId{3});
+    REQUIRE(filled.Add().ok());
+    REQUIRE(filled.writer->Wait(0).ok());
+    for (uint64_t id = 0; id < pages; ++id) {
+      REQUIRE(filled.store->ReadPage(PageId{id}, filled.page.data()).ok());
+    }
+    REQUIRE(filled.store->Checkpoint({}, /*clean=*/true).ok());
+    CHECK(filled.store->stats().file_bytes == FileBytes(SpaceSizing::kYoungSegments));
+  }
 }
 
 TEST_CASE("Greedy cleaning of uniform updates costs what the model says") {

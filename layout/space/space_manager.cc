@@ -17,7 +17,6 @@ SpaceManager::SpaceManager(PageDirectory& directory, const SpaceSizing& sizing)
     : directory_(directory),
       core_(directory.core()),
       sizing_(sizing),
-      soft_(sizing.reserve_segments - 5),  // the reserve without the 5 open logs
       resize_mutex_(directory.core().runtime) {
   directory.SetListener(this);
 }
@@ -68,25 +67,46 @@ absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
   } else {
     resize_mutex_.Lock();
   }
-  absl::Status status;
-  const uint32_t total = directory_.segments().total();
   const uint32_t target = TargetSegments(live, directory_.map().limit() + 1);
-  if (target > total) {
-    const auto resize_to = [this](uint32_t segments) {
-      return CatchOutOfMemory([&] { return ResizeTo(segments); });
-    };
-    status = resize_to(target + SpaceSizing::GrowthStep(total));
-    if (absl::IsResourceExhausted(status)) status = resize_to(total + 1);
-    if (!status.ok() && !IsOutOfMemory(status)) {
-      no_growth_before_.store(core_.runtime.Now() + kNanosPerSecond, std::memory_order_relaxed);
-      LogTo(core_.log_sink, LogLevel::kWarning,
-            fmt::format("the data file cannot grow beyond {} segments: {}", total,
-                        std::string(status.message())));
-    }
-  }
+  const absl::Status status =
+      target > directory_.segments().total() ? GrowTo(target) : absl::OkStatus();
   resize_mutex_.Unlock();
   if (status.ok()) NotifyFreed();
   return status;
+}
+
+// REQUIRES: resize_mutex_ is held.
+absl::Status SpaceManager::GrowTo(uint32_t target) {
+  const uint32_t total = directory_.segments().total();
+  const auto resize_to = [this](uint32_t segments) {
+    return CatchOutOfMemory([&] { return ResizeTo(segments); });
+  };
+  absl::Status status = resize_to(target + SpaceSizing::GrowthStep(total));
+  // A young file has too few segments for the logs of an ordinary one: it grows up at once or not.
+  const bool was_young = total <= SpaceSizing::kYoungSegments;
+  if (absl::IsResourceExhausted(status)) status = resize_to(was_young ? target : total + 1);
+  if (!status.ok() && !IsOutOfMemory(status)) {
+    no_growth_before_.store(core_.runtime.Now() + kNanosPerSecond, std::memory_order_relaxed);
+    LogTo(core_.log_sink, LogLevel::kWarning,
+          fmt::format("the data file cannot grow beyond {} segments: {}", total,
+                      std::string(status.message())));
+  }
+  return status;
+}
+
+// Returns whether the file is not young any more.
+bool SpaceManager::GrowUp() {
+  const Nanos not_before = no_growth_before_.load(std::memory_order_relaxed);
+  if (not_before != 0 && core_.runtime.Now() < not_before) return !IsYoung();
+  {
+    MutexLock lock(resize_mutex_);
+    const uint64_t live = std::max<uint64_t>(directory_.map().allocated(), 1);
+    if (IsYoung()) {
+      GrowTo(sizing_.TargetSegments(live, directory_.map().limit() + 1)).IgnoreError();
+    }
+  }
+  NotifyFreed();
+  return !IsYoung();
 }
 
 absl::Status SpaceManager::ResizeTo(uint32_t segments) {
@@ -152,16 +172,30 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
 
 bool SpaceManager::WantsCleaning() const {
   const uint32_t free = directory_.segments().free_count();
-  return free < soft_ || (waiters_.load(std::memory_order_relaxed) > 0 && free <= soft_ + 1);
+  const uint32_t soft = soft_watermark();
+  return (free < soft && !IsYoung()) ||
+         (waiters_.load(std::memory_order_relaxed) > 0 && free <= soft + 1);
 }
 
 std::optional<SegmentId> SpaceManager::TakeSegment(Claim claim, SegmentKind kind) {
-  const uint32_t keep = claim == Claim::kSpare ? soft_ : claim == Claim::kUser ? kHardWatermark : 0;
+  if (IsYoung()) return TakeYoungSegment(claim, kind);
+  const uint32_t keep = claim == Claim::kSpare  ? soft_watermark()
+                        : claim == Claim::kUser ? kHardWatermark
+                                                : 0;
   const auto take = [&] { return directory_.segments().TakeFree(keep, kind); };
   std::optional<SegmentId> segment = take();
   if (WantsCleaning() || WantsShrink()) Signal();
   if (segment || claim != Claim::kUser) return segment;
   return WaitForSegment(take);
+}
+
+// In a new open the segment of a young file is closed and has holes: a few page writes go there.
+std::optional<SegmentId> SpaceManager::TakeYoungSegment(Claim claim, SegmentKind kind) {
+  StoreSegmentTable& segments = directory_.segments();
+  if (auto segment = segments.TakeFree(SpaceSizing::kYoungMetaSegments, kind)) return segment;
+  const uint64_t writes = core_.counters.user_page_writes.load(std::memory_order_relaxed);
+  if (claim != Claim::kCleaner && writes < sizing_.geometry.slots_per_segment) return std::nullopt;
+  return GrowUp() ? TakeSegment(claim, kind) : std::nullopt;
 }
 
 std::optional<SegmentId> SpaceManager::WaitForSegment(
@@ -184,6 +218,10 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
 }
 
 absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
+  if (IsYoung()) {
+    if (const auto segment = directory_.segments().TakeMeta(0)) return *segment;
+    GrowUp();
+  }
   const auto take = [&] { return directory_.segments().TakeMeta(kHardWatermark); };
   std::optional<SegmentId> segment = take();
   if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);

@@ -4,6 +4,12 @@
 //   at the hard watermark only the cleaner may take segments, and writers wait for the cleaner.
 //   When a pass gains no segment, the writers stop waiting and write into holes or in place.
 // So no writer waits here for a segment that never becomes free.
+//
+// A new file is young (SpaceSizing::kYoungSegments) and needs no cleaning: all pages are in one
+// segment, from which placement opens at most one append log. A young file grows up, to the size of
+// an ordinary one, when it gets more than SpaceSizing::YoungPages() pages, or when a claim finds no
+// segment after a segment's worth of page writes. If the device is full then, it stays young; pages
+// then go in place or into holes.
 #pragma once
 
 #include <absl/status/status.h>
@@ -66,7 +72,12 @@ class SpaceManager final : public SpaceListener {
 
   /// Whether free segments are below the soft watermark, or a writer waits for a segment.
   bool WantsCleaning() const;
-  uint32_t soft_watermark() const { return soft_; }
+  /// The reserve without the 5 open logs.
+  uint32_t soft_watermark() const {
+    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().limit()) - 5;
+  }
+  /// Whether the file has the size of a new one, and few pages.
+  bool IsYoung() const { return IsYoungWith(directory_.map().allocated()); }
   static constexpr uint32_t kHardWatermark = 2;
 
   /// The segment cleaner's signal. The cleaner notes the sequence and looks for work. If there is
@@ -100,8 +111,16 @@ class SpaceManager final : public SpaceListener {
  private:
   // Segments with bad slots do not count: the file grows by as many.
   uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
+    if (IsYoungWith(live)) return SpaceSizing::kYoungSegments;
     return sizing_.TargetSegments(live, limit) + directory_.segments().bad_segments();
   }
+  bool IsYoungWith(uint64_t live) const {
+    return directory_.segments().total() <= SpaceSizing::kYoungSegments &&
+           directory_.segments().bad_segments() == 0 && live <= sizing_.YoungPages();
+  }
+  std::optional<SegmentId> TakeYoungSegment(Claim claim, SegmentKind kind);
+  bool GrowUp();
+  absl::Status GrowTo(uint32_t target);
   absl::Status AdmitPage(uint64_t limit);
   absl::Status GrowFor(uint64_t live, bool late, bool full);
   absl::Status ResizeTo(uint32_t segments);
@@ -113,7 +132,6 @@ class SpaceManager final : public SpaceListener {
   PageDirectory& directory_;
   StoreCore& core_;
   const SpaceSizing sizing_;
-  const uint32_t soft_;
   FinishedWrites* writes_ = nullptr;
 
   Mutex resize_mutex_;  // held across Resize of the device; no other thread waits for its holder

@@ -5,8 +5,13 @@
 //   capacity = slots of the data segments
 //
 // The reserve is the room that the open append logs, the segment cleaner's output and its
-// watermarks need for progress. It is constant in bytes, not in segments (LAYOUT_REFERENCE A15).
-// Metadata is room for two checkpoints of page map and segment table.
+// watermarks need for progress. From four times its size on, a file has a reserve that is constant
+// in bytes, not in segments (LAYOUT_REFERENCE A15); the reserve of a smaller file is a quarter of its
+// data segments, at least kMinReserveSegments. Metadata is room for two checkpoints of page map and
+// segment table.
+//
+// A new file is *young*: it has one segment for pages and two for checkpoints. SpaceManager says how
+// it grows up.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +28,7 @@ inline constexpr double kMaxSpaceUtilization = 0.98;
 struct SpaceSizing {
   StoreGeometry geometry;
   double space_utilization = 0.8;  ///< wanted u_d
-  uint32_t reserve_segments = 0;
+  uint32_t reserve_segments = 0;  ///< of a large file
 
   /// 5 open append logs (2 hot, 1 cold, 2 of the cleaner), 2 segments that only the cleaner may
   /// take, the rest as margin.
@@ -31,12 +36,26 @@ struct SpaceSizing {
   /// If the file cannot grow, a new page id is refused beyond this share of the capacity. The
   /// remaining slots and the reserve suffice to rewrite every page any number of times.
   static constexpr double kFullestUtilization = 0.985;
+  /// Data segments of a file for each segment of its reserve, until the reserve has its full size.
+  static constexpr uint32_t kDataPerReserve = 4;
+  /// Segments of a young file: one for pages, and those for two checkpoints.
+  static constexpr uint32_t kYoungMetaSegments = 2;
+  static constexpr uint32_t kYoungSegments = 1 + kYoungMetaSegments;
 
   static SpaceSizing Make(StoreGeometry geometry, double space_utilization,
                           uint64_t reserve_bytes) {
     const uint64_t segments = (reserve_bytes + geometry.segment_size - 1) / geometry.segment_size;
     return {geometry, space_utilization,
             std::max(kMinReserveSegments, static_cast<uint32_t>(segments))};
+  }
+
+  /// The most pages of a young file. As many slots are left for their newer copies, so that a round
+  /// always makes room in the one segment.
+  uint32_t YoungPages() const { return geometry.slots_per_segment / 2; }
+
+  /// The reserve of a file with so many data segments.
+  uint32_t ReserveFor(uint32_t data_segments) const {
+    return std::clamp(data_segments / kDataPerReserve, kMinReserveSegments, reserve_segments);
   }
 
   /// Segments that one checkpoint of `page_ids` map entries and `segments` table entries takes.
@@ -48,19 +67,40 @@ struct SpaceSizing {
     return static_cast<uint32_t>(bytes / payload + 1);
   }
 
-  /// Segments wanted for `live` pages and ids below `limit`.
+  /// Segments wanted for `live` pages and ids below `limit`, in a file that is not young.
   uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
     const double data = static_cast<double>(live) /
                         (space_utilization * static_cast<double>(geometry.slots_per_segment));
-    const auto data_segments = static_cast<uint32_t>(std::ceil(data));
-    const uint32_t without_meta = std::max(1u, data_segments) + reserve_segments;
+    const uint32_t data_segments = std::max(1u, static_cast<uint32_t>(std::ceil(data)));
+    const uint32_t without_meta = data_segments + ReserveFor(data_segments);
     return without_meta + 2 * CheckpointSegments(limit, without_meta);
+  }
+
+  /// `segments` less reserve and metadata: the most data segments with which, with their reserve,
+  /// the file has that size.
+  uint32_t DataSegments(uint32_t segments, uint64_t limit) const {
+    const uint32_t meta = 2 * CheckpointSegments(limit, segments);
+    if (segments <= meta + kMinReserveSegments) return 0;
+    const uint32_t rest = segments - meta;
+    // The reserve is the least one, a quarter of the data, or the full one.
+    uint32_t data = rest - kMinReserveSegments;
+    const uint32_t in_proportion =
+        static_cast<uint32_t>((uint64_t{rest} * kDataPerReserve + kDataPerReserve) /
+                              (kDataPerReserve + 1));
+    data = std::min(data, in_proportion);
+    if (rest > reserve_segments) data = std::max(data, rest - reserve_segments);
+    while (data > 0 && data + ReserveFor(data) > rest) --data;
+    return data;
+  }
+
+  /// The reserve of a file of `segments`.
+  uint32_t ReserveOf(uint32_t segments, uint64_t limit) const {
+    return ReserveFor(DataSegments(segments, limit));
   }
 
   /// Slots of `segments` less reserve and metadata.
   uint64_t CapacityPages(uint32_t segments, uint64_t limit) const {
-    const uint32_t overhead = reserve_segments + 2 * CheckpointSegments(limit, segments);
-    return segments <= overhead ? 0 : uint64_t{segments - overhead} * geometry.slots_per_segment;
+    return uint64_t{DataSegments(segments, limit)} * geometry.slots_per_segment;
   }
 
   /// Segments that growth adds beyond the target, so that a large file is rarely resized. Lowers

@@ -10,8 +10,8 @@ namespace latchkey {
 
 void GroupWriter::Allocate(const LogGeometry& geometry, uint32_t group_bytes) {
   header_block_ = AlignedBuffer(geometry.block_bytes);
-  // The segments that one group can touch, and the one behind it.
-  const size_t segments = group_bytes / geometry.payload() + 3;
+  // The segments that one group can touch, and those behind it.
+  const size_t segments = group_bytes / geometry.payload() + 2 + SegmentsAhead(geometry);
   needed_headers_.reserve(segments);
   early_headers_.reserve(segments);
 }
@@ -21,7 +21,7 @@ void GroupWriter::Plan(LogMedium& medium, const GroupBuffer& group) {
   const uint64_t last = g.IndexOf(group.end() - 1);
   needed_headers_.clear();
   early_headers_.clear();
-  for (uint64_t index = g.IndexOf(group.start); index <= last + 1; ++index) {
+  for (uint64_t index = g.IndexOf(group.start); index <= last + SegmentsAhead(g); ++index) {
     const bool has_slot = medium.table.Assign(index);
     LATCHKEY_CHECK(has_slot || index > last);  // reserved bytes have slots
     if (!has_slot) break;

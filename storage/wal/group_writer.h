@@ -11,6 +11,7 @@
 
 #include <absl/status/status.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,8 +30,8 @@ class GroupWriter {
   void SetEpoch(uint64_t epoch) { epoch_ = epoch; }
   uint64_t epoch() const { return epoch_; }
 
-  /// Gives a slot to every segment that `group` touches, and to the segment behind them. The header
-  /// of the latter is written with this group, so it needs no sync of its own later.
+  /// Gives a slot to every segment that `group` touches, and to a few segments behind them. The
+  /// headers of the latter are written with this group, so they need no sync of their own later.
   void Plan(LogMedium& medium, const GroupBuffer& group) LATCHKEY_REQUIRES(medium.latch);
   /// Writes the planned group and syncs.
   absl::Status Write(LogMedium& medium, GroupBuffer& group);
@@ -43,6 +44,13 @@ class GroupWriter {
     uint32_t slot;
   };
 
+  // Segments whose headers are written ahead: about those that a group of 1 MiB touches. A log of
+  // very small segments has few slots.
+  static uint64_t SegmentsAhead(const LogGeometry& geometry) {
+    constexpr uint64_t kGroup = uint64_t{1} << 20, kBytesPerSegment = 16 << 10, kMost = 8;
+    const uint64_t segment = geometry.segment_bytes;
+    return std::clamp<uint64_t>(std::min(kGroup / segment, segment / kBytesPerSegment), 1, kMost);
+  }
   absl::Status WriteHeader(LogMedium& medium, const NewHeader& header);
   absl::Status WriteBody(LogMedium& medium, const GroupBuffer& group);
   absl::Status WriteTailAgain(LogMedium& medium, uint64_t end);

@@ -60,8 +60,8 @@ enum class GroupSpace : uint8_t {
 struct LogOptions {
   uint64_t database_id = 0;                ///< a log of another database is refused
   std::string name = "log";                ///< for messages: "log", "map journal"
-  uint32_t segment_bytes = 4u << 20;       ///< power of two in 8 KiB-64 MiB; fixed at creation
-  uint64_t initial_bytes = 16u << 20;      ///< allocated and written ahead; at least 3 segments
+  uint32_t segment_bytes = 128u << 10;     ///< power of two in 8 KiB-64 MiB; fixed at creation
+  uint64_t initial_bytes = 0;              ///< allocated and written ahead; at least 3 segments
   uint64_t max_bytes = uint64_t{1} << 40;  ///< the device does not grow beyond
   /// Memory for unwritten records, in two halves: 64 KiB-128 MiB, at least 128 blocks of the
   /// device. Allocated by StartWriting.

@@ -13,8 +13,17 @@ namespace {
 // is added. The free part must last until the new part is written. Meanwhile the log uses the same
 // device.
 constexpr uint64_t kShareFree = 4, kShareAdded = 8;
+// A growth takes several syncs. So a small log doubles, until a growth adds this many bytes.
+constexpr uint64_t kOrdinaryStep = uint64_t{1} << 20;
 
 }  // namespace
+
+// Slots that a growth adds.
+uint64_t LogGrower::Step() const {
+  const uint64_t slots = space_.slots();
+  const uint64_t ordinary = std::max<uint64_t>(kOrdinaryStep / medium_.geometry.segment_bytes, 1);
+  return std::max(slots / kShareAdded, std::min(slots, ordinary));
+}
 
 absl::Status LogGrower::GrowAndTake(uint64_t bytes, SpaceClaim claim) {
   if (space_.TryTake(bytes, claim)) return absl::OkStatus();
@@ -38,7 +47,7 @@ LogGrower::Ahead LogGrower::GrowAhead(uint64_t usual_bytes) {
   const uint64_t slots = space_.slots();
   const uint64_t most = SlotsWithin(std::min(max_bytes_, usual_bytes));
   if (slots >= most) return Ahead::kCannot;
-  const absl::Status added = AddSlots(std::min(most - slots, slots / kShareAdded + 1));
+  const absl::Status added = AddSlots(std::min(most - slots, Step()));
   return added.ok() ? Ahead::kMayGrow : Ahead::kCannot;
 }
 
@@ -60,7 +69,7 @@ absl::Status LogGrower::GrowFor(uint64_t bytes, SpaceClaim claim) {
   const uint64_t slots = space_.slots();
   const uint64_t most = SlotsWithin(max_bytes_);
   if (slots >= most) return NoSpace(bytes);
-  const uint64_t wanted = std::min(most - slots, std::max(least, slots / 8));
+  const uint64_t wanted = std::min(most - slots, std::max(least, Step()));
   absl::Status status = AddSlots(wanted);
   if (absl::IsResourceExhausted(status) && least < wanted) status = AddSlots(least);
   if (absl::IsResourceExhausted(status)) return NoSpace(bytes, status);

@@ -38,7 +38,8 @@ class LogGrower {
   /// Takes `bytes` for `claim`; grows the device as far as needed. ResourceExhausted: the device
   /// cannot grow; Unavailable: the log is poisoned. Nothing is taken then.
   absl::Status GrowAndTake(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
-  /// Grows the device once: by an eighth, or by the bytes that `claim` lacks if they are more.
+  /// Grows the device once: by an eighth, or by the bytes that `claim` lacks if they are more. A
+  /// small log doubles instead, so that it is soon large enough.
   /// Errors: as GrowAndTake.
   absl::Status Grow(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
 
@@ -47,7 +48,7 @@ class LogGrower {
     kMayGrow,  ///< it has grown, and may grow again
     kCannot,   ///< it has its usual size, or the device refuses more
   };
-  /// Grows the device by an eighth, up to `usual_bytes`, if it IsShort.
+  /// Grows the device as Grow does, up to `usual_bytes`, if it IsShort.
   Ahead GrowAhead(uint64_t usual_bytes) LATCHKEY_EXCLUDES(mutex_);
   /// Whether the log is smaller than `usual_bytes` and less than a quarter of it is free.
   bool IsShort(uint64_t usual_bytes) const;
@@ -57,6 +58,7 @@ class LogGrower {
   absl::Status NoSpace(uint64_t bytes, const absl::Status& cause = absl::OkStatus()) const;
 
  private:
+  uint64_t Step() const;
   absl::Status GrowFor(uint64_t bytes, SpaceClaim claim) LATCHKEY_REQUIRES(mutex_);
   absl::Status AddSlots(uint64_t count) LATCHKEY_REQUIRES(mutex_);
   SegmentTable::NewSlots MakeFreeSlots(uint64_t first, uint64_t count) LATCHKEY_REQUIRES(mutex_);

@@ -6,6 +6,7 @@
 
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
+#include "storage/device/io_window.h"
 #include "storage/wal/log_impl.h"
 
 namespace latchkey {
@@ -125,20 +126,68 @@ absl::Status CheckSize(BlockDevice& device, const LogFileHeader& header, const s
       name, device.Describe(), size, slots, header.slots);
 }
 
+absl::Status AddSlot(LogMedium& medium, uint32_t slot, const std::byte* block) {
+  const auto header = DecodeSegmentHeader(block, medium.database_id, slot);
+  SpinLatchGuard guard(medium.latch, medium.runtime);
+  if (!header || header->index == kFreeSegment) {
+    medium.table.AddFree(slot, /*is_damaged=*/!header);
+  } else if (!medium.table.AddMapped(slot, header->index)) {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "{}: two of its segments claim to hold segment {} of the log; restore the "
+                      "database from a backup, or salvage it",
+                      medium.name, header->index);
+  }
+  return absl::OkStatus();
+}
+
+// Reads the headers of slots [first, first + count) into `blocks`, many at once if there are many.
+absl::Status ReadHeaders(LogMedium& medium, uint32_t first, uint32_t count,
+                         std::span<std::byte> blocks) {
+  const uint32_t block = medium.geometry.block_bytes;
+  constexpr uint32_t kFew = 8;  // a queue costs more than it gains
+  std::unique_ptr<IoQueue> queue;
+  if (count > kFew) {
+    if (auto made = medium.device->NewQueue(count); made.ok()) queue = *std::move(made);
+  }
+  if (queue != nullptr) {
+    IoWindow<int> window(count);
+    uint32_t at = 0;
+    absl::Status status;
+    window.Run(
+        *queue,
+        [&](IoRequest& request) {
+          if (at == count) return false;
+          request.op = IoRequest::Op::kRead;
+          request.io_class = IoClass::kMeta;
+          request.offset = medium.geometry.SlotOffset(first + at);
+          request.length = block;
+          request.buffer = blocks.data() + size_t{at} * block;
+          ++at;
+          return true;
+        },
+        [&](const IoRequest& request, int) { status.Update(request.status); });
+    // Otherwise one by one: that may succeed, and tells the error.
+    if (status.ok()) return status;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    LATCHKEY_RETURN_IF_ERROR(medium.device->Read(medium.geometry.SlotOffset(first + i),
+                                                 blocks.subspan(size_t{i} * block, block),
+                                                 IoClass::kMeta));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadSegmentHeaders(LogMedium& medium, uint64_t slots) {
-  AlignedBuffer block(medium.geometry.block_bytes);
-  for (uint32_t slot = 0; slot < slots; ++slot) {
+  constexpr uint64_t kAtOnce = 64;
+  const uint32_t block = medium.geometry.block_bytes;
+  AlignedBuffer blocks(std::min(kAtOnce, slots) * block);
+  for (uint64_t first = 0; first < slots; first += kAtOnce) {
+    const auto count = static_cast<uint32_t>(std::min(kAtOnce, slots - first));
     LATCHKEY_RETURN_IF_ERROR(
-        medium.device->Read(medium.geometry.SlotOffset(slot), block.span(), IoClass::kMeta));
-    const auto header = DecodeSegmentHeader(block.data(), medium.database_id, slot);
-    SpinLatchGuard guard(medium.latch, medium.runtime);
-    if (!header || header->index == kFreeSegment) {
-      medium.table.AddFree(slot, /*is_damaged=*/!header);
-    } else if (!medium.table.AddMapped(slot, header->index)) {
-      return MakeStatus(absl::StatusCode::kDataLoss,
-                        "{}: two of its segments claim to hold segment {} of the log; restore the "
-                        "database from a backup, or salvage it",
-                        medium.name, header->index);
+        ReadHeaders(medium, static_cast<uint32_t>(first), count, blocks.span()));
+    for (uint32_t i = 0; i < count; ++i) {
+      LATCHKEY_RETURN_IF_ERROR(AddSlot(medium, static_cast<uint32_t>(first) + i,
+                                       blocks.data() + size_t{i} * block));
     }
   }
   return absl::OkStatus();
