@@ -37,7 +37,7 @@ absl::Status DatabaseImpl::Close() {
     if (const absl::Status freed = FinishDrops(); IsOutOfMemory(freed)) return freed;
     checkpointer_->Stop();
     cleaners_.reset();
-    return checkpointer_->Run(/*clean=*/true);
+    return checkpointer_->RunLast();
   });
   open_ = IsOutOfMemory(closed);  // then the caller may close again
   return closed;

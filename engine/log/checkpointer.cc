@@ -80,6 +80,23 @@ absl::Status Checkpointer::RunLogged(bool clean, bool holds_log) {
   TruncateLog();
   log_->EndCheckpoint(snapshot.as_of);
   redo_lsn_.store(Raw(root.redo), std::memory_order_relaxed);
+  if (!clean) log.ShrinkToUse().IgnoreError();  // the next commit reports a log that has failed
+  return absl::OkStatus();
+}
+
+bool Checkpointer::HasLogGrown() const {
+  constexpr uint64_t kFewSegments = 6;
+  return log_->log().stats().allocated_bytes > kFewSegments * log_->log().shape().segment_bytes;
+}
+
+absl::Status Checkpointer::RunLast() {
+  if (log_ != nullptr && HasLogGrown()) {
+    LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/false));
+    log_->log().MoveToFront().IgnoreError();  // as above: the next checkpoint reports it
+  }
+  LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/true));
+  // The checkpoint is durable: whatever happens to the log's end now, the database is closed.
+  if (log_ != nullptr) log_->log().Shrink().IgnoreError();
   return absl::OkStatus();
 }
 

@@ -49,6 +49,10 @@ class Checkpointer {
 
   /// Takes one checkpoint. `clean`: it is the last one, and no actor changes anything any more.
   absl::Status Run(bool clean);
+  /// Takes the last, clean checkpoint of a database that closes, and shrinks the log to its least
+  /// size. If the log has grown, another checkpoint comes first, so that the log can go on at the
+  /// front of its device. REQUIRES: as Run(true); Stop was called.
+  absl::Status RunLast();
 
   // ---- For backups, of a database with a log.
 
@@ -79,6 +83,7 @@ class Checkpointer {
  private:
   absl::Status RunLogged(bool clean, bool holds_log = false);
   void TruncateLog();
+  bool HasLogGrown() const;
   void Watch(uint64_t log_bytes);
   bool RunRound();
   bool MaySucceed() const;

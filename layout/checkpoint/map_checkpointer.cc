@@ -252,8 +252,13 @@ absl::Status MapCheckpointer::WriteInto(std::vector<SegmentId> segments,
   for (const SegmentId old : segments_) directory_.segments().ReleaseMeta(old);
   segments_ = std::move(segments);
   superblock_ = std::move(next);
-  if (directory_.journal() != nullptr)
-    directory_.journal()->Truncate(Lsn{superblock_.journal_start});
+  if (directory_.journal() == nullptr) return absl::OkStatus();
+  directory_.journal()->Truncate(Lsn{superblock_.journal_start});
+  if (clean) {
+    directory_.GiveUpJournal();
+  } else {
+    directory_.journal()->ShrinkToUse();
+  }
   return absl::OkStatus();
 }
 

@@ -172,7 +172,7 @@ void SegmentCleaner::MaybeTune() {
 }
 
 void SegmentCleaner::Explore() {
-  if (explorer_ == nullptr) return;
+  if (explorer_ == nullptr || space_.IsYoung()) return;  // a young file has no segment to lend
   const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
   if (now >= next_exploration_) {
     SampleCosts();

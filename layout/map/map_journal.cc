@@ -241,6 +241,13 @@ void MapJournal::Truncate(Lsn start) {
   scarce_.store(false, std::memory_order_relaxed);
 }
 
+// Errors: as in ShrinkToUse.
+void MapJournal::GiveUpAll() {
+  log_->MoveToFront().IgnoreError();
+  Truncate(Position());
+  log_->Shrink().IgnoreError();
+}
+
 bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
   const uint64_t used = Raw(log_->next()) - start_.load(std::memory_order_relaxed);
   // A checkpoint writes 8 bytes per page id. With a bound of 16 bytes per page id, checkpoints add

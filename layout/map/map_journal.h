@@ -140,6 +140,11 @@ class MapJournal {
   Lsn Position() const;
   /// Gives up the journal before `start`. REQUIRES: a durable superblock names `start` or later.
   void Truncate(Lsn start);
+  /// Gives back the room of the log that the last map checkpoints did not need.
+  void ShrinkToUse() { log_->ShrinkToUse().IgnoreError(); }  // the next round reports a failed log
+  /// Gives up all of the journal, and shrinks its log to the least size. REQUIRES: the durable
+  /// superblock is clean; no round runs.
+  void GiveUpAll();
   /// Whether the map, of `page_ids` entries, should be checkpointed: because the journal has grown
   /// beyond its bound, or because little room is left.
   bool WantsCheckpoint(uint64_t page_ids) const;

@@ -160,6 +160,14 @@ absl::Status PageDirectory::RunRoundWith(absl::FunctionRef<absl::Status()> captu
   return EndRound(done, CatchOutOfMemory(capture));
 }
 
+void PageDirectory::GiveUpJournal() {
+  MutexLock lock(round_mutex_);
+  CatchOutOfMemory([this] {
+    journal_->GiveUpAll();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 absl::Status PageDirectory::EndRound(WriteTicket done, const absl::Status& status) {
   if (!status.ok()) {
     core_.Poison(status);

@@ -101,6 +101,8 @@ class PageDirectory {
   /// meanwhile, so slots superseded meanwhile stay owned until it returns. An error of `capture`
   /// poisons the store.
   absl::Status RunRoundWith(absl::FunctionRef<absl::Status()> capture);
+  /// As MapJournal::GiveUpAll, while no round runs.
+  void GiveUpJournal();
 
   /// Takes the next ticket for the write in `frame`, and counts the write in `*unwritten` until
   /// CopyFrame::EndTicket.

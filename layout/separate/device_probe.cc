@@ -156,7 +156,9 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
       total = round;
     }
     ++rounds;
-  } while (rounds < kProbeRounds && runtime.Now() - start < kProbeNanos);
+  } while (rounds < kProbeRounds &&
+           (runtime.Now() - start < kProbeNanos ||
+            (rounds < kSureRounds && runtime.Now() - start < kSureNanos)));
   return total;
 }
 

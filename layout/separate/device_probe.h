@@ -37,10 +37,13 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
 
 /// Repeats a burst until `kProbeNanos` have passed, at most kProbeRounds times. If the results are
 /// exact, returns their mean, otherwise the least, because other load on the machine only adds time.
+/// On a loaded machine one round may take that long: then kSureRounds, unless kSureNanos pass.
 absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
                                           const ProbeBurst& burst);
 inline constexpr Nanos kProbeNanos = 6 * kNanosPerMilli;
 inline constexpr int kProbeRounds = 8;
+inline constexpr Nanos kSureNanos = 20 * kNanosPerMilli;
+inline constexpr int kSureRounds = 4;
 
 /// The costs of an empty device.
 struct DeviceProbe {

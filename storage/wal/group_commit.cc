@@ -50,6 +50,29 @@ absl::Status GroupCommit::WriteMark() {
   return Lead(buffer_.sealed().end());
 }
 
+absl::Status GroupCommit::EndSegment() {
+  const LogGeometry& g = medium_.geometry;
+  SpinLatchGuard guard(medium_.latch, runtime_);
+  if (leading_ || buffer_.is_sealed() || !buffer_.open().empty()) return absl::OkStatus();
+  const uint64_t end = g.StartOf(g.IndexOf(buffer_.open().start + g.payload() - 1));
+  const uint64_t rest = end - buffer_.open().start;
+  if (!space_.CanPayWithoutGrowth(static_cast<int64_t>(rest + g.block_bytes))) {
+    return absl::OkStatus();
+  }
+  while (buffer_.open().start < end) {
+    const uint64_t left = end - buffer_.open().start;
+    LATCHKEY_RETURN_IF_ERROR(
+        WriteEmpty(static_cast<uint32_t>(std::min<uint64_t>(left, buffer_.half_bytes()))));
+  }
+  return WriteEmpty(g.block_bytes);
+}
+
+absl::Status GroupCommit::WriteEmpty(uint32_t bytes) {
+  buffer_.PadOpen(bytes);
+  Seal();
+  return Lead(buffer_.sealed().end());
+}
+
 void GroupCommit::Seal() {
   needed_.AddGroup(buffer_.open().start);
   buffer_.Seal();

@@ -66,6 +66,11 @@ class GroupCommit {
   /// continuation, even if later writes happen to complete it.
   absl::Status WriteMark() LATCHKEY_EXCLUDES(medium_.latch);
 
+  /// Fills the rest of the segment with groups without records, and begins the next segment with
+  /// one. Does nothing if there is no room for that. REQUIRES: all records are durable, and no other
+  /// call meanwhile.
+  absl::Status EndSegment() LATCHKEY_EXCLUDES(medium_.latch);
+
   // ---- While writing.
 
   /// The log's latch. It guards the buffer.
@@ -91,6 +96,7 @@ class GroupCommit {
   uint64_t next() const LATCHKEY_NO_THREAD_SAFETY_ANALYSIS { return buffer_.next(); }
 
   void Seal() LATCHKEY_REQUIRES(medium_.latch);
+  absl::Status WriteEmpty(uint32_t bytes) LATCHKEY_REQUIRES(medium_.latch);
   absl::Status PrepareSeal() LATCHKEY_REQUIRES(medium_.latch);
   absl::Status Lead(uint64_t target) LATCHKEY_REQUIRES(medium_.latch);
   uint32_t BeginWait(uint64_t sequence) LATCHKEY_REQUIRES(medium_.latch);

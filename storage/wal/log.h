@@ -209,6 +209,18 @@ class Log {
   /// Gives up the log below `oldest_needed`: its segments may be overwritten from now on. REQUIRES:
   /// the caller has made it durable that nothing below is needed.
   virtual void Truncate(Lsn oldest_needed) = 0;
+  /// Gives back to the device the room that the log has not needed since the call before the last
+  /// one, if that is more than half of it. For the keeper, after each checkpoint. OK also if nothing
+  /// can be given back now. Unavailable: the log is poisoned, now or by this.
+  virtual absl::Status ShrinkToUse() = 0;
+  /// Ends the segment that holds the log's end, and goes on in the free slot nearest to the front of
+  /// the device. Writes less than a segment. After a Truncate behind it, Shrink can cut the rest.
+  /// Does nothing if the log has its least size, or lacks room for that. REQUIRES: everything is
+  /// flushed, nothing is reserved, and no other call meanwhile.
+  virtual absl::Status MoveToFront() = 0;
+  /// Shrinks the device to three segments, or as far as the needed ones allow. Errors as
+  /// ShrinkToUse.
+  virtual absl::Status Shrink() = 0;
 
   virtual LogStats stats() const = 0;
   virtual BlockDevice& device() = 0;

@@ -1,5 +1,6 @@
 #include "storage/wal/log_buffer.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace latchkey {
@@ -46,7 +47,7 @@ void LogBuffer::PayGroup(GroupBuffer& half, uint64_t whole_group) {
 void LogBuffer::Seal() {
   GroupBuffer& half = halves_[open_];
   CountRecords(half);
-  half.bytes = static_cast<uint32_t>(geometry_.RoundUp(half.used));
+  half.bytes = std::max(half.bytes, static_cast<uint32_t>(geometry_.RoundUp(half.used)));
   std::memset(half.memory.data() + half.used, 0, half.bytes - half.used);
   space_.SettleGroup(half.taken, half.charge, half.bytes);
   is_sealed_ = true;

@@ -33,7 +33,7 @@ struct alignas(kLogCacheLine) GroupBuffer {
   AlignedBuffer memory;
   uint64_t start = 0;  ///< position of its group
   uint32_t used = kGroupHeaderBytes;
-  uint32_t bytes = 0;     ///< with padding, once sealed
+  uint32_t bytes = 0;     ///< with padding, once sealed; before, the least that it takes
   uint64_t taken = 0;     ///< bytes that its records took from reservations, not accounted for yet
   uint64_t charge = 0;    ///< of `taken`, the part that pays for the group
   uint64_t sequence = 0;  ///< of its group since open
@@ -103,6 +103,8 @@ class LogBuffer {
     return static_cast<int64_t>(geometry_.RoundUp(open().used)) -
            static_cast<int64_t>(open().charge);
   }
+  /// The open group will take at least `bytes`. REQUIRES: at most half_bytes(), whole blocks.
+  void PadOpen(uint32_t bytes) { halves_[open_].bytes = bytes; }
   /// Closes the open half; the next record goes into the other. REQUIRES: !is_sealed().
   void Seal();
   /// The sealed group is durable, or will never be written.

@@ -5,6 +5,7 @@
 
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/wal/log_format.h"
 #include "storage/wal/testing/log_fixture.h"
 
 namespace latchkey::log_crash_test {
@@ -16,6 +17,7 @@ constexpr size_t kSweepStep = kThreadSanitizer ? 61 : 1;
 
 struct Counts {
   uint64_t states = 0, nested = 0, torn = 0;
+  size_t smallest = SIZE_MAX;  // device after a log shrank, bytes
 };
 
 // A log on a medium that crashes, and the records that it must hold.
@@ -49,15 +51,30 @@ class Run {
     from_ = log_->group_start(Lsn{oldest->first});
     log_->Truncate(Lsn{oldest->first});
   }
+  void Shrink() { REQUIRE(log_->Shrink().ok()); }
+  // Only the newest record is needed, and it lies at the front of the device.
+  void ShrinkToLeast() {
+    Flush();
+    REQUIRE(log_->MoveToFront().ok());
+    acknowledged_ = std::max(acknowledged_, log_->durable());
+    Append("at the front");
+    Truncate(1);
+    Shrink();
+    counts_.smallest = std::min(counts_.smallest, medium_->current.size());
+  }
   void Step() {
     const uint64_t dice = rng_.Below(100);
     if (dice < 60) {
       Append(std::string(1 + rng_.Below(rng_.Below(8) == 0 ? 6000 : 300),
                          static_cast<char>('a' + rng_.Below(26))));
-    } else if (dice < 90) {
+    } else if (dice < 88) {
       Flush();
-    } else {
+    } else if (dice < 96) {
       Truncate(1 + rng_.Below(4));
+    } else if (dice < 98) {
+      Shrink();
+    } else {
+      ShrinkToLeast();
     }
   }
   // The process ends and begins again, without a power failure.
@@ -132,6 +149,7 @@ TEST_CASE("A crash loses nothing that was acknowledged and finds nothing that wa
   CHECK(counts.states > 400 * kSeeds);
   CHECK(counts.nested > 20 * kSeeds);
   CHECK(counts.torn > 80 * kSeeds);
+  CHECK(counts.smallest == kLogSegmentsBegin + 3 * TinyLog().segment_bytes);
 }
 
 // ---- Damage of durable bytes.

@@ -1,10 +1,14 @@
 #include "storage/wal/log_grower.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
 namespace {
@@ -108,6 +112,67 @@ absl::Status LogGrower::AddSlots(uint64_t count) {
   SpinLatchGuard guard(medium_.latch, medium_.runtime);
   medium_.table.AddFreeSlots(std::move(added));
   space_.AddSlots(count);
+  return absl::OkStatus();
+}
+
+absl::Status LogGrower::ShrinkTo(uint64_t stream_bytes) {
+  // All memory is taken before a slot is: once it is out of the table, the file header must follow.
+  AlignedBuffer block(kLogHeaderCopyBytes);
+  MutexLock lock(mutex_);
+  if (failure_.poisoned()) return failure_.status();
+  const uint64_t wanted = stream_bytes / medium_.geometry.payload() + 1;
+  const std::optional<uint32_t> slots = TakeTail(std::max(wanted, kLeastSlots));
+  if (!slots) return absl::OkStatus();
+  const absl::Status cut = CutTo(*slots, block.span());
+  return cut.ok() ? cut : FailLog(cut);
+}
+
+// Takes the free slots behind the first `wanted` from table and account; from then on no thread gets
+// them. Returns how many slots are left, nullopt: nothing was taken.
+std::optional<uint32_t> LogGrower::TakeTail(uint64_t wanted) {
+  SpinLatchGuard guard(medium_.latch, medium_.runtime);
+  const uint64_t slots = space_.slots();
+  uint64_t left = std::max<uint64_t>(wanted, medium_.table.EndOfMapped());
+  // What is reserved may need more.
+  while (left < slots && !space_.RemoveSlots(slots - left)) left += left / 2;
+  if (left >= slots) return std::nullopt;
+  medium_.table.RemoveFrom(static_cast<uint32_t>(left));
+  return static_cast<uint32_t>(left);
+}
+
+// If a crash leaves the device longer than the file header says, an open looks at the headers behind
+// as long as it can read them. So the first of them is made unreadable.
+absl::Status LogGrower::CutTo(uint32_t slots, std::span<std::byte> block) {
+  const uint64_t end = medium_.geometry.SlotOffset(slots);
+  if (LATCHKEY_CANARY("log-cut-before-its-header")) {
+    LATCHKEY_RETURN_IF_ERROR(medium_.device->Resize(end));
+    return WriteFileHeader(medium_, slots, block);
+  }
+  if (!LATCHKEY_CANARY("cut-slot-keeps-its-header")) {
+    const std::span<std::byte> zeros = block.first(medium_.geometry.block_bytes);
+    std::memset(zeros.data(), 0, zeros.size());
+    LATCHKEY_RETURN_IF_ERROR(medium_.device->Write(end, zeros, IoClass::kMeta));
+    LATCHKEY_RETURN_IF_ERROR(medium_.device->Sync());
+  }
+  LATCHKEY_RETURN_IF_ERROR(WriteFileHeader(medium_, slots, block));
+  return medium_.device->Resize(end);
+}
+
+absl::Status LogGrower::FreeFrom(uint64_t index) {
+  MutexLock lock(mutex_);
+  if (failure_.poisoned()) return failure_.status();
+  std::vector<uint32_t> slots;
+  {
+    SpinLatchGuard guard(medium_.latch, medium_.runtime);
+    slots = medium_.table.SlotsFrom(index);
+  }
+  if (slots.empty()) return absl::OkStatus();
+  absl::Status status;
+  for (const uint32_t slot : slots) status.Update(WriteFreeHeaders(medium_, slot, 1));
+  status.Update(medium_.device->Sync());
+  if (!status.ok()) return FailLog(status);
+  SpinLatchGuard guard(medium_.latch, medium_.runtime);
+  medium_.table.FreeFrom(index);
   return absl::OkStatus();
 }
 

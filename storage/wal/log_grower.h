@@ -1,10 +1,13 @@
-// LogGrower: adds slots to a log's device.
+// LogGrower: adds slots to a log's device, and takes free ones at its end away.
 //
 // Invariants
 //  1. Every slot has a header that says "free" before the file header counts it. The file header
 //     that counts a slot is durable before the slot can hold a segment.
 //  2. A growth syncs the device. If that sync fails, earlier groups may not be durable either. So a
 //     failed growth poisons the log. Exception: a device without room; nothing has changed then.
+//
+//  3. A slot is cut off in this order, each step durable before the next: no thread can get the slot;
+//     its header cannot be read; the file header does not count it; the device is shorter.
 //
 // Lock order: its mutex, then the log's latch. It waits for the device while it holds the mutex.
 // Thread-safety: all actors may call every member at once.
@@ -13,6 +16,8 @@
 #include <absl/status/status.h>
 
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "storage/base/thread_annotations.h"
 #include "storage/runtime/mutex.h"
@@ -43,6 +48,15 @@ class LogGrower {
   /// Errors: as GrowAndTake.
   absl::Status Grow(uint64_t bytes, SpaceClaim claim) LATCHKEY_EXCLUDES(mutex_);
 
+  /// The least slots of a log.
+  static constexpr uint64_t kLeastSlots = 3;
+  /// Shrinks the device to slots for `stream_bytes`, or as far as used slots and free room allow. A
+  /// failure poisons the log, as for growth; otherwise OK.
+  absl::Status ShrinkTo(uint64_t stream_bytes) LATCHKEY_EXCLUDES(mutex_);
+  /// Frees the slots of the segments from `index` on. REQUIRES: they hold no group, and no thread
+  /// appends.
+  absl::Status FreeFrom(uint64_t index) LATCHKEY_EXCLUDES(mutex_);
+
   enum class Ahead {
     kEnough,   ///< the log is not short of room any more
     kMayGrow,  ///< it has grown, and may grow again
@@ -61,6 +75,8 @@ class LogGrower {
   uint64_t Step() const;
   absl::Status GrowFor(uint64_t bytes, SpaceClaim claim) LATCHKEY_REQUIRES(mutex_);
   absl::Status AddSlots(uint64_t count) LATCHKEY_REQUIRES(mutex_);
+  std::optional<uint32_t> TakeTail(uint64_t wanted) LATCHKEY_REQUIRES(mutex_);
+  absl::Status CutTo(uint32_t slots, std::span<std::byte> block) LATCHKEY_REQUIRES(mutex_);
   SegmentTable::NewSlots MakeFreeSlots(uint64_t first, uint64_t count) LATCHKEY_REQUIRES(mutex_);
   absl::Status FailLog(const absl::Status& cause);
   uint64_t SlotsWithin(uint64_t bytes) const {

@@ -1,5 +1,6 @@
 #include "storage/wal/log_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/base/check.h"
@@ -96,10 +97,48 @@ void LogImpl::Truncate(Lsn oldest_needed) {
 
 void LogImpl::GiveUpBelow(Lsn oldest_needed) {
   SpinLatchGuard guard(medium_.latch, medium_.runtime);
+  NoteUse();
   const uint64_t bytes = needed_.GiveUpBelow(Raw(oldest_needed));
   if (bytes == 0) return;
   medium_.table.FreeBelow(needed_.floor());
   space_.AddUnneeded(bytes);
+}
+
+void LogImpl::NoteUse() { most_used_ = std::max(most_used_, space_.taken()); }
+
+absl::Status LogImpl::ShrinkToUse() {
+  uint64_t most;
+  {
+    SpinLatchGuard guard(medium_.latch, medium_.runtime);
+    NoteUse();
+    most = std::max(most_used_, most_used_before_);
+    most_used_before_ = std::exchange(most_used_, 0);
+  }
+  if (most > grower_.device_bytes() / 4) return absl::OkStatus();
+  // Twice as much: with less, the log would soon grow again.
+  return grower_.ShrinkTo(2 * most);
+}
+
+absl::Status LogImpl::MoveToFront() {
+  LATCHKEY_RETURN_IF_ERROR(FreeAhead());
+  return space_.slots() > LogGrower::kLeastSlots && Raw(durable()) == Raw(next())
+             ? groups_.EndSegment()
+             : absl::OkStatus();
+}
+
+absl::Status LogImpl::Shrink() {
+  LATCHKEY_RETURN_IF_ERROR(FreeAhead());
+  return grower_.ShrinkTo(0);
+}
+
+// Takes back the slots that segments behind the log's end have got ahead of need.
+absl::Status LogImpl::FreeAhead() {
+  LATCHKEY_CHECK(phase_.load() == Phase::kWriting);
+  if (space_.slots() <= LogGrower::kLeastSlots || Raw(durable()) != Raw(next())) {
+    return absl::OkStatus();
+  }
+  const LogGeometry& g = medium_.geometry;
+  return grower_.FreeFrom(g.IndexOf(Raw(next()) + g.payload() - 1));
 }
 
 }  // namespace latchkey

@@ -90,6 +90,9 @@ class LogImpl final : public Log {
   bool poisoned() const override { return failure_.poisoned(); }
   void Fail(const absl::Status& cause) override { failure_.Fail(cause); }
   void Truncate(Lsn oldest_needed) override;
+  absl::Status ShrinkToUse() override;
+  absl::Status MoveToFront() override;
+  absl::Status Shrink() override;
   LogStats stats() const override { return groups_.stats(); }
   BlockDevice& device() override { return *medium_.device; }
 
@@ -97,6 +100,8 @@ class LogImpl final : public Log {
   enum class Phase : uint8_t { kOpened, kEndKnown, kWriting };
 
   void GiveUpBelow(Lsn oldest_needed);
+  absl::Status FreeAhead();
+  void NoteUse() LATCHKEY_REQUIRES(medium_.latch);
   void OpenAccount();
 
   const std::unique_ptr<LogMedium> owned_medium_;
@@ -107,6 +112,10 @@ class LogImpl final : public Log {
   SpaceAccount space_;
   LogBuffer buffer_ LATCHKEY_GUARDED_BY(medium_.latch);
   NeededStream needed_ LATCHKEY_GUARDED_BY(medium_.latch);
+  // The most bytes in use or reserved, as seen at truncations: since the last ShrinkToUse, and between
+  // that one and the one before.
+  uint64_t most_used_ LATCHKEY_GUARDED_BY(medium_.latch) = 0;
+  uint64_t most_used_before_ LATCHKEY_GUARDED_BY(medium_.latch) = UINT64_MAX;
   LogFailure failure_;
   LogGrower grower_;
   LogReservations reservations_;

@@ -73,6 +73,8 @@ absl::Status ReadStream(LogMedium& medium, uint64_t lsn, std::span<std::byte> ou
 /// Says in both copies of the file header that the device holds `slots` slots; durable on return.
 /// One copy is sound at every instant.
 absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots);
+/// As above, without taking memory. `block`: kLogHeaderCopyBytes, aligned for the device.
+absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::byte> block);
 
 /// Writes headers that say "free" into `count` slots from `first` on, so that a header that cannot
 /// be read is always damage. They are durable after the next sync.

@@ -13,7 +13,7 @@ namespace latchkey {
 namespace {
 
 constexpr uint32_t kMaxBuffer = 128u << 20;
-constexpr uint64_t kMinSlots = 3;
+constexpr uint64_t kMinSlots = LogGrower::kLeastSlots;
 
 absl::Status CheckBuffer(const LogOptions& options, uint32_t block_bytes) {
   const uint32_t least = Log::LeastBufferBytes(block_bytes);
@@ -233,13 +233,17 @@ std::unique_ptr<LogMedium> NewMedium(Runtime& runtime, std::unique_ptr<BlockDevi
 
 absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots) {
   AlignedBuffer block(kLogHeaderCopyBytes);
+  return WriteFileHeader(medium, slots, block.span());
+}
+
+absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::byte> block) {
   EncodeLogFileHeader({.database_id = medium.database_id,
                        .segment_bytes = medium.geometry.segment_bytes,
                        .block_bytes = medium.geometry.block_bytes,
                        .slots = slots},
                       block.data());
   for (const uint64_t copy : {kLogHeaderCopyBytes, uint64_t{0}}) {
-    LATCHKEY_RETURN_IF_ERROR(medium.device->Write(copy, block.span(), IoClass::kMeta));
+    LATCHKEY_RETURN_IF_ERROR(medium.device->Write(copy, block, IoClass::kMeta));
     LATCHKEY_RETURN_IF_ERROR(medium.device->Sync());
   }
   return absl::OkStatus();

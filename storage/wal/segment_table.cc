@@ -7,7 +7,7 @@
 namespace latchkey {
 
 bool SegmentTable::AddMapped(uint32_t slot, uint64_t index) {
-  if (free_.capacity() < 2 * (slots_ + 1)) free_.reserve(4 * (slots_ + 1));
+  if (free_.capacity() < slots_ + 1) free_.reserve(2 * (slots_ + 1));
   const bool is_new = mapped_.emplace(index, Entry{.slot = slot, .is_header_durable = true}).second;
   ++slots_;
   return is_new;
@@ -21,11 +21,8 @@ SegmentTable::Mapped::node_type SegmentTable::MakeFree(uint32_t slot) {
 
 // Takes no memory: it was taken when the slot was added.
 void SegmentTable::PushFree(Mapped::node_type node) {
-  if (free_.size() == free_.capacity()) {
-    free_.erase(free_.begin(), free_.begin() + static_cast<ptrdiff_t>(first_free_));
-    first_free_ = 0;
-  }
   free_.push_back(std::move(node));
+  std::push_heap(free_.begin(), free_.end(), IsBehind);
 }
 
 void SegmentTable::AddFree(uint32_t slot, bool is_damaged) {
@@ -39,7 +36,7 @@ SegmentTable::NewSlots SegmentTable::MakeFreeSlots(uint32_t first, uint64_t coun
   for (uint64_t i = 0; i < count; ++i) {
     made.nodes_.push_back(MakeFree(static_cast<uint32_t>(first + i)));
   }
-  const size_t wanted = 2 * (slots_ + count);
+  const size_t wanted = slots_ + count;
   if (free_.capacity() < wanted) free_.reserve(std::max(wanted, 2 * free_.capacity()));
   return made;
 }
@@ -68,7 +65,7 @@ uint64_t SegmentTable::EndOfRun(uint64_t index) const {
 
 std::vector<uint32_t> SegmentTable::SlotsBefore(uint64_t index) const {
   std::vector<uint32_t> slots;
-  for (size_t i = first_free_; i < free_.size(); ++i) slots.push_back(free_[i].mapped().slot);
+  for (const Mapped::node_type& node : free_) slots.push_back(node.mapped().slot);
   const auto end = mapped_.lower_bound(index);
   for (auto it = mapped_.begin(); it != end; ++it) slots.push_back(it->second.slot);
   return slots;
@@ -76,8 +73,10 @@ std::vector<uint32_t> SegmentTable::SlotsBefore(uint64_t index) const {
 
 bool SegmentTable::Assign(uint64_t index) {
   if (mapped_.contains(index)) return true;
-  if (first_free_ == free_.size()) return false;
-  Mapped::node_type node = std::move(free_[first_free_++]);
+  if (free_.empty()) return false;
+  std::pop_heap(free_.begin(), free_.end(), IsBehind);
+  Mapped::node_type node = std::move(free_.back());
+  free_.pop_back();
   node.key() = index;
   node.mapped().is_header_durable = false;
   mapped_.insert(std::move(node));
@@ -87,6 +86,34 @@ bool SegmentTable::Assign(uint64_t index) {
 void SegmentTable::FreeBelow(uint64_t index) {
   const auto end = mapped_.lower_bound(index);
   while (mapped_.begin() != end) PushFree(mapped_.extract(mapped_.begin()));
+}
+
+std::vector<uint32_t> SegmentTable::SlotsFrom(uint64_t index) const {
+  std::vector<uint32_t> slots;
+  for (auto it = mapped_.lower_bound(index); it != mapped_.end(); ++it) {
+    slots.push_back(it->second.slot);
+  }
+  return slots;
+}
+
+void SegmentTable::FreeFrom(uint64_t index) {
+  for (auto it = mapped_.lower_bound(index); it != mapped_.end();) {
+    PushFree(mapped_.extract(it++));
+  }
+}
+
+uint32_t SegmentTable::EndOfMapped() const {
+  uint32_t end = 0;
+  for (const auto& [index, entry] : mapped_) end = std::max(end, entry.slot + 1);
+  return end;
+}
+
+void SegmentTable::RemoveFrom(uint32_t count) {
+  const auto is_cut = [&](const Mapped::node_type& node) { return node.mapped().slot >= count; };
+  std::erase_if(free_, is_cut);
+  std::make_heap(free_.begin(), free_.end(), IsBehind);
+  std::erase_if(damaged_, [&](uint32_t slot) { return slot >= count; });
+  slots_ = count;
 }
 
 void GroupStarts::TryAdd(uint64_t start) {

@@ -45,24 +45,33 @@ class SegmentTable {
   /// Slots whose headers name a segment before `index`, or none.
   std::vector<uint32_t> SlotsBefore(uint64_t index) const;
 
-  /// Gives segment `index` a slot unless it has one. False: no slot is free.
+  /// Gives segment `index` the free slot nearest to the front, unless it has a slot. False: no slot
+  /// is free.
   bool Assign(uint64_t index);
   void SetHeaderDurable(uint64_t index) { mapped_.at(index).is_header_durable = true; }
-  /// Frees the slots of segments below `index`. The slots are reused in the order of their
-  /// segments, so the header of a free slot names one of the segments that were freed last.
+  /// Frees the slots of segments below `index`.
   void FreeBelow(uint64_t index);
+  /// The slots of the segments from `index` on, and freeing them.
+  std::vector<uint32_t> SlotsFrom(uint64_t index) const;
+  void FreeFrom(uint64_t index);
+  /// One more than the last slot that holds a segment; 0: none does.
+  uint32_t EndOfMapped() const;
+  /// Removes the slots from `count` on. REQUIRES: EndOfMapped() <= count <= slots().
+  void RemoveFrom(uint32_t count);
 
   size_t slots() const { return slots_; }
 
  private:
   using Mapped = std::map<uint64_t, Entry>;  // by index
 
+  static bool IsBehind(const Mapped::node_type& a, const Mapped::node_type& b) {
+    return a.mapped().slot > b.mapped().slot;
+  }
   static Mapped::node_type MakeFree(uint32_t slot);
   void PushFree(Mapped::node_type node);
 
   Mapped mapped_;
-  std::vector<Mapped::node_type> free_;  // from first_free_ on; capacity for every slot twice
-  size_t first_free_ = 0;
+  std::vector<Mapped::node_type> free_;  // a heap, lowest slot first; capacity for every slot
   std::vector<uint32_t> damaged_;
   size_t slots_ = 0;
 };

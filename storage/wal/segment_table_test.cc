@@ -7,7 +7,7 @@
 namespace latchkey::segment_table_test {
 namespace {
 
-TEST_CASE("Free slots are given out in the order in which their segments were given up") {
+TEST_CASE("The free slot nearest to the front is given out first, and slots at the end can go") {
   SegmentTable table;
   for (uint32_t slot = 0; slot < 3; ++slot) table.AddFree(slot);
   REQUIRE(table.Assign(10));
@@ -24,6 +24,16 @@ TEST_CASE("Free slots are given out in the order in which their segments were gi
   CHECK(table.Find(14)->slot == 1);
   CHECK_FALSE(table.Find(11));
   CHECK(table.slots() == 3);
+  CHECK(table.EndOfMapped() == 3);
+  CHECK(table.SlotsFrom(13) == std::vector<uint32_t>{0, 1});
+  table.FreeFrom(14);
+  table.FreeBelow(13);
+  CHECK(table.EndOfMapped() == 1);
+  table.RemoveFrom(2);
+  CHECK(table.slots() == 2);
+  REQUIRE(table.Assign(14));
+  CHECK(table.Find(14)->slot == 1);
+  CHECK_FALSE(table.Assign(15));
 }
 
 TEST_CASE("A segment is known by one slot, and a run ends where one is missing") {

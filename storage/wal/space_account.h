@@ -55,12 +55,20 @@ class SpaceAccount {
   }
   /// The device has `count` slots more; a part of their bytes is kept back.
   void AddSlots(uint64_t count);
+  /// Takes `count` slots out of the account. False, with nothing changed: then less than a quarter of
+  /// the log would be available. REQUIRES: one thread at a time calls this and AddSlots.
+  bool RemoveSlots(uint64_t count);
   /// `bytes` of the stream are not needed any more.
   void AddUnneeded(uint64_t bytes) {
     available_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   }
 
   uint64_t slots() const { return slots_.load(); }
+  /// Stream bytes in use or reserved.
+  uint64_t taken() const {
+    const int64_t all = static_cast<int64_t>(slots_.load() * geometry_.payload()) - KeptBack();
+    return static_cast<uint64_t>(std::max<int64_t>(all - available_.load(), 0));
+  }
   uint64_t reserved() const {
     return static_cast<uint64_t>(reserved_.load(std::memory_order_relaxed));
   }

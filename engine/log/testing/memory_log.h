@@ -98,6 +98,9 @@ class MemoryLog final : public Log {
   uint64_t PaidGroupSpace() const override { return 1000; }
   bool scarce() const override { return false; }
   void StartGrowingAhead() override {}
+  absl::Status ShrinkToUse() override { return absl::OkStatus(); }
+  absl::Status MoveToFront() override { return absl::OkStatus(); }
+  absl::Status Shrink() override { return absl::OkStatus(); }
   void StopGrowingAhead() override {}
   SpaceWatch& space_watch() override { return watch_; }
   size_t max_record_bytes() const override { return 4u << 20; }

@@ -1,4 +1,4 @@
-// A new database takes little space, with every layout and durability.
+// How much space a database takes on the disk: when it is new, after many writes, after deletes.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -45,6 +45,42 @@ TEST_CASE("A database of two records takes at most 2 MiB, open and closed") {
     REQUIRE((*db)->Close().ok());
     CHECK(BytesIn(path) <= kMost);
   }
+}
+
+uint64_t SizeOf(const std::string& file) { return std::filesystem::file_size(file); }
+
+TEST_CASE("Records rewritten thirty times leave a small log and a small map journal") {
+  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  CAPTURE(layout);
+  const TempDir dir;
+  const std::string path = (dir.path() / "db").string();
+  Options options;
+  options.durability = Durability::kGroup;
+  options.techniques.layout = layout;
+  options.techniques.segment_size = 128 << 10;
+  uint64_t most = 0;
+  for (int open = 0; open < 2; ++open) {
+    auto db = Database::Open(path, options);
+    REQUIRE(db.ok());
+    const Tree tree = *(*db)->OpenTree("tree");
+    for (int round = 0; round < 15; ++round) {
+      Transaction txn = (*db)->Begin();
+      for (int key = 0; key < 1000; ++key) {
+        REQUIRE(txn.Put(tree, std::to_string(key), std::string(1000, 'a' + round)).ok());
+      }
+      REQUIRE(txn.Commit().ok());
+    }
+    most = std::max(most, SizeOf(path + "/log.lk"));
+    REQUIRE((*db)->Close().ok());
+    CHECK(SizeOf(path + "/log.lk") == 8192 + 3 * (128 << 10));
+    CHECK(SizeOf(path + "/map.lk") <= 8192 + 3 * (64 << 10));
+  }
+  CHECK(most > 4 << 20);
+  auto db = Database::Open(path, options);
+  REQUIRE(db.ok());
+  std::string value;
+  REQUIRE((*db)->Get(*(*db)->OpenTree("tree", false), "999", &value).ok());
+  CHECK(value == std::string(1000, 'a' + 14));
 }
 
 }  // namespace

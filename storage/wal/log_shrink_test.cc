@@ -1,0 +1,99 @@
+// Shrinking: the log gives room back to its device once it does not need it.
+#include <catch2/catch.hpp>
+
+#include "storage/wal/testing/log_fixture.h"
+
+namespace latchkey {
+namespace {
+
+constexpr uint64_t kLeast = 8192 + 3 * (8u << 10);
+
+uint64_t SizeOf(Log& log) { return log.device().geometry().size_bytes; }
+
+// Appends until the device has at least `bytes`.
+Lsn GrowTo(Log& log, uint64_t bytes) {
+  Lsn last{0};
+  while (SizeOf(log) < bytes) last = MustAppendDurably(log, std::string(3000, 'g'));
+  return last;
+}
+
+// As a checkpoint: only records from now on are needed.
+void Checkpoint(Log& log) {
+  const Lsn mark = MustAppendDurably(log, "checkpoint");
+  log.Truncate(mark);
+  REQUIRE(log.ShrinkToUse().ok());
+}
+
+TEST_CASE("A log that was large once shrinks when two checkpoints found little of it in use") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  GrowTo(*log, 300u << 10);
+  const uint64_t grown = SizeOf(*log);
+  Checkpoint(*log);
+  CHECK(SizeOf(*log) == grown);  // the interval before this checkpoint has used it
+  Checkpoint(*log);
+  CHECK(SizeOf(*log) == grown);
+  for (int i = 0; i < 20; ++i) MustAppendDurably(*log, "a little");
+  Checkpoint(*log);
+  CHECK(SizeOf(*log) < grown * 3 / 4);
+  const Lsn last = MustAppendDurably(*log, "last");
+  const Lsn from = log->group_start(last);
+  log = nullptr;
+  CHECK(MustRead(*MustOpen(medium, from), last) == "last");
+}
+
+TEST_CASE("A log that uses all of its room between checkpoints keeps its size") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  GrowTo(*log, 200u << 10);
+  for (int checkpoint = 0; checkpoint < 6; ++checkpoint) {
+    Checkpoint(*log);
+    const uint64_t size = SizeOf(*log);
+    for (int i = 0; i < 40; ++i) MustAppendDurably(*log, std::string(3000, 'u'));
+    CHECK(SizeOf(*log) == size);
+  }
+}
+
+TEST_CASE("A log moved to the front of its device shrinks to its least size") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  for (int round = 0; round < 3; ++round) {
+    log->Truncate(GrowTo(*log, 200u << 10));
+    REQUIRE(log->Shrink().ok());
+    CHECK(SizeOf(*log) > kLeast);  // the end lies far behind
+    REQUIRE(log->MoveToFront().ok());
+    const Lsn front = MustAppendDurably(*log, "front");
+    log->Truncate(front);
+    REQUIRE(log->Shrink().ok());
+    CHECK(SizeOf(*log) == kLeast);
+    CHECK(log->stats().allocated_bytes == kLeast);
+    const Lsn from = log->group_start(front);
+    log = nullptr;
+    log = MustOpen(medium, from);
+    CHECK(MustReadAll(*log, from) == Records{{Raw(front), "front"}});
+    REQUIRE(log->StartWriting().ok());
+  }
+}
+
+TEST_CASE("What is needed or reserved keeps its room when the log shrinks") {
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium);
+  const Lsn oldest = MustAppendDurably(*log, "oldest");
+  GrowTo(*log, 200u << 10);
+  const Records all = MustReadAll(*log);
+  REQUIRE(log->Shrink().ok());
+  CHECK(MustReadAll(*log) == all);
+  const Lsn last = MustAppendDurably(*log, "last");
+  log->Truncate(last);
+  constexpr int kReserved = 30;
+  const uint64_t space = log->RecordSpace(3000);
+  REQUIRE(log->Reserve(kReserved * space).ok());
+  REQUIRE(log->MoveToFront().ok());
+  REQUIRE(log->Shrink().ok());
+  for (int i = 0; i < kReserved; ++i) AppendReserved(*log, std::string(3000, 'r'));
+  REQUIRE(log->Flush(log->next()).ok());
+  CHECK(Raw(oldest) < Raw(last));
+}
+
+}  // namespace
+}  // namespace latchkey
