@@ -364,6 +364,14 @@ std::string Database::DeviceDescription() const {
 absl::Status Database::Verify() {
   return Guarded(*impl_, [](DatabaseImpl& database) { return database.Verify(); });
 }
+absl::StatusOr<CompactInfo> Database::Compact(const CompactOptions& options) {
+  CompactInfo info;
+  LATCHKEY_RETURN_IF_ERROR(Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(info, database.Compact(options));
+    return absl::OkStatus();
+  }));
+  return info;
+}
 absl::StatusOr<BackupInfo> Database::Backup(const std::string& directory,
                                             const BackupOptions& options) {
   BackupInfo info;

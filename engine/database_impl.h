@@ -117,6 +117,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// As Database::Sync.
   absl::Status Sync();
   absl::Status Checkpoint();
+  /// As Database::Compact.
+  absl::StatusOr<CompactInfo> Compact(const CompactOptions& options);
   /// As Database::Backup.
   absl::StatusOr<BackupInfo> Backup(const std::string& directory, const BackupOptions& options,
                                     const BackupSizing& sizing);
@@ -199,6 +201,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::string path_;  // of the files; empty: there are none
   uint64_t database_id_ = 0;
   std::atomic<bool> backup_runs_{false};
+  std::atomic<bool> compact_runs_{false};
   DatabaseIdentity identity_;
   const ResolvedOptions options_;
   LogSink log_sink_;

@@ -430,6 +430,25 @@ struct NamedStatistic {
 /// Every figure of `statistics`, measured or not, in the order of the members.
 std::vector<NamedStatistic> ListStatistics(const Statistics& statistics);
 
+// ---- Compaction
+
+struct CompactProgress {
+  uint64_t leaves = 0;      ///< leaves of trees looked at
+  uint64_t freed = 0;       ///< of these, united with another
+  uint64_t file_bytes = 0;  ///< of the data file, now
+};
+struct CompactOptions {
+  /// Limits the rate at which leaves are looked at, bytes of their pages per second. 0 = no limit.
+  uint64_t max_bytes_per_second = 0;
+  /// Called at least ten times a second while Compact waits, and for each leaf, from the thread that
+  /// called. False: stop with Cancelled; what was done so far stays.
+  std::function<bool(const CompactProgress&)> progress;
+};
+struct CompactInfo {
+  uint64_t bytes_before = 0, bytes_after = 0;  ///< of the data file
+  uint64_t leaves = 0, freed = 0;              ///< as CompactProgress
+};
+
 // ---- Backups (engine/backup/README.md says how they are made)
 
 /// Steps of a backup, a check or a restore, in their order.
@@ -591,6 +610,15 @@ class Database {
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
   /// checksums of pages read from the device. DataLoss names the first fault. REQUIRES: no writers.
   absl::Status Verify();
+  /// Makes the data file small, while other threads go on reading and writing: unites leaves that
+  /// deletes have left sparse, then has the pages at the end of the file moved to its front, and cuts
+  /// it to the size that Techniques::space_utilization wants. (The file shrinks to that size by
+  /// itself after deletes. Compact unites leaves that are less sparse, too, and waits for the end.)
+  /// A crash at any moment costs nothing but the progress.
+  ///   FailedPrecondition  another Compact runs
+  ///   Cancelled           `progress` returned false
+  ///   DataLoss            a page of the database is damaged; the message names it
+  absl::StatusOr<CompactInfo> Compact(const CompactOptions& options = {});
   /// Copies a consistent state into `directory` while other threads go on reading and writing. The
   /// state is that of one moment before the return, and holds every commit that was acknowledged
   /// before the call. Users wait for it no longer than for a checkpoint; BulkLoader::Finish may wait

@@ -36,6 +36,7 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   s.live_pages = directory.map().allocated();
   s.capacity_pages = space.capacity_pages();
   s.file_bytes = core.device.geometry().size_bytes;
+  s.excess_bytes = space.ExcessSegments() * uint64_t{core.geometry.segment_size};
   s.space_utilization = space.space_utilization();
   const uint64_t slots = uint64_t{directory.segments().total()} * core.geometry.slots_per_segment;
   s.effective_space_utilization =

@@ -95,6 +95,7 @@ struct PageStoreStats {
   uint64_t live_pages = 0;          ///< now
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
   uint64_t file_bytes = 0;          ///< now
+  uint64_t excess_bytes = 0;        ///< now: of the file, that the store is about to give back
   double space_utilization = 0;     ///< now: live / capacity, the thesis's u_d
   double effective_space_utilization = 0;  ///< now: live / all slots, the reserve included
   double min_space_utilization = 0, max_space_utilization = 0;  ///< since the last ResetExtremes

@@ -11,7 +11,7 @@
 #include "engine/backup/backup_directory.h"
 #include "engine/backup/known_pages.h"
 #include "engine/backup/log_copier.h"
-#include "engine/backup/pace.h"
+#include "engine/pace.h"
 #include "engine/bulk/bulk_load_impl.h"
 #include "engine/latchkey.h"
 #include "engine/log/checkpointer.h"

@@ -402,24 +402,37 @@ bool BTree::IsUnderfull(const NodeView& leaf) {
 }
 
 void BTree::TryMerge(PoolActor& actor, std::string_view key) {
-  constexpr uint32_t kAttempts = 3;
   for (uint32_t level = 0; level < kMaxHeight; ++level) {
-    bool merged = false;
-    for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
-      if (TryMergeAt(actor, key, level, &merged) == Step::kDone) break;
-    }
-    if (!merged) return;
+    if (!TryMergeLevel(actor, key, level, MergeOf::kUnderfull)) return;
   }
 }
 
-BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level,
+bool BTree::TryMergeNext(PoolActor& actor, std::string_view key) {
+  if (!TryMergeLevel(actor, key, /*level=*/0, MergeOf::kAnyLeft)) return false;
+  for (uint32_t level = 1; level < kMaxHeight; ++level) {
+    if (!TryMergeLevel(actor, key, level, MergeOf::kUnderfull)) break;
+  }
+  return true;
+}
+
+bool BTree::TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of) {
+  constexpr uint32_t kAttempts = 3;
+  bool merged = false;
+  for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+    if (TryMergeAt(actor, key, level, of, &merged) == Step::kDone) break;
+  }
+  return merged;
+}
+
+BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of,
                               bool* merged) {
   Path path;
   const absl::StatusOr<Step> found = TryFindPath(actor, key, level, /*attempt=*/0, &path);
   if (!found.ok()) return Step::kDone;
   if (*found == Step::kRestart) return Step::kRestart;
   if (!path.has_parent || path.parent_count == 0) return Step::kDone;
-  if (ViewOf(path.node).level() != level || !IsUnderfull(ViewOf(path.node))) return Step::kDone;
+  if (ViewOf(path.node).level() != level) return Step::kDone;
+  if (of == MergeOf::kUnderfull && !IsUnderfull(ViewOf(path.node))) return Step::kDone;
 
   LogSpace space;  // outlives the guards: freed pages leave the pool before it ends
   if (!ReserveLog(2, /*must_not_fail=*/false, &space).ok()) return Step::kDone;
@@ -432,7 +445,7 @@ BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t l
     *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot, node,
                        /*node_is_left=*/true, space);
   }
-  if (!*merged && path.child_slot > 0) {
+  if (!*merged && path.child_slot > 0 && of == MergeOf::kUnderfull) {
     *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot - 1, node,
                        /*node_is_left=*/false, space);
   }

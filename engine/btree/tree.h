@@ -139,6 +139,10 @@ class BTree {
   /// Merges the leaf that covers `key` with a sibling if both fit well into one page, and then the
   /// levels above. Best effort: gives up if another actor interferes.
   void TryMerge(PoolActor& actor, std::string_view key);
+  /// Merges the leaf that covers `key` with the next one below the same parent if both fit into one
+  /// page, however full they are, and then the levels above as TryMerge does. Best effort. Returns
+  /// whether the leaves are one now.
+  bool TryMergeNext(PoolActor& actor, std::string_view key);
   /// Whether a page is a leaf. In a damaged tree a page may be anything.
   static bool IsLeafPage(const NodeView& page) {
     return page.is_leaf() && page.type() == PageType::kTreeLeaf;
@@ -208,7 +212,12 @@ class BTree {
   absl::Status ReserveLog(size_t pages, bool must_not_fail, LogSpace* space) const {
     return log_ == nullptr ? absl::OkStatus() : log_->Reserve(pages, must_not_fail, space);
   }
-  Step TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, bool* merged);
+  enum class MergeOf {
+    kUnderfull,  ///< a page that is underfull, with either sibling
+    kAnyLeft,    ///< any page, with the sibling on its right
+  };
+  Step TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of, bool* merged);
+  bool TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of);
   /// Merges `node`, the child at left_slot or the next one, with its sibling there. All or nothing.
   bool TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
                 uint32_t left_slot, ExclusiveGuard& node, bool node_is_left, LogSpace& space);

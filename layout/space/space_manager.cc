@@ -59,6 +59,13 @@ bool SpaceManager::WantsShrink() const {
                           directory_.map().allocated(), directory_.map().limit());
 }
 
+uint32_t SpaceManager::ExcessSegments() const {
+  if (!WantsShrink()) return 0;
+  const uint32_t total = directory_.segments().total();
+  const uint32_t target = TargetSegments(directory_.map().allocated(), directory_.map().limit());
+  return total > target ? total - target : 0;
+}
+
 absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
   const Nanos not_before = no_growth_before_.load(std::memory_order_relaxed);
   if (!full && not_before != 0 && core_.runtime.Now() < not_before) return absl::OkStatus();

@@ -66,6 +66,8 @@ class SpaceManager final : public SpaceListener {
   /// shrinking, if any: the cleaner empties it.
   std::optional<SegmentId> ShrinkTowardsTarget();
   bool WantsShrink() const;
+  /// Segments beyond the target size, if the file is to shrink; otherwise 0.
+  uint32_t ExcessSegments() const;
   /// Cuts off the space by which the device was grown before the file needed it. REQUIRES: no
   /// thread grows the file meanwhile.
   void TrimDevice();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/cli/db_backup.h"
+#include "tools/cli/db_compact.h"
 #include "tools/cli/db_commands.h"
 
 namespace latchkey {
@@ -16,6 +17,7 @@ struct DbVerbs::Impl {
     AddTransferVerbs();
     AddProofVerbs();
     AddBackupVerbs();
+    AddCompact();
   }
 
   CLI::App* Verb(const char* name, const char* help, DatabaseFlags& flags,
@@ -47,6 +49,7 @@ struct DbVerbs::Impl {
   void AddTransferVerbs();
   void AddProofVerbs();
   void AddBackupVerbs();
+  void AddCompact();
 
   CLI::App& app;
   std::vector<std::pair<CLI::App*, std::function<int()>>> verbs;
@@ -60,6 +63,7 @@ struct DbVerbs::Impl {
   VerifyFlags verify;
   SalvageFlags salvage;
   BackupFlags backup;
+  CompactFlags compact;
   RestoreFlags restore;
 };
 
@@ -165,6 +169,16 @@ void DbVerbs::Impl::AddBackupVerbs() {
   verb->add_option("--cache-size", restore.db.cache_size, "memory to work with")
       ->capture_default_str();
   verbs.emplace_back(verb, [this] { return RestoreCommand(restore); });
+}
+
+void DbVerbs::Impl::AddCompact() {
+  CLI::App* verb = Verb("compact", "unite sparse leaves, and make the data file and the log small",
+                        compact.db, [this] { return CompactCommand(compact); });
+  verb->add_option("--max-mb-s", compact.max_mb_s,
+                   "limit the leaves looked at, millions of bytes/s of their pages");
+  verb->add_option("--space-utilization", compact.space_utilization,
+                   "live pages / capacity that the file gets, 0.5 to 0.98; the next open for writing "
+                   "brings it to its own");
 }
 
 DbVerbs::DbVerbs(CLI::App& app) : impl_(std::make_unique<Impl>(app)) {}

@@ -1,4 +1,4 @@
-// Limits the rate of a backup.
+// Limits the rate of background work: backups, compaction.
 #pragma once
 
 #include <absl/functional/function_ref.h>

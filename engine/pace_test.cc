@@ -1,4 +1,4 @@
-#include "engine/backup/pace.h"
+#include "engine/pace.h"
 
 #include <catch2/catch.hpp>
 
