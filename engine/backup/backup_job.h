@@ -11,11 +11,11 @@
 #include "engine/backup/backup_directory.h"
 #include "engine/backup/known_pages.h"
 #include "engine/backup/log_copier.h"
-#include "engine/pace.h"
 #include "engine/bulk/bulk_load_impl.h"
 #include "engine/latchkey.h"
 #include "engine/log/checkpointer.h"
 #include "engine/log/engine_log.h"
+#include "engine/pace.h"
 #include "storage/page_store.h"
 
 namespace latchkey {

@@ -156,9 +156,8 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
       total = round;
     }
     ++rounds;
-  } while (rounds < kProbeRounds &&
-           (runtime.Now() - start < kProbeNanos ||
-            (rounds < kSureRounds && runtime.Now() - start < kSureNanos)));
+  } while (rounds < kProbeRounds && (runtime.Now() - start < kProbeNanos ||
+                                     (rounds < kSureRounds && runtime.Now() - start < kSureNanos)));
   return total;
 }
 

@@ -28,7 +28,7 @@ inline constexpr double kMaxSpaceUtilization = 0.98;
 struct SpaceSizing {
   StoreGeometry geometry;
   double space_utilization = 0.8;  ///< wanted u_d
-  uint32_t reserve_segments = 0;  ///< of a large file
+  uint32_t reserve_segments = 0;   ///< of a large file
 
   /// 5 open append logs (2 hot, 1 cold, 2 of the cleaner), 2 segments that only the cleaner may
   /// take, the rest as margin.
@@ -84,9 +84,8 @@ struct SpaceSizing {
     const uint32_t rest = segments - meta;
     // The reserve is the least one, a quarter of the data, or the full one.
     uint32_t data = rest - kMinReserveSegments;
-    const uint32_t in_proportion =
-        static_cast<uint32_t>((uint64_t{rest} * kDataPerReserve + kDataPerReserve) /
-                              (kDataPerReserve + 1));
+    const uint32_t in_proportion = static_cast<uint32_t>(
+        (uint64_t{rest} * kDataPerReserve + kDataPerReserve) / (kDataPerReserve + 1));
     data = std::min(data, in_proportion);
     if (rest > reserve_segments) data = std::max(data, rest - reserve_segments);
     while (data > 0 && data + ReserveFor(data) > rest) --data;

@@ -134,6 +134,7 @@ absl::Status LogImpl::Shrink() {
 // Takes back the slots that segments behind the log's end have got ahead of need.
 absl::Status LogImpl::FreeAhead() {
   LATCHKEY_CHECK(phase_.load() == Phase::kWriting);
+  LATCHKEY_RETURN_IF_ERROR(Flush(next()));
   if (space_.slots() <= LogGrower::kLeastSlots || Raw(durable()) != Raw(next())) {
     return absl::OkStatus();
   }

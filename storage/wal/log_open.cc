@@ -186,8 +186,8 @@ absl::Status ReadSegmentHeaders(LogMedium& medium, uint64_t slots) {
     LATCHKEY_RETURN_IF_ERROR(
         ReadHeaders(medium, static_cast<uint32_t>(first), count, blocks.span()));
     for (uint32_t i = 0; i < count; ++i) {
-      LATCHKEY_RETURN_IF_ERROR(AddSlot(medium, static_cast<uint32_t>(first) + i,
-                                       blocks.data() + size_t{i} * block));
+      LATCHKEY_RETURN_IF_ERROR(
+          AddSlot(medium, static_cast<uint32_t>(first) + i, blocks.data() + size_t{i} * block));
     }
   }
   return absl::OkStatus();

@@ -37,14 +37,14 @@ void SpaceAccount::AddSlots(uint64_t count) {
 
 bool SpaceAccount::RemoveSlots(uint64_t count) {
   const uint64_t before = slots_.load(), after = before - count;
-  const int64_t removed = static_cast<int64_t>(count * geometry_.payload()) + KeptBack(after) -
-                          KeptBack(before);
+  const int64_t removed =
+      static_cast<int64_t>(count * geometry_.payload()) + KeptBack(after) - KeptBack(before);
   const auto least = static_cast<int64_t>(after * geometry_.payload() / 4);
   int64_t available = available_.load(std::memory_order_relaxed);
   do {
     if (available - removed < least) return false;
-  } while (!available_.compare_exchange_weak(available, available - removed,
-                                             std::memory_order_relaxed));
+  } while (
+      !available_.compare_exchange_weak(available, available - removed, std::memory_order_relaxed));
   slots_.store(after, std::memory_order_relaxed);
   return true;
 }

@@ -9,7 +9,7 @@ namespace latchkey {
 
 struct CompactFlags {
   DatabaseFlags db;
-  std::string max_mb_s;  ///< millions of bytes per second; empty: no limit
+  std::string max_mb_s;           ///< millions of bytes per second; empty: no limit
   std::string space_utilization;  ///< of the file at the end; empty: as by default
 };
 /// Makes the database's files small. Exit code 3: a page of it is damaged.

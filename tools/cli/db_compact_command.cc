@@ -19,9 +19,8 @@ absl::StatusOr<Options> OptionsOf(const CompactFlags& flags, Progress& progress)
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags.db, progress));
   options.create_if_missing = false;
   if (!flags.space_utilization.empty()) {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        options.techniques.space_utilization,
-        ParseNumber("space-utilization", flags.space_utilization, 0.5, 0.98));
+    LATCHKEY_ASSIGN_OR_RETURN(options.techniques.space_utilization,
+                              ParseNumber("space-utilization", flags.space_utilization, 0.5, 0.98));
   }
   return options;
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tools/cli/db_backup.h"
-#include "tools/cli/db_compact.h"
 #include "tools/cli/db_commands.h"
+#include "tools/cli/db_compact.h"
 
 namespace latchkey {
 
@@ -176,9 +176,10 @@ void DbVerbs::Impl::AddCompact() {
                         compact.db, [this] { return CompactCommand(compact); });
   verb->add_option("--max-mb-s", compact.max_mb_s,
                    "limit the leaves looked at, millions of bytes/s of their pages");
-  verb->add_option("--space-utilization", compact.space_utilization,
-                   "live pages / capacity that the file gets, 0.5 to 0.98; the next open for writing "
-                   "brings it to its own");
+  verb->add_option(
+      "--space-utilization", compact.space_utilization,
+      "live pages / capacity that the file gets, 0.5 to 0.98; the next open for writing "
+      "brings it to its own");
 }
 
 DbVerbs::DbVerbs(CLI::App& app) : impl_(std::make_unique<Impl>(app)) {}

@@ -33,8 +33,8 @@ constexpr Canary kCanaries[] = {
     {"log-ring-overrun", "one segment of the log too many is given to new groups", kOverwrite},
     {"log-cut-before-its-header", "a log that shrinks is cut before its header counts fewer slots",
      kOverwrite},
-    {"cut-slot-keeps-its-header", "a slot of the log that is cut off keeps a header that can be read",
-     kOverwrite},
+    {"cut-slot-keeps-its-header",
+     "a slot of the log that is cut off keeps a header that can be read", kOverwrite},
     // Log and recovery.
     {"epoch-not-bumped", "the log goes on after a crash in the epoch of before", kOverwrite},
     {"checkpoint-forgets-running-transactions",
