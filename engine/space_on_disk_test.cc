@@ -7,7 +7,7 @@
 #include "layout/testing/layouts_under_test.h"
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::space_on_disk_test {
 namespace {
 
 constexpr uint64_t kMost = uint64_t{2} << 20;
@@ -84,4 +84,4 @@ TEST_CASE("Records rewritten thirty times leave a small log and a small map jour
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::space_on_disk_test

@@ -9,7 +9,7 @@
 #include "layout/testing/layouts_under_test.h"
 #include "storage/base/rng.h"
 
-namespace latchkey {
+namespace latchkey::compaction_test {
 namespace {
 
 constexpr uint64_t kRecords = 20'000, kKeepsOneIn = 10;
@@ -135,4 +135,4 @@ TEST_CASE("A compaction that is stopped says so, and one at a time runs") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::compaction_test

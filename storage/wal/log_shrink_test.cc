@@ -3,7 +3,7 @@
 
 #include "storage/wal/testing/log_fixture.h"
 
-namespace latchkey {
+namespace latchkey::log_shrink_test {
 namespace {
 
 constexpr uint64_t kLeast = 8192 + 3 * (8u << 10);
@@ -96,4 +96,4 @@ TEST_CASE("What is needed or reserved keeps its room when the log shrinks") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::log_shrink_test
