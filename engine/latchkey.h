@@ -437,12 +437,13 @@ struct CompactProgress {
   uint64_t freed = 0;       ///< of these, united with another
   uint64_t file_bytes = 0;  ///< of the data file, now
 };
+/// Called at least ten times a second while Compact waits, and for each leaf, from the thread that
+/// called. False: stop with Cancelled; what was done so far stays.
+using CompactProgressFn = std::function<bool(const CompactProgress&)>;
 struct CompactOptions {
   /// Limits the rate at which leaves are looked at, bytes of their pages per second. 0 = no limit.
   uint64_t max_bytes_per_second = 0;
-  /// Called at least ten times a second while Compact waits, and for each leaf, from the thread that
-  /// called. False: stop with Cancelled; what was done so far stays.
-  std::function<bool(const CompactProgress&)> progress;
+  CompactProgressFn progress;  ///< may be empty
 };
 struct CompactInfo {
   uint64_t bytes_before = 0, bytes_after = 0;  ///< of the data file

@@ -56,7 +56,7 @@ extern "C" {
 typedef int lk_code;
 enum {
   LK_OK = 0,
-  LK_CANCELLED = 1,         /* the caller's progress function ended a backup, check or restore */
+  LK_CANCELLED = 1,         /* the caller's progress function ended the call */
   LK_UNKNOWN = 2,           /* a failure of the system that has no other code */
   LK_INVALID_ARGUMENT = 3,  /* a limit, an option or a zero handle; the message states the remedy */
   LK_NOT_FOUND = 5,         /* no such key, tree, database or name; a cursor beyond its range */
@@ -446,6 +446,47 @@ LK_API uint64_t lk_bulk_loader_count(lk_bulk_loader loader);
 LK_API lk_code lk_bulk_loader_finish(lk_bulk_loader loader, lk_tree *tree, lk_error *error);
 /* Gives the load up: nothing of it stays. */
 LK_API lk_code lk_bulk_loader_release(lk_bulk_loader loader, lk_error *error);
+
+/* ---- Compaction. */
+
+typedef struct lk_compact_progress {
+  uint32_t struct_size; /* of the library that calls */
+  uint32_t reserved;    /* 0 */
+  uint64_t leaves;      /* of trees, looked at so far */
+  uint64_t freed;       /* of these, united with another */
+  uint64_t file_bytes;  /* of the data file, now */
+} lk_compact_progress;
+/* Called at least ten times a second, by the thread that called. 0: go on. Not 0: stop, and the call
+ * returns LK_CANCELLED; what was done so far stays. */
+typedef int (*lk_compact_progress_function)(void *context, const lk_compact_progress *progress);
+
+typedef struct lk_compact_options {
+  uint32_t struct_size;
+  uint32_t reserved;                     /* 0 */
+  uint64_t max_bytes_per_second;         /* of the leaves that are looked at; 0: no limit */
+  lk_compact_progress_function progress; /* may be NULL */
+  void *context;                         /* of progress */
+} lk_compact_options;
+#define LK_COMPACT_OPTIONS_INIT \
+  { (uint32_t)sizeof(lk_compact_options), 0, 0, NULL, NULL }
+
+typedef struct lk_compact_info {
+  uint32_t struct_size;
+  uint32_t reserved;                  /* 0 */
+  uint64_t bytes_before, bytes_after; /* of the data file */
+  uint64_t leaves, freed;             /* as in lk_compact_progress */
+} lk_compact_info;
+#define LK_COMPACT_INFO_INIT \
+  { (uint32_t)sizeof(lk_compact_info), 0, 0, 0, 0, 0 }
+
+/* Makes the data file small while other threads go on reading and writing: unites leaves that deletes
+ * have left sparse, moves pages to the front of the file, and cuts it. A crash at any moment costs
+ * nothing but the progress. `options` and `info` may be NULL.
+ *   LK_FAILED_PRECONDITION  another lk_compact runs
+ *   LK_CANCELLED            progress asked for it
+ *   LK_DATA_LOSS            a page of the database is damaged; the message names it */
+LK_API lk_code lk_compact(lk_db db, const lk_compact_options *options, lk_compact_info *info,
+                          lk_error *error);
 
 /* ---- Backups. */
 

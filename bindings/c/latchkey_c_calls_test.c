@@ -352,6 +352,40 @@ static int watch(void *context, const lk_backup_progress *progress) {
   return ++seen->calls == seen->stop_at;
 }
 
+static int watch_compaction(void *context, const lk_compact_progress *progress) {
+  struct watch *seen = context;
+  CHECK(progress->struct_size == sizeof *progress && progress->freed <= progress->leaves);
+  return ++seen->calls == seen->stop_at;
+}
+
+static void a_database_is_compacted(const char *folder) {
+  lk_compact_options how = LK_COMPACT_OPTIONS_INIT;
+  lk_compact_info info = LK_COMPACT_INFO_INIT;
+  struct watch seen = {0, 1, 0};
+  lk_db db;
+  lk_tree tree;
+  char key[16];
+  int i;
+  open_on_files(folder, "compacted.db", &db, &tree);
+  for (i = 0; i < 3000; ++i) {
+    snprintf(key, sizeof key, "key %06d", i);
+    OK(lk_put(db, tree, lk_text(key), lk_text("a value of more than thirty bytes"), &test_error));
+  }
+  for (i = 0; i < 3000; ++i) {
+    snprintf(key, sizeof key, "key %06d", i);
+    if (i % 10 != 0) OK(lk_delete(db, tree, lk_text(key), &test_error));
+  }
+  how.progress = watch_compaction;
+  how.context = &seen;
+  EXPECT(LK_CANCELLED, lk_compact(db, &how, &info, &test_error));
+  seen.stop_at = 0;
+  how.max_bytes_per_second = 1 << 30;
+  OK(lk_compact(db, &how, &info, &test_error));
+  CHECK(info.leaves > 0 && info.bytes_before >= info.bytes_after && info.bytes_after > 0);
+  OK(lk_compact(db, NULL, NULL, &test_error));
+  OK(lk_close(db, &test_error));
+}
+
 static void a_backup_is_made_listed_checked_and_restored(const char *folder) {
   lk_backup_options how = LK_BACKUP_OPTIONS_INIT;
   lk_backup_check_options checking = LK_BACKUP_CHECK_OPTIONS_INIT;
@@ -431,5 +465,6 @@ void test_calls(const char *folder) {
   a_refused_durability_leaves_the_transaction_open();
   a_body_is_run_again_until_it_commits();
   a_bulk_load_makes_a_tree_at_its_end();
+  a_database_is_compacted(folder);
   a_backup_is_made_listed_checked_and_restored(folder);
 }

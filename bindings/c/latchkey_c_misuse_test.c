@@ -75,6 +75,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_bulk_loader_finish(loader, &tree, e));
   ZERO(lk_bulk_loader_release(loader, e));
   ZERO(lk_backup(no_db, "backups", NULL, NULL, e));
+  ZERO(lk_compact(no_db, NULL, NULL, e));
   ZERO(lk_backups_at(backups, 0, &info, e));
   ZERO(lk_backups_release(backups, e));
   ZERO(lk_txn_commit_with(no_txn, NULL, e));
@@ -272,6 +273,8 @@ static void structs_of_another_size_are_read_as_far_as_they_are_known(void) {
     lk_backup_options backup = {4, 0, 0, 0, 0, NULL, NULL};
     lk_backup_info info = {2, 0, 0, 0, 0, 0, 0, 0, 0};
     lk_backup_check_options check = {4, 0, NULL, NULL};
+    lk_compact_options compaction = {4, 0, 0, NULL, NULL};
+    lk_compact_info compacted = {2, 0, 0, 0, 0, 0};
     lk_restore_options restore = {4, 0, {0}, 0, 0, NULL, NULL};
     lk_bulk_loader loader;
     lk_backups backups;
@@ -287,6 +290,10 @@ static void structs_of_another_size_are_read_as_far_as_they_are_known(void) {
     CHECK_MESSAGE("LK_BACKUP_OPTIONS_INIT");
     EXPECT(LK_INVALID_ARGUMENT, lk_backup(db, "nowhere", NULL, &info, e));
     CHECK_MESSAGE("LK_BACKUP_INFO_INIT");
+    EXPECT(LK_INVALID_ARGUMENT, lk_compact(db, &compaction, NULL, e));
+    CHECK_MESSAGE("LK_COMPACT_OPTIONS_INIT");
+    EXPECT(LK_INVALID_ARGUMENT, lk_compact(db, NULL, &compacted, e));
+    CHECK_MESSAGE("LK_COMPACT_INFO_INIT");
     EXPECT(LK_INVALID_ARGUMENT, lk_check_backups("nowhere", &check, &backups, e));
     EXPECT(LK_INVALID_ARGUMENT, lk_restore_backup("nowhere", "new", &restore, e));
   }

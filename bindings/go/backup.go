@@ -6,7 +6,6 @@ import "C"
 
 import (
 	"context"
-	"runtime/cgo"
 	"strings"
 	"unsafe"
 )
@@ -62,46 +61,15 @@ type RestoreOptions struct {
 	Progress   func(BackupProgress)
 }
 
-// watcher is what lkgoProgress finds behind its handle.
-type watcher struct {
-	ctx      context.Context
-	progress func(BackupProgress)
-	panicked any // of progress: it must not run through the library
-}
-
-//export lkgoProgress
-func lkgoProgress(handle C.uintptr_t, p *C.lk_backup_progress) (stop C.int) {
-	w := cgo.Handle(handle).Value().(*watcher)
-	defer func() {
-		if p := recover(); p != nil {
-			w.panicked, stop = p, 1
-		}
-	}()
-	if w.progress != nil {
-		w.progress(BackupProgress{BackupPhase(p.phase), uint64(p.done), uint64(p.total), uint64(p.bytes)})
+// tellBackup is a watcher's function that tells progress.
+func tellBackup(progress func(BackupProgress)) func(unsafe.Pointer) {
+	if progress == nil {
+		return nil
 	}
-	if w.ctx.Err() != nil {
-		return 1
+	return func(told unsafe.Pointer) {
+		p := (*C.lk_backup_progress)(told)
+		progress(BackupProgress{BackupPhase(p.phase), uint64(p.done), uint64(p.total), uint64(p.bytes)})
 	}
-	return 0
-}
-
-// watched runs a call with the handle of a watcher, which it frees. Once ctx is done, the call ends with ctx.Err().
-func watched(ctx context.Context, progress func(BackupProgress), call func(C.uintptr_t) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	w := &watcher{ctx: ctx, progress: progress}
-	handle := cgo.NewHandle(w)
-	defer handle.Delete()
-	err := call(C.uintptr_t(handle))
-	if w.panicked != nil {
-		panic(w.panicked)
-	}
-	if known, ok := err.(*Error); ok && known.Code == Cancelled && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }
 
 // withPaths runs a call with the paths as strings of C.
@@ -135,7 +103,7 @@ func boolOf(b bool) C.int {
 // Once ctx is done it stops, and the same call continues later.
 func (db *DB) Backup(ctx context.Context, directory string, options BackupOptions) (made BackupInfo, err error) {
 	err = withPaths([]string{directory}, func(paths []*C.char) error {
-		return watched(ctx, options.Progress, func(watcher C.uintptr_t) error {
+		return watched(ctx, tellBackup(options.Progress), func(watcher C.uintptr_t) error {
 			s, err := db.enter()
 			if err != nil {
 				return err
@@ -180,7 +148,7 @@ func ListBackups(directory string) (all []BackupInfo, err error) {
 // CheckBackups is ListBackups, and proves every byte of the backups. ErrDataLoss names a file that is damaged or missing.
 func CheckBackups(ctx context.Context, directory string, options CheckOptions) (all []BackupInfo, err error) {
 	err = withPaths([]string{directory}, func(paths []*C.char) error {
-		return watched(ctx, options.Progress, func(watcher C.uintptr_t) error {
+		return watched(ctx, tellBackup(options.Progress), func(watcher C.uintptr_t) error {
 			s := takeScratch()
 			defer s.give()
 			var list C.lk_backups
@@ -196,7 +164,7 @@ func CheckBackups(ctx context.Context, directory string, options CheckOptions) (
 // gets its content in one step, at the end. Once ctx is done it stops, and leaves nothing.
 func RestoreBackup(ctx context.Context, directory, path string, options RestoreOptions) error {
 	return withPaths([]string{directory, path}, func(paths []*C.char) error {
-		return watched(ctx, options.Progress, func(watcher C.uintptr_t) error {
+		return watched(ctx, tellBackup(options.Progress), func(watcher C.uintptr_t) error {
 			s := takeScratch()
 			defer s.give()
 			var database C.lk_options

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -268,6 +269,28 @@ func TestABulkLoadMakesATreeAtItsEnd(t *testing.T) {
 	for _, none := range []*latchkey.BulkLoader{nil, {}} {
 		is(t, none.Put(nil, nil), latchkey.ErrInvalidArgument)
 		is(t, none.Close(), latchkey.ErrInvalidArgument)
+	}
+}
+
+func TestADatabaseIsCompacted(t *testing.T) {
+	db, tree := onFiles(t, filepath.Join(t.TempDir(), "db"))
+	defer db.Close()
+	for i := 0; i < 3000; i++ {
+		ok(t, tree.Put([]byte(fmt.Sprintf("key %06d", i)), bytes.Repeat([]byte("v"), 40)))
+	}
+	for i := 0; i < 3000; i++ {
+		if i%10 != 0 {
+			ok(t, tree.Delete([]byte(fmt.Sprintf("key %06d", i))))
+		}
+	}
+	background := context.Background()
+	ctx, cancel := context.WithCancel(background)
+	_, err := db.Compact(ctx, latchkey.CompactOptions{Progress: func(latchkey.CompactProgress) { cancel() }})
+	is(t, err, context.Canceled)
+	info, err := db.Compact(background, latchkey.CompactOptions{MaxBytesPerSecond: 1 << 30})
+	ok(t, err)
+	if info.Leaves == 0 || info.Freed > info.Leaves || info.BytesAfter > info.BytesBefore {
+		t.Fatal(info)
 	}
 }
 

@@ -176,11 +176,24 @@ lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill, l
   return lk_bulk_loader_create(db, lk_slice(name, size), &options, loader, &scratch->error);
 }
 
-/* In backup.go. */
-extern int lkgoProgress(uintptr_t context, lk_backup_progress *progress);
+/* In progress.go. */
+extern int lkgoProgress(uintptr_t context, void *progress);
 
 static int pass_progress(void *context, const lk_backup_progress *progress) {
-  return lkgoProgress((uintptr_t)context, (lk_backup_progress *)progress);
+  return lkgoProgress((uintptr_t)context, (void *)progress);
+}
+
+static int pass_compact_progress(void *context, const lk_compact_progress *progress) {
+  return lkgoProgress((uintptr_t)context, (void *)progress);
+}
+
+lk_code lkgo_compact(lk_db db, uint64_t max_bytes_per_second, uintptr_t progress, lk_compact_info *info,
+                     lkgo_scratch *scratch) {
+  lk_compact_options options = LK_COMPACT_OPTIONS_INIT;
+  options.max_bytes_per_second = max_bytes_per_second;
+  options.progress = pass_compact_progress;
+  options.context = (void *)progress;
+  return lk_compact(db, &options, info, &scratch->error);
 }
 
 lk_code lkgo_backup(lk_db db, const char *directory, int incremental, int skip_check, uint64_t max_bytes_per_second,

@@ -51,7 +51,9 @@ lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from
                       int of_bytes, uint64_t *figure, lkgo_scratch *scratch);
 lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill,
                          lk_bulk_loader *loader, lkgo_scratch *scratch);
-/* Backups. `progress`: the handle of a Go function. */
+/* Compaction and backups. `progress`: the handle of a watcher of Go. */
+lk_code lkgo_compact(lk_db db, uint64_t max_bytes_per_second, uintptr_t progress,
+                     lk_compact_info *info, lkgo_scratch *scratch);
 lk_code lkgo_backup(lk_db db, const char *directory, int incremental, int skip_check,
                     uint64_t max_bytes_per_second, uintptr_t progress, lk_backup_info *info,
                     lkgo_scratch *scratch);

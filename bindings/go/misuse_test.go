@@ -31,6 +31,9 @@ func calls(db *latchkey.DB, tree *latchkey.Tree, tx *latchkey.Tx, c *latchkey.Cu
 		"db.Sync":                    db.Sync, "db.RenameTree": func() error { return db.RenameTree("t", "u") },
 		"db.WriteWith":  func() error { return db.WriteWith(&latchkey.Batch{}, latchkey.NoDurability) },
 		"db.BulkLoader": func() error { return drop(db.BulkLoader("new", latchkey.BulkLoadOptions{})) },
+		"db.Compact": func() error {
+			return drop(db.Compact(context.Background(), latchkey.CompactOptions{}))
+		},
 		"db.Backup": func() error {
 			return drop(db.Backup(context.Background(), "nowhere", latchkey.BackupOptions{}))
 		},

@@ -1,36 +1,8 @@
 /* Backups: the functions that latchkey.backups wraps. */
 #include "latchkey_python.h"
 
-/* Whom a backup tells its progress, and the exception that ended it. */
-typedef struct {
-  PyObject *progress; /* callable or None */
-  PyObject *type, *value, *traceback;
-} Watch;
-
-/* Called without the GIL. A signal ends the call, too. */
 static int watch(void *context, const lk_backup_progress *progress) {
-  Watch *self = context;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  int stop = PyErr_CheckSignals() != 0;
-  if (!stop && self->progress != Py_None) {
-    PyObject *result = PyObject_CallFunction(self->progress, "iKKK", progress->phase, progress->done,
-                                             progress->total, progress->bytes);
-    stop = result == NULL || result == Py_False;
-    Py_XDECREF(result);
-  }
-  if (PyErr_Occurred()) PyErr_Fetch(&self->type, &self->value, &self->traceback);
-  PyGILState_Release(state);
-  return stop;
-}
-
-/* Whether the call succeeded; if not, the exception is set: that of `progress` if it has raised one. */
-static int succeeded(Watch *watch, lk_code code, const lk_error *error) {
-  if (watch->type != NULL) {
-    PyErr_Restore(watch->type, watch->value, watch->traceback);
-    return 0;
-  }
-  if (code != LK_OK) raise_error(code, error->message);
-  return code == LK_OK;
+  return tell_progress(context, "(iKKK)", progress->phase, progress->done, progress->total, progress->bytes);
 }
 
 static PyObject *tuple_of(const lk_backup_info *info) {
@@ -78,7 +50,7 @@ PyObject *backup(Database *db, PyObject *args) {
   options.context = &watcher;
   if (!may_enter(db)) return NULL;
   WITHOUT_GIL(db, code = lk_backup(db->handle, directory, &options, &info, &error));
-  return succeeded(&watcher, code, &error) ? tuple_of(&info) : NULL;
+  return watched_call_succeeded(&watcher, code, &error) ? tuple_of(&info) : NULL;
 }
 
 /* list_backups(directory) */
@@ -110,7 +82,7 @@ PyObject *check_backups(PyObject *module, PyObject *args) {
   Py_BEGIN_ALLOW_THREADS
   code = lk_check_backups(directory, &options, &backups, &error);
   Py_END_ALLOW_THREADS
-  return succeeded(&watcher, code, &error) ? list_of(backups) : NULL;
+  return watched_call_succeeded(&watcher, code, &error) ? list_of(backups) : NULL;
 }
 
 /* restore_backup(directory, path, number, options, verify, progress) */
@@ -140,6 +112,6 @@ PyObject *restore_backup(PyObject *module, PyObject *args) {
   code = lk_restore_backup(directory, path, &options, &error);
   Py_END_ALLOW_THREADS
   lk_options_release(options.database, NULL);
-  if (!succeeded(&watcher, code, &error)) return NULL;
+  if (!watched_call_succeeded(&watcher, code, &error)) return NULL;
   Py_RETURN_NONE;
 }

@@ -419,6 +419,7 @@ static PyMethodDef database_methods[] = {
     METHOD("sync", database_sync, METH_NOARGS,
            "sync($self, /)\n--\n\nMakes every commit durable that returned before, whatever its durability."),
     METHOD("_backup", backup, METH_VARARGS, NULL),
+    METHOD("_compact", compact, METH_VARARGS, NULL),
     METHOD("checkpoint", database_checkpoint, METH_NOARGS,
            "checkpoint($self, /)\n--\n\nWrites every dirty page."),
     METHOD("verify", database_verify, METH_NOARGS,

@@ -152,7 +152,20 @@ int set_options(lk_options options, PyObject *given);
 /* LK_DURABILITY_... of None, 'none', 'group' or 'commit'. 0 with an exception set. */
 int durability_of(PyObject *object, int32_t *durability);
 
-/* ---- Many keys, bulk loads and backups (many.c, bulk.c, backup.c). */
+/* ---- Progress (progress.c). */
+
+/* The function that is told the progress of a call, and the exception that ended the call. */
+typedef struct {
+  PyObject *progress; /* callable or None */
+  PyObject *type, *value, *traceback;
+} Watch;
+/* Calls the function with the arguments of a tuple's format of Py_BuildValue. Not 0: the call is to stop, as the
+ * function or a signal says. Called without the GIL. */
+int tell_progress(Watch *self, const char *format, ...);
+/* Whether the call succeeded; if not, the exception is set: that of the function if it has raised one. */
+int watched_call_succeeded(Watch *watch, lk_code code, const lk_error *error);
+
+/* ---- Many keys, bulk loads, backups and compaction (many.c, bulk.c, backup.c, compact.c). */
 
 /* transaction: NULL for one of the call's own. */
 PyObject *get_many(Database *db, Transaction *transaction, lk_tree tree, PyObject *iterable);
@@ -161,6 +174,7 @@ typedef lk_code (*EstimateCall)(lk_db, lk_tree, const lk_bytes *, const lk_bytes
 PyObject *estimate(Database *db, lk_tree tree, PyObject *args, PyObject *kwargs, EstimateCall call);
 PyObject *make_bulk_loader(Database *db, PyObject *args, PyObject *kwargs);
 PyObject *backup(Database *db, PyObject *args);
+PyObject *compact(Database *db, PyObject *args);
 PyObject *list_backups(PyObject *module, PyObject *args);
 PyObject *check_backups(PyObject *module, PyObject *args);
 PyObject *restore_backup(PyObject *module, PyObject *args);

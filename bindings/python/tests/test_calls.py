@@ -120,6 +120,28 @@ class Durability(FileTest):
             self.assertEqual(tree[b"a"], b"1")
 
 
+class Compaction(FileTest):
+
+    def test_a_database_is_compacted(self):
+        seen = []
+        with latchkey.open(self.path, cache_size="4MiB") as db:
+            tree = db.tree("t")
+            for i in range(3000):
+                tree[b"key %06d" % i] = b"v" * 40
+            for i in range(3000):
+                if i % 10 != 0:
+                    del tree[b"key %06d" % i]
+            with self.assertRaises(latchkey.Cancelled):
+                db.compact(progress=lambda progress: False)
+            with self.assertRaises(OverflowError):
+                db.compact(max_bytes_per_second=-1)
+            info = db.compact(progress=seen.append, max_bytes_per_second=1 << 30)
+            self.assertGreater(info.leaves, 0)
+            self.assertGreaterEqual(info.bytes_before, info.bytes_after)
+            self.assertEqual(seen[-1].leaves, info.leaves)
+            self.assertEqual(tree[b"key 000010"], b"v" * 40)
+
+
 class Backups(FileTest):
 
     def test_a_backup_is_made_checked_and_restored(self):

@@ -11,6 +11,7 @@ from typing import Callable, TypeVar
 
 from . import _latchkey
 from .backups import BackupInfo, Progress, telling
+from .compaction import CompactInfo, CompactProgress
 from .errors import Aborted, Error
 from .option_text import text_of
 
@@ -44,6 +45,17 @@ class Database(_latchkey.Database):
         """
         return BackupInfo(*self._backup(os.fsencode(directory), incremental, max_bytes_per_second, check,
                                         telling(progress)))
+
+    def compact(self, *, max_bytes_per_second: int = 0,
+                progress: Callable[[CompactProgress], bool | None] | None = None) -> CompactInfo:
+        """Makes the data file small while other threads go on reading and writing.
+
+        It unites leaves that deletes have left sparse, moves pages to the front of the file, and cuts it.
+        `max_bytes_per_second`: of the leaves that are looked at; 0: no limit. An exception of `progress`, False and a
+        signal stop it; what was done so far stays.
+        """
+        told = None if progress is None else lambda *figures: progress(CompactProgress(*figures))
+        return CompactInfo(*self._compact(max_bytes_per_second, told))
 
     def run(self, function: Callable[[_latchkey.Transaction], T], *, isolation: str | None = None,
             read_only: bool = False, durability: str | None = None, attempts: int | None = 1000) -> T:
