@@ -11,9 +11,11 @@
 #include "storage/base/status_macros.h"
 #include "tools/cli/bench_command.h"
 #include "tools/cli/cachesim_command.h"
+#include "tools/cli/completion.h"
 #include "tools/cli/contention_command.h"
 #include "tools/cli/contention_model_command.h"
 #include "tools/cli/db_verbs.h"
+#include "tools/cli/doctor_command.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/layout_command.h"
 #include "tools/cli/model_command.h"
@@ -33,6 +35,14 @@ constexpr const char* kAbout =
     "tpcc-lite, bench, layout and model: every flag with a value takes a comma-separated list; the "
     "cross\n"
     "product is run, one row each. The other verbs work on one database.";
+
+constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0    done\n"
+    "  1    a run failed: device, space, a defect; get, del: no such key\n"
+    "  2    wrong flags: nothing was written\n"
+    "  3    a consistency check failed, or data is damaged\n"
+    "  130  interrupted: partial results are written and marked";
 
 constexpr uint32_t kMaxRepeat = 1000;
 constexpr uint64_t kMaxTraceLimit = 4'000'000'000;
@@ -138,9 +148,13 @@ class Cli {
  public:
   Cli() : app_(kAbout, "latchkey"), db_verbs_(app_) {
     app_.require_subcommand(1);
+    app_.footer(kExitCodes);
     app_.set_version_flag("--version", VersionText, "print version, revision, build and libraries");
     help_ = app_.add_subcommand("help", "print the help of a verb, e.g. help tpcc-lite run");
     help_->add_option("VERB", help_words_);
+    completion_ = app_.add_subcommand("completion",
+                                      "print the script that completes verbs and flags in a shell");
+    completion_->add_option("SHELL", completed_shell_, "bash, zsh or fish")->required();
     CLI::App* tpcc = app_.add_subcommand(
         "tpcc-lite", "TPC-C's tables, transactions and checks; closed loop, no think time");
     tpcc->require_subcommand(1);
@@ -158,6 +172,7 @@ class Cli {
     AddTrace();
     AddContention();
     AddReport();
+    AddDoctor();
     experiment_verb_ = app_.add_subcommand(
         "experiment", "list, show, run: the papers' figures and tables, and which statements hold");
     experiment_verb_->prefix_command()->set_help_flag();  // all words are the script's, --help too
@@ -182,6 +197,7 @@ class Cli {
       return app_.exit(error, std::cout, std::cerr) == 0 ? kExitOk : kExitUsage;
     }
     if (*help_) return Help();
+    if (*completion_) return Completion();
     if (*prepare_.app) return PrepareTpccCommand(GivenTexts(prepare_), prepare_.flags);
     if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
     if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
@@ -197,6 +213,7 @@ class Cli {
     if (*calibrate_verb_) return ContentionCalibrateCommand(calibrate_);
     if (*report_verb_) return ReportCommand(report_);
     if (*compare_verb_) return CompareCommand(compared_);
+    if (*doctor_verb_) return DoctorCommand(doctor_);
     if (*experiment_verb_) return RunPaperExperiments(experiment_verb_->remaining());
     if (*layout_.app) return LayoutCommand(GivenTexts(layout_), layout_.flags);
     if (*write_cost_.app) return ModelCommand(GivenTexts(write_cost_), write_cost_.flags);
@@ -306,6 +323,19 @@ class Cli {
         ->required();
   }
 
+  void AddDoctor() {
+    doctor_verb_ = app_.add_subcommand(
+        "doctor", "measure a device, tell whether to trust its syncs, and advise settings");
+    doctor_verb_->add_option("PATH", doctor_.path, "a folder on the device; nothing is left in it")
+        ->required();
+    const auto add = [this](const char* name, std::string& text, const char* help) {
+      return doctor_verb_->add_option(name, text, help)->capture_default_str();
+    };
+    add("--seconds", doctor_.seconds, "how long it may take, about; 1 to 3600");
+    add("--size", doctor_.size, "most bytes of the file; at most half of the free space is taken");
+    add("--json", doctor_.json, "write figures and advice there; - for stdout");
+  }
+
   int Help() {
     const CLI::App* verb = &app_;
     std::string before;
@@ -318,6 +348,13 @@ class Cli {
     }
     app_.clear();  // otherwise the program's help would be that of the parsed verb `help`
     std::cout << verb->help(before);
+    return kExitOk;
+  }
+
+  int Completion() {
+    const absl::StatusOr<std::string> script = CompletionScript(app_, completed_shell_);
+    if (!script.ok()) return FailWith(script.status());
+    std::cout << *script;
     return kExitOk;
   }
 
@@ -338,6 +375,8 @@ class Cli {
   CLI::App app_;
   CLI::App* help_ = nullptr;
   std::vector<std::string> help_words_;
+  CLI::App* completion_ = nullptr;
+  std::string completed_shell_;
   DbVerbs db_verbs_;
   Verb prepare_, run_, check_, bench_, layout_, write_cost_, pool_, lock_, model_;
   bool model_sensitivity_ = false;
@@ -346,6 +385,8 @@ class Cli {
   CLI::App* experiment_verb_ = nullptr;
   CLI::App *report_verb_ = nullptr, *compare_verb_ = nullptr;
   ReportFlags report_;
+  CLI::App* doctor_verb_ = nullptr;
+  DoctorFlags doctor_;
   std::vector<std::string> compared_;
   CLI::App* cachesim_verb_ = nullptr;
   CacheSimFlags cachesim_;
