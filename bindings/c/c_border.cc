@@ -41,7 +41,7 @@ lk_code Fail(lk_error* error, lk_code code, std::string_view message) {
   error->code = code;
   const size_t room = error->struct_size - offsetof(lk_error, message) - 1;
   const size_t size = std::min(message.size(), room);
-  std::memcpy(error->message, message.data(), size);
+  if (size > 0) std::memcpy(error->message, message.data(), size);
   error->message[size] = '\0';
   return code;
 }

@@ -263,7 +263,7 @@ LK_API lk_code lk_txn_rollback(lk_txn txn, lk_error *error);
 enum {
   LK_DURABILITY_DEFAULT = 0, /* as the option "durability" says */
   LK_DURABILITY_NONE = 1,    /* durable with a later commit, lk_sync, a checkpoint or the close */
-  LK_DURABILITY_GROUP = 2,   /* durable within the option "group-commit-delay" */
+  LK_DURABILITY_GROUP = 2,   /* durable within the option "group-commit-delay-ms" */
   LK_DURABILITY_COMMIT = 3   /* durable when the commit returns */
 };
 typedef struct lk_commit_options {

@@ -29,7 +29,7 @@ type Durability int
 const (
 	DefaultDurability Durability = C.LK_DURABILITY_DEFAULT
 	NoDurability      Durability = C.LK_DURABILITY_NONE   // durable with a later commit, Sync, a checkpoint or the close
-	GroupDurability   Durability = C.LK_DURABILITY_GROUP  // durable within the option "group-commit-delay"
+	GroupDurability   Durability = C.LK_DURABILITY_GROUP  // durable within the option "group-commit-delay-ms"
 	CommitDurability  Durability = C.LK_DURABILITY_COMMIT // durable when the commit returns
 )
 
