@@ -64,6 +64,7 @@ absl::Status GroupCommit::EndSegment() {
     LATCHKEY_RETURN_IF_ERROR(
         WriteEmpty(static_cast<uint32_t>(std::min<uint64_t>(left, buffer_.half_bytes()))));
   }
+  needed_.AddLandmark(end);
   return WriteEmpty(g.block_bytes);
 }
 

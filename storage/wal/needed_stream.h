@@ -27,6 +27,8 @@ class NeededStream {
   void SetFloor() { floor_ = geometry_.IndexOf(std::min(oldest_, last_group_start_)); }
 
   void AddGroup(uint64_t start) { starts_.Add(start); }
+  /// As AddGroup; this start is remembered, so that the stream before it can be given up.
+  void AddLandmark(uint64_t start) { starts_.AddSurely(start); }
   void SetLastDurableGroup(uint64_t start) { last_group_start_ = start; }
   /// The stream below `oldest_needed` is not needed any more. Returns by how many stream bytes
   /// floor() has moved on.

@@ -97,6 +97,8 @@ class GroupStarts {
       TryAdd(start);
     }
   }
+  /// As Add, however near the last one is.
+  void AddSurely(uint64_t start) { TryAdd(start); }
   /// The last known start at or below `lsn`, or else the first of all. REQUIRES: !empty().
   uint64_t AtOrBelow(uint64_t lsn) const;
   /// Forgets positions that are not needed for AtOrBelow from `lsn` on.
