@@ -63,7 +63,8 @@ TEST_CASE("A log moved to the front of its device shrinks to its least size") {
     GrowTo(*log, 600u << 10);
     // The log ends `round` blocks before the end of its segment. Near it few starts of groups are
     // remembered.
-    while (Raw(log->next()) % kPayload != (kPayload - round * kBlock) % kPayload) MustAppendDurably(*log, "x");
+    while (Raw(log->next()) % kPayload != (kPayload - round * kBlock) % kPayload)
+      MustAppendDurably(*log, "x");
     log->Truncate(MustAppendDurably(*log, "x"));
     REQUIRE(log->Shrink().ok());
     CHECK(SizeOf(*log) > 8192 + 3 * kSegment);  // the end lies far behind
