@@ -11,6 +11,9 @@ namespace {
 // Number of tries before a round is forced; each sleeps at least 50 us.
 constexpr uint32_t kTriesWithoutRound = 1000;
 
+constexpr LogId HotLog(uint32_t stream) { return LogOf(SegmentKind::kHot, false, stream); }
+constexpr LogId kColdLog = LogOf(SegmentKind::kCold, false, 0);
+
 class PlacedPageWriter final : public PageWriter {
  public:
   PlacedPageWriter(PagePlacement& placement, PageWriteQueue* queue)
@@ -88,8 +91,7 @@ void PagePlacement::CompleteFinished() {
 
 std::optional<FrameIndex> PagePlacement::BeginMove(SegmentKind kind, PageId page,
                                                    LocationWord word) {
-  const LogId log = kind == SegmentKind::kCold ? LogId::kCleanedCold : LogId::kCleanedHot;
-  return writer_.BeginMove(log, page, word);
+  return writer_.BeginMove(LogOf(kind, /*of_cleaner=*/true, /*stream=*/0), page, word);
 }
 
 void PagePlacement::StartUserWrites() {
@@ -255,10 +257,9 @@ bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placeme
     case Placement::kInPlace:
       return PlaceCold(queue, write, word);
     case Placement::kHot:
-      return Append(queue, LogId::kHot, Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+      return Append(queue, HotLog(0), Claim::kUser, write) || PlaceAnywhere(queue, write, word);
     case Placement::kHotSecond:
-      return Append(queue, LogId::kHotSecond, Claim::kUser, write) ||
-             PlaceAnywhere(queue, write, word);
+      return Append(queue, HotLog(1), Claim::kUser, write) || PlaceAnywhere(queue, write, word);
   }
   return false;
 }
@@ -270,7 +271,7 @@ bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placeme
 //   segments to spare, then into a hole.
 bool PagePlacement::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
   if (!word.on_device()) {
-    return Append(queue, LogId::kCold, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
+    return Append(queue, kColdLog, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
   const SegmentId segment = core_.geometry.SegmentOf(word.slot());
   const bool stays = directory_.segments().KindOf(segment) == SegmentKind::kCold &&
@@ -287,10 +288,9 @@ bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
                                   LocationWord word) {
   if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
-  if (Append(queue, LogId::kCold, Claim::kUser, write)) return true;
+  if (Append(queue, kColdLog, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round.
-  if (!directory_.journal_is_full() && Append(queue, LogId::kCold, Claim::kCleaner, write))
-    return true;
+  if (!directory_.journal_is_full() && Append(queue, kColdLog, Claim::kCleaner, write)) return true;
   queue.Start();
   StartUserWrites();
   // Superseded slots may be the only room left: a round releases them.

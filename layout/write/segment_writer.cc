@@ -64,7 +64,7 @@ std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim cla
   OpenLog& log = *logs_[static_cast<size_t>(id)];
   MutexLock lock(log.mutex);
   if (log.buffer == nullptr) {
-    const std::optional<SegmentId> segment = space_.TakeSegment(claim, KindOfLog(id));
+    const std::optional<SegmentId> segment = space_.TakeSegment(claim, InfoOf(id).kind);
     if (!segment) return std::nullopt;
     const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
     Buffer* buffer = AcquireBuffer();
@@ -74,12 +74,12 @@ std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim cla
     }
     buffer->segment = *segment;
     const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
-    directory_.NoteSegment(*segment, KindOfLog(id));
+    directory_.NoteSegment(*segment, InfoOf(id).kind);
     buffer->log.store(id, std::memory_order_release);
     log.buffer = buffer;
   }
   const Place place = NextPlace(log, page);
-  if (id < LogId::kCleanedHot) {
+  if (!InfoOf(id).of_cleaner) {
     directory_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
   }
   return place;
@@ -249,18 +249,13 @@ void SegmentWriter::Drain(LogId log) {
   }
 }
 
-void SegmentWriter::WriteOutUserLogs() {
-  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) StartLog(log);
-  for (const LogId log : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) Drain(log);
-}
-
-void SegmentWriter::WriteOutMoves() {
-  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) StartLog(log);
-  for (const LogId log : {LogId::kCleanedHot, LogId::kCleanedCold}) Drain(log);
+void SegmentWriter::WriteOut(std::span<const LogId> logs) {
+  for (const LogId log : logs) StartLog(log);
+  for (const LogId log : logs) Drain(log);
 }
 
 void SegmentWriter::StartUserLogs() {
-  for (const LogId id : {LogId::kHot, LogId::kHotSecond, LogId::kCold}) {
+  for (const LogId id : kUserLogs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     if (!log.mutex.TryLock()) continue;
     StartLocked(log);  // throws nothing

@@ -15,21 +15,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "layout/map/page_directory.h"
 #include "layout/space/space_manager.h"
+#include "layout/write/append_logs.h"
 #include "storage/device/io_window.h"
 
 namespace latchkey {
-
-/// The append logs of a store. Pages that the segment cleaner moves go to logs of their own, apart
-/// from user writes of the same kind (LAYOUT_REFERENCE 6.10).
-enum class LogId : uint8_t { kHot, kHotSecond, kCold, kCleanedHot, kCleanedCold };
-inline constexpr size_t kLogs = 5;
-constexpr SegmentKind KindOfLog(LogId log) {
-  return log == LogId::kCold || log == LogId::kCleanedCold ? SegmentKind::kCold : SegmentKind::kHot;
-}
 
 /// Thread-safe. One actor at a time uses the logs of the cleaner.
 class SegmentWriter {
@@ -54,8 +48,8 @@ class SegmentWriter {
   void FinishMove(FrameIndex frame, bool valid);
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
-  void WriteOutUserLogs();
-  void WriteOutMoves();
+  void WriteOutUserLogs() { WriteOut(kUserLogs); }
+  void WriteOutMoves() { WriteOut(kCleanerLogs); }
   /// As WriteOutUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
   /// cleaner calls it, because that thread may be waiting for the cleaner.
   void StartUserLogs();
@@ -73,7 +67,7 @@ class SegmentWriter {
     explicit Buffer(Runtime& runtime) : io_mutex(runtime) {}
     FrameGroup* group = nullptr;
     SegmentId segment{};
-    std::atomic<LogId> log{LogId::kHot};
+    std::atomic<LogId> log{LogId{}};
     std::atomic<bool> in_use{false};
     std::atomic<uint32_t> filled{0};  // frames given out; changed under the log's mutex
     std::atomic<uint32_t> ready{0};   // frames copied into
@@ -103,6 +97,7 @@ class SegmentWriter {
   Buffer* FindFreeBuffer();
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
   void MarkReady(Buffer& buffer);
+  void WriteOut(std::span<const LogId> logs);
   void StartLog(LogId log);
   void StartLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
   Place NextPlace(OpenLog& log, PageId page) LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
