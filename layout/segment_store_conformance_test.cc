@@ -197,7 +197,8 @@ TEST_CASE("Pages of every size are kept") {
 // pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {
   const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
-  const std::string cleaning = GENERATE(std::string("adaptive"), std::string("hole-plugging"));
+  const std::string cleaning =
+      GENERATE(as<std::string>{}, "adaptive", "hole-plugging", "death-time");
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
   SegmentStoreOptions options = TestOptions(layout, cleaning);

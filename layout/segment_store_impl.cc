@@ -46,12 +46,15 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                                    std::unique_ptr<Separator> separator,
                                    std::unique_ptr<CleaningPolicy> policy)
     : device_(std::move(device)),
-      buffers_(StoreBuffers::For(options.cache_bytes,
-                                 StoreGeometry::Of(superblock.page_size, superblock.segment_size),
-                                 separator->most_logs())),
+      separator_(std::move(separator)),
+      death_times_(options.segment_cleaning.entry().by_death_time && separator_->appends()
+                       ? std::make_unique<DeathTimes>(runtime)
+                       : nullptr),
+      buffers_(StoreBuffers::For(
+          options.cache_bytes, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
+          separator_->most_logs(), death_times_ != nullptr ? StreamChoice::kFurtherLogs : 0)),
       doublewrite_pages_(
           DoublewritePages(options, buffers_, superblock.page_size, journal != nullptr)),
-      separator_(std::move(separator)),
       core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
             superblock.database_id, options.log_sink),
       directory_(core_),
@@ -71,6 +74,8 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .separator = *separator_,
                   .buffers = buffers_,
                   .doublewrite_pages = doublewrite_pages_,
+                  .death_times = death_times_.get(),
+                  .further_logs = buffers_.segment_buffers - separator_->most_logs(),
                   .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
                                         options.torn_write_protection == Protection::kImages}),
       explorer_(directory_, costs_, doublewrite_pages_ > 0),

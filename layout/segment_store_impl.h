@@ -10,6 +10,7 @@
 #include "layout/read/page_reader.h"
 #include "layout/segment_store.h"
 #include "layout/separate/cost_meter.h"
+#include "layout/separate/death_times.h"
 #include "layout/separate/separator.h"
 #include "layout/space/space_manager.h"
 #include "layout/store_core.h"
@@ -59,6 +60,7 @@ class SegmentStoreImpl final : public SegmentStore {
 
   size_t memory_bytes() const override {
     return directory_.memory_bytes() + separator_->memory_bytes() +
+           (death_times_ != nullptr ? death_times_->memory_bytes() : 0) +
            checkpointer_.journal_memory_bytes();
   }
   uint64_t MostBufferBytes(uint64_t writer_pages) const override {
@@ -70,9 +72,11 @@ class SegmentStoreImpl final : public SegmentStore {
 
  private:
   const std::unique_ptr<BlockDevice> device_;
+  const std::unique_ptr<Separator> separator_;
+  const std::unique_ptr<DeathTimes>
+      death_times_;  // nullptr: appended pages are not divided by them
   const StoreBuffers buffers_;
   const uint32_t doublewrite_pages_;  // of a batch; 0: in-place writes are not protected
-  const std::unique_ptr<Separator> separator_;
   StoreCore core_;
   PageDirectory directory_;
   PageReader reader_;

@@ -76,6 +76,9 @@ constexpr CleaningPolicyInfo kPolicies[] = {
     {{"hole-plugging", "live pages of the emptiest plug the holes of the fullest", {}},
      Make<HolePlugging>},
     {{"adaptive", "cleaning or plugging by their cost in the steady state", {}}, Make<Adaptive>},
+    {{"death-time", "as adaptive; pages that die at about the same time share segments", {}},
+     Make<Adaptive>,
+     /*by_death_time=*/true},
 };
 
 }  // namespace

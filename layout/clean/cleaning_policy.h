@@ -39,10 +39,12 @@ class CleaningPolicy {
 struct CleaningPolicyInfo {
   ChoiceDescription description;
   std::unique_ptr<CleaningPolicy> (*make)(std::span<const double> parameters);
+  /// Appended pages, users' and moved ones, are divided among streams by DeathTimes.
+  bool by_death_time = false;
 };
 
-/// The list of segment cleaning policies: greedy, cost-benefit, hole-plugging, adaptive. To add
-/// one: its class and one line in cleaning_policy.cc.
+/// The list of segment cleaning policies: greedy, cost-benefit, hole-plugging, adaptive, death-time.
+/// To add one: its class and one line in cleaning_policy.cc.
 const Registry<CleaningPolicyInfo>& CleaningPolicies();
 using CleaningPolicyChoice = Choice<CleaningPolicyInfo>;
 

@@ -15,6 +15,7 @@ class UniformSeparator final : public Separator {
  public:
   explicit UniformSeparator(Placement placement) : placement_(placement) {}
   bool writes_in_place() const override { return placement_ == Placement::kInPlace; }
+  bool appends() const override { return !writes_in_place(); }
   // A log of users and one of the cleaner; LFS also has the cold log, as a last resort.
   uint32_t most_logs() const override { return writes_in_place() ? 2 : 3; }
   Placement OnWrite(PageId) override { return placement_; }

@@ -39,6 +39,8 @@ class Separator {
   virtual ~Separator() = default;
   /// Whether OnWrite ever returns kInPlace. Constant.
   virtual bool writes_in_place() const = 0;
+  /// Whether OnWrite ever returns anything else. Constant.
+  virtual bool appends() const { return true; }
   /// The most append logs that pages of this layout go to. Four of the five: no layout has both a
   /// second hot stream and cold pages that the cleaner keeps apart.
   virtual uint32_t most_logs() const { return 4; }

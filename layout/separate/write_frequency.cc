@@ -1,6 +1,7 @@
 #include "layout/separate/write_frequency.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 namespace latchkey {
@@ -12,30 +13,18 @@ constexpr uint32_t kMaxHistory = 0xffff;
 }  // namespace
 
 void WriteFrequency::OnWrite(PageId id) {
-  if (!Has(id)) {
-    MutexLock lock(mutex_);
-    if (!words_.EnsureSize(Raw(id) + 1)) return;  // not counted: the page looks cold
-    const uint64_t size = size_.load(std::memory_order_relaxed);
-    size_.store(std::max(size, Raw(id) + 1), std::memory_order_release);
-  }
-  std::atomic<uint32_t>& word = words_[Raw(id)];
-  if ((word.load(std::memory_order_relaxed) & kCountMask) < kCountMask - 64) {
-    word.fetch_add(1, std::memory_order_relaxed);
+  std::atomic<uint32_t>* word = words_.Make(id);
+  if (word == nullptr) return;  // not counted: the page looks cold
+  if ((word->load(std::memory_order_relaxed) & kCountMask) < kCountMask - 64) {
+    word->fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-uint32_t WriteFrequency::History(PageId id) const {
-  return Has(id) ? words_[Raw(id)].load(std::memory_order_relaxed) >> 16 : 0;
-}
+uint32_t WriteFrequency::History(PageId id) const { return words_.Load(id) >> 16; }
 
 uint32_t WriteFrequency::Rate(PageId id) const {
-  if (!Has(id)) return 0;
-  const uint32_t word = words_[Raw(id)].load(std::memory_order_relaxed);
+  const uint32_t word = words_.Load(id);
   return (word >> 16) + (word & kCountMask) * (kUnit / kMemory);
-}
-
-void WriteFrequency::Forget(PageId id) {
-  if (Has(id)) words_[Raw(id)].store(0, std::memory_order_relaxed);
 }
 
 size_t WriteFrequency::BucketOf(uint32_t history) {
@@ -55,14 +44,14 @@ uint32_t WriteFrequency::LowerBound(size_t bucket) {
 WriteFrequency::Distribution WriteFrequency::EndEpoch(uint64_t limit,
                                                       absl::FunctionRef<bool(PageId)> is_live) {
   Distribution distribution;
-  const uint64_t known = size_.load(std::memory_order_acquire);
   for (uint64_t i = 0; i < limit; ++i) {
     if (!is_live(PageId{i})) continue;
-    if (i >= known) {
+    std::atomic<uint32_t>* found = words_.Find(PageId{i});
+    if (found == nullptr) {
       distribution.pages[0] += 1;
       continue;
     }
-    std::atomic<uint32_t>& word = words_[i];
+    std::atomic<uint32_t>& word = *found;
     uint32_t old = word.load(std::memory_order_relaxed);
     uint32_t history = 0;
     do {

@@ -11,12 +11,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 
-#include "layout/map/lazy_array.h"
-#include "storage/base/ids.h"
-#include "storage/runtime/mutex.h"
+#include "layout/separate/page_words.h"
 
 namespace latchkey {
 
@@ -33,14 +30,14 @@ class WriteFrequency {
     std::array<double, kBuckets> writes{};
   };
 
-  explicit WriteFrequency(Runtime& runtime) : mutex_(runtime) {}
+  explicit WriteFrequency(Runtime& runtime) : words_(runtime) {}
 
   void OnWrite(PageId id);
   /// The history alone, in units of 1/kUnit writes per epoch. Distribution ranks by it.
   uint32_t History(PageId id) const;
   /// History and present count together.
   uint32_t Rate(PageId id) const;
-  void Forget(PageId id);
+  void Forget(PageId id) { words_.Forget(id); }
 
   /// Ends the epoch and returns its distribution, over those ids below `limit` that `is_live`.
   Distribution EndEpoch(uint64_t limit, absl::FunctionRef<bool(PageId)> is_live);
@@ -55,11 +52,7 @@ class WriteFrequency {
   size_t memory_bytes() const { return words_.memory_bytes(); }
 
  private:
-  bool Has(PageId id) const { return Raw(id) < size_.load(std::memory_order_acquire); }
-
-  LazyArray<std::atomic<uint32_t>> words_;  // history << 16 | count
-  std::atomic<uint64_t> size_{0};
-  Mutex mutex_;  // guards growth
+  PageWords words_;  // history << 16 | count
 };
 
 }  // namespace latchkey

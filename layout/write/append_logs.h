@@ -24,7 +24,9 @@ inline constexpr AppendLog kAppendLogs[] = {
     {SegmentKind::kHot, false},   //
     {SegmentKind::kHot, false},   //
     {SegmentKind::kHot, false},   //
+    {SegmentKind::kHot, false},   //
     {SegmentKind::kCold, false},  //
+    {SegmentKind::kHot, true},    //
     {SegmentKind::kHot, true},    //
     {SegmentKind::kHot, true},    //
     {SegmentKind::kHot, true},    //
@@ -40,7 +42,8 @@ constexpr const AppendLog& InfoOf(LogId log) { return kAppendLogs[static_cast<si
 /// The number of streams of that kind and owner.
 constexpr uint32_t StreamsOf(SegmentKind kind, bool of_cleaner) {
   uint32_t count = 0;
-  for (const AppendLog& log : kAppendLogs) count += log.kind == kind && log.of_cleaner == of_cleaner;
+  for (const AppendLog& log : kAppendLogs)
+    count += log.kind == kind && log.of_cleaner == of_cleaner;
   return count;
 }
 /// The log of a stream, 0 to StreamsOf() - 1.
@@ -52,7 +55,8 @@ constexpr LogId LogOf(SegmentKind kind, bool of_cleaner, uint32_t stream) {
   }
   return LogId{log};
 }
-static_assert(StreamsOf(SegmentKind::kCold, false) == 1 && StreamsOf(SegmentKind::kCold, true) == 1);
+static_assert(StreamsOf(SegmentKind::kCold, false) == 1 &&
+              StreamsOf(SegmentKind::kCold, true) == 1);
 
 /// The logs of users, or those of the cleaner.
 template <bool kOfCleaner>
@@ -66,6 +70,8 @@ constexpr auto LogsOf() {
   }
   return logs;
 }
+inline constexpr uint32_t kUserStreams = StreamsOf(SegmentKind::kHot, false);
+inline constexpr uint32_t kMovedStreams = StreamsOf(SegmentKind::kHot, true);
 inline constexpr auto kUserLogs = LogsOf<false>();
 inline constexpr auto kCleanerLogs = LogsOf<true>();
 

@@ -69,6 +69,8 @@ PagePlacement::PagePlacement(const Parts& parts)
       checkpointer_(parts.checkpointer),
       separator_(parts.separator),
       buffers_(parts.buffers),
+      death_times_(parts.death_times),
+      streams_(parts.directory, parts.death_times, parts.further_logs),
       writer_(parts.directory, parts.space, parts.buffers.segment_buffers),
       may_rely_on_images_(parts.may_rely_on_images),
       queues_mutex_(core_.runtime),
@@ -91,7 +93,14 @@ void PagePlacement::CompleteFinished() {
 
 std::optional<FrameIndex> PagePlacement::BeginMove(SegmentKind kind, PageId page,
                                                    LocationWord word) {
-  return writer_.BeginMove(LogOf(kind, /*of_cleaner=*/true, /*stream=*/0), page, word);
+  const auto log = [kind](uint32_t stream) { return LogOf(kind, /*of_cleaner=*/true, stream); };
+  const uint32_t stream = kind == SegmentKind::kCold ? 0 : streams_.OfMove(page);
+  auto frame = writer_.BeginMove(log(stream), Claim::kCleaner, page, word);
+  if (frame || kind == SegmentKind::kCold || !streams_.divides()) return frame;
+  for (uint32_t other = 0; other < kMovedStreams && !frame; ++other) {
+    if (other != stream) frame = writer_.BeginMove(log(other), std::nullopt, page, word);
+  }
+  return frame;
 }
 
 void PagePlacement::StartUserWrites() {
@@ -216,6 +225,7 @@ void PagePlacement::TryFreePage(PageId id) {
     if (directory_.DropCopies(id, word)) break;
   }
   separator_.OnFree(id);
+  if (death_times_ != nullptr) death_times_->OnFree(id);
   space_.FreePage(id);
 }
 
@@ -237,6 +247,7 @@ absl::Status PagePlacement::Accept(PageWriteQueue& queue, const PageWrite& write
   LATCHKEY_RETURN_IF_ERROR(directory_.CheckAllocated(write.id));
   LATCHKEY_RETURN_IF_ERROR(BeginChange());
   const Placement placement = separator_.OnWrite(write.id);
+  if (death_times_ != nullptr) death_times_->OnWrite(write.id, directory_.map().allocated());
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
     // A page whose copy is in a doublewrite batch has its place, even if it is hot now.
@@ -257,9 +268,11 @@ bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placeme
     case Placement::kInPlace:
       return PlaceCold(queue, write, word);
     case Placement::kHot:
-      return Append(queue, HotLog(0), Claim::kUser, write) || PlaceAnywhere(queue, write, word);
-    case Placement::kHotSecond:
-      return Append(queue, HotLog(1), Claim::kUser, write) || PlaceAnywhere(queue, write, word);
+    case Placement::kHotSecond: {
+      const uint32_t by_placement = placement == Placement::kHotSecond ? 1 : 0;
+      const uint32_t stream = streams_.divides() ? streams_.OfWrite(write.id) : by_placement;
+      return AppendHot(queue, stream, write) || PlaceAnywhere(queue, write, word);
+    }
   }
   return false;
 }
@@ -331,9 +344,18 @@ bool PagePlacement::WriteToHole(PageWriteQueue& queue, const PageWrite& write, S
   return true;
 }
 
-// A young file has room for one log: two logs could each keep free slots that the other needs.
-bool PagePlacement::Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write) {
-  if (space_.IsYoung()) log = separator_.writes_in_place() ? LogId::kCold : LogId::kHot;
+bool PagePlacement::AppendHot(PageWriteQueue& queue, uint32_t stream, const PageWrite& write) {
+  if (Append(queue, HotLog(stream), Claim::kUser, write)) return true;
+  if (!streams_.divides()) return false;
+  // Another stream may have an open segment.
+  for (uint32_t other = 0; other < kUserStreams; ++other) {
+    if (other != stream && Append(queue, HotLog(other), std::nullopt, write)) return true;
+  }
+  return false;
+}
+
+bool PagePlacement::Append(PageWriteQueue& queue, LogId log, std::optional<Claim> claim,
+                           const PageWrite& write) {
   if (!writer_.Append(log, claim, write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -1,7 +1,7 @@
 // Placement: accepts pages, decides where each one goes, and writes it there. The separator says
 // hot or cold; what then happens depends on where the page is now and on the space there is:
 //
-//   hot                        appended to an open segment
+//   hot                        appended to an open segment, one of several by its death time
 //   cold, slot in a cold one   written in place, through the doublewriter if that protects it
 //   cold, slot in a hot one    into a hole of the cold partition (thesis 6.2.2)
 //   cold, without a slot       into a fresh cold segment while there are segments to spare, then
@@ -28,6 +28,7 @@
 #include "layout/write/page_write_queue.h"
 #include "layout/write/segment_writer.h"
 #include "layout/write/store_buffers.h"
+#include "layout/write/stream_choice.h"
 
 namespace latchkey {
 
@@ -41,6 +42,10 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
     Separator& separator;
     const StoreBuffers& buffers;
     uint32_t doublewrite_pages = 0;  ///< of a batch; 0: in-place writes are not protected
+    /// Divides appended pages among streams; nullptr: one stream of users, one of the cleaner.
+    DeathTimes* death_times = nullptr;
+    /// Logs of further streams that have a buffer.
+    uint32_t further_logs = 0;
     /// In-place writes need no doublewrite while the engine's log holds the images of pages.
     bool may_rely_on_images = false;
   };
@@ -105,7 +110,8 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   bool WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                     std::optional<LocationWord> only_from);
   bool Overtake(PageWriteQueue& queue, const PageWrite& write);
-  bool Append(PageWriteQueue& queue, LogId log, Claim claim, const PageWrite& write);
+  bool AppendHot(PageWriteQueue& queue, uint32_t stream, const PageWrite& write);
+  bool Append(PageWriteQueue& queue, LogId log, std::optional<Claim> claim, const PageWrite& write);
   bool WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind);
   void PollQueues();
   std::vector<PageWriteQueue*> AllQueues() const;
@@ -116,6 +122,8 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   MapCheckpointer& checkpointer_;
   Separator& separator_;
   const StoreBuffers& buffers_;
+  DeathTimes* const death_times_;
+  const StreamChoice streams_;
   SegmentWriter writer_;
   std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: nothing is protected
   const bool may_rely_on_images_;

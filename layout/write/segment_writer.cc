@@ -24,8 +24,8 @@ SegmentWriter::~SegmentWriter() {
   }
 }
 
-bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte* data,
-                           std::atomic<size_t>* unwritten) {
+bool SegmentWriter::Append(LogId log, std::optional<Claim> claim, PageId page,
+                           const std::byte* data, std::atomic<size_t>* unwritten) {
   const std::optional<Place> place = TakePlace(log, claim, page, unwritten);
   if (!place) return false;
   directory_.Accept(place->buffer->group->IndexOf(place->index), page, data);
@@ -33,8 +33,9 @@ bool SegmentWriter::Append(LogId log, Claim claim, PageId page, const std::byte*
   return true;
 }
 
-std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, PageId page, LocationWord word) {
-  const std::optional<Place> place = TakePlace(log, Claim::kCleaner, page, nullptr);
+std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, std::optional<Claim> claim,
+                                                   PageId page, LocationWord word) {
+  const std::optional<Place> place = TakePlace(log, claim, page, nullptr);
   if (!place) return std::nullopt;
   CopyFrame& frame = place->buffer->group->frames[place->index];
   frame.page = page;
@@ -59,12 +60,14 @@ SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
   return *buffers_[0];
 }
 
-std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, Claim claim, PageId page,
+std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, std::optional<Claim> claim,
+                                                             PageId page,
                                                              std::atomic<size_t>* unwritten) {
   OpenLog& log = *logs_[static_cast<size_t>(id)];
   MutexLock lock(log.mutex);
   if (log.buffer == nullptr) {
-    const std::optional<SegmentId> segment = space_.TakeSegment(claim, InfoOf(id).kind);
+    if (!claim) return std::nullopt;
+    const std::optional<SegmentId> segment = space_.TakeSegment(*claim, InfoOf(id).kind);
     if (!segment) return std::nullopt;
     const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
     Buffer* buffer = AcquireBuffer();
@@ -163,6 +166,7 @@ void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
   request->offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(buffer.segment, buffer.issued));
   request->length = static_cast<uint32_t>((end - buffer.issued) * page_size);
   request->buffer = buffer.group->memory.data() + buffer.issued * page_size;
+  request->stream = Raw(buffer.log.load(std::memory_order_relaxed));
   request->tag = buffer.issued;
   buffer.issued = end;
   IoRequest* const start = request;

@@ -21,6 +21,8 @@
 #include "layout/map/page_directory.h"
 #include "layout/space/space_manager.h"
 #include "layout/write/append_logs.h"
+#include "layout/write/store_buffers.h"
+#include "layout/write/stream_choice.h"
 #include "storage/device/io_window.h"
 
 namespace latchkey {
@@ -32,17 +34,19 @@ class SegmentWriter {
   /// logs in use, because an open log keeps its buffer.
   SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers);
   ~SegmentWriter();
-  static constexpr uint32_t kMostBuffers = kLogs + 4;
+  static constexpr uint32_t kMostBuffers =
+      StoreBuffers::kFullSegmentBuffers + StreamChoice::kFurtherLogs;
 
   /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
-  /// get one (see SpaceManager), or the store is poisoned.
+  /// get one (see SpaceManager; without a claim it gets none), or the store is poisoned.
   /// `unwritten` counts the page until it is written.
-  bool Append(LogId log, Claim claim, PageId page, const std::byte* data,
+  bool Append(LogId log, std::optional<Claim> claim, PageId page, const std::byte* data,
               std::atomic<size_t>* unwritten);
 
   /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
-  /// The caller owns the frame's memory until FinishMove. nullopt: no segment.
-  std::optional<FrameIndex> BeginMove(LogId log, PageId page, LocationWord word);
+  /// The caller owns the frame's memory until FinishMove. nullopt: no segment (as Append).
+  std::optional<FrameIndex> BeginMove(LogId log, std::optional<Claim> claim, PageId page,
+                                      LocationWord word);
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
   /// the frame holds nothing, and the page stays where it is.
   void FinishMove(FrameIndex frame, bool valid);
@@ -91,7 +95,7 @@ class SegmentWriter {
     uint32_t index;
   };
 
-  std::optional<Place> TakePlace(LogId log, Claim claim, PageId page,
+  std::optional<Place> TakePlace(LogId log, std::optional<Claim> claim, PageId page,
                                  std::atomic<size_t>* unwritten);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();

@@ -28,8 +28,10 @@ uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint
 
 }  // namespace
 
-StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs) {
+StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs,
+                               uint32_t further_logs) {
   StoreBuffers buffers;
+  buffers.segment_buffers += further_logs;
   if (IsOrdinary(cache_bytes)) return buffers;
   buffers.cache_bytes = cache_bytes;
   const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
@@ -38,7 +40,7 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
   buffers.cleaner_requests = Part(kFullCleanerRequests, cache_bytes, ordinary, kLeastPages);
   const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
   buffers.segment_buffers =
-      static_cast<uint32_t>(std::clamp<uint64_t>(segments, logs, kFullSegmentBuffers));
+      static_cast<uint32_t>(std::clamp<uint64_t>(segments, logs, buffers.segment_buffers));
   buffers.writer_bytes = cache_bytes / kWriterShare;
   const auto journal = [&](uint32_t full) {
     return Part(full, cache_bytes, kOrdinaryJournal, full / 16);

@@ -31,8 +31,10 @@ struct StoreBuffers {
   uint32_t journal_buffer_bytes = uint32_t{1} << 20;  ///< at most; the log has a minimum
 
   /// The sizes for a store that is a part of `cache_bytes` (0 = no bound). `logs`: the most append
-  /// logs that its layout uses; each holds one segment buffer while it is open.
-  static StoreBuffers For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs);
+  /// logs that its layout uses; each holds one segment buffer while it is open. `further_logs`: those
+  /// of further streams, which get buffers as far as there is room.
+  static StoreBuffers For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs,
+                          uint32_t further_logs = 0);
 
   /// The depth of a new page writer that asks for `wanted`, when the frames of the existing ones
   /// take `taken_bytes`. At least 1, at most `wanted`.
