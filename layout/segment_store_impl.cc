@@ -75,7 +75,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .buffers = buffers_,
                   .doublewrite_pages = doublewrite_pages_,
                   .death_times = death_times_.get(),
-                  .further_logs = buffers_.segment_buffers - separator_->most_logs(),
+                  .further_logs = buffers_.LogsBeyond(separator_->most_logs()),
                   .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
                                         options.torn_write_protection == Protection::kImages}),
       explorer_(directory_, costs_, doublewrite_pages_ > 0),

@@ -31,16 +31,17 @@ uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint
 StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs,
                                uint32_t further_logs) {
   StoreBuffers buffers;
-  buffers.segment_buffers += further_logs;
+  const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
+  const uint32_t least = IsOrdinary(cache_bytes) ? kFullSegmentBuffers : logs;
+  const uint32_t most = kFullSegmentBuffers + further_logs;
+  buffers.segment_buffers =
+      cache_bytes == 0 ? most : static_cast<uint32_t>(std::clamp<uint64_t>(segments, least, most));
   if (IsOrdinary(cache_bytes)) return buffers;
   buffers.cache_bytes = cache_bytes;
   const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
   buffers.doublewrite_pages =
       Part(kFullDoublewrite, cache_bytes, kPagesForFullBatches * geometry.page_size, kLeastPages);
   buffers.cleaner_requests = Part(kFullCleanerRequests, cache_bytes, ordinary, kLeastPages);
-  const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
-  buffers.segment_buffers =
-      static_cast<uint32_t>(std::clamp<uint64_t>(segments, logs, buffers.segment_buffers));
   buffers.writer_bytes = cache_bytes / kWriterShare;
   const auto journal = [&](uint32_t full) {
     return Part(full, cache_bytes, kOrdinaryJournal, full / 16);

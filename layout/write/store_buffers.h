@@ -4,6 +4,7 @@
 // from kPagesForFullBatches on, so that all of them together take a sixteenth of a cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "layout/geometry.h"
@@ -36,6 +37,11 @@ struct StoreBuffers {
   static StoreBuffers For(uint64_t cache_bytes, const StoreGeometry& geometry, uint32_t logs,
                           uint32_t further_logs = 0);
 
+  /// How many logs beyond `logs` may be open, so that two buffers are left for segments that are being
+  /// written.
+  uint32_t LogsBeyond(uint32_t logs) const {
+    return segment_buffers - std::min(segment_buffers, logs + 2);
+  }
   /// The depth of a new page writer that asks for `wanted`, when the frames of the existing ones
   /// take `taken_bytes`. At least 1, at most `wanted`.
   uint32_t WriterDepth(uint32_t wanted, uint64_t taken_bytes, uint32_t page_size) const;

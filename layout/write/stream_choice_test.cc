@@ -52,19 +52,27 @@ TEST_CASE("Every log of every number of streams has a buffer") {
     const StreamChoice choice(*directory, &times, further);
     CHECK(choice.OfWrite(kRare) + choice.OfMove(kRare) <= further);
   }
+}
+
+TEST_CASE("Buffers of streams take no more of a cache than its share for segment buffers") {
   constexpr uint32_t kLogsOfLayout = 4;
-  const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
-  for (uint64_t cache = 1 << 20; cache <= 128 << 20; cache *= 2) {
-    const StoreBuffers one = StoreBuffers::For(cache, geometry, kLogsOfLayout);
-    const StoreBuffers all =
-        StoreBuffers::For(cache, geometry, kLogsOfLayout, StreamChoice::kFurtherLogs);
-    CHECK(all.segment_buffers >= one.segment_buffers);
-    CHECK(all.segment_buffers <= one.segment_buffers + StreamChoice::kFurtherLogs);
-    // Streams take no part of a small cache beyond the share of segment buffers.
-    const uint64_t share = std::max<uint64_t>(cache / 6, kLogsOfLayout * geometry.segment_size);
-    if (cache < StoreBuffers::kOrdinaryCache) {
-      CHECK(uint64_t{all.segment_buffers} * geometry.segment_size <= share);
+  for (const uint32_t segment_size : {64u << 10, 1u << 20, 4u << 20}) {
+    const StoreGeometry geometry = StoreGeometry::Of(4096, segment_size);
+    for (uint64_t cache = 1 << 20; cache <= uint64_t{1} << 30; cache *= 2) {
+      CAPTURE(segment_size, cache);
+      const StoreBuffers one = StoreBuffers::For(cache, geometry, kLogsOfLayout);
+      const StoreBuffers all =
+          StoreBuffers::For(cache, geometry, kLogsOfLayout, StreamChoice::kFurtherLogs);
+      CHECK(all.segment_buffers >= one.segment_buffers);
+      CHECK(all.segment_buffers <= one.segment_buffers + StreamChoice::kFurtherLogs);
+      CHECK(uint64_t{all.segment_buffers} * segment_size <=
+            std::max(cache / 6, uint64_t{one.segment_buffers} * segment_size));
+      CHECK((all.LogsBeyond(kLogsOfLayout) == 0 ||
+             all.LogsBeyond(kLogsOfLayout) + kLogsOfLayout + 2 <= all.segment_buffers));
     }
+    const StoreBuffers unbounded =
+        StoreBuffers::For(0, geometry, kLogsOfLayout, StreamChoice::kFurtherLogs);
+    CHECK(unbounded.LogsBeyond(kLogsOfLayout) >= StreamChoice::kFurtherLogs);
   }
 }
 
