@@ -6,7 +6,7 @@
 #include "storage/base/rng.h"
 #include "storage/runtime/runtime.h"
 
-namespace latchkey {
+namespace latchkey::death_times_test {
 namespace {
 
 constexpr uint64_t kPages = 4096;
@@ -112,4 +112,4 @@ TEST_CASE("With death times the cleaner moves fewer pages of a skewed workload")
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::death_times_test

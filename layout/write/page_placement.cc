@@ -354,8 +354,10 @@ bool PagePlacement::AppendHot(PageWriteQueue& queue, uint32_t stream, const Page
   return false;
 }
 
+// A young file has room for one log: two logs could each keep free slots that the other needs.
 bool PagePlacement::Append(PageWriteQueue& queue, LogId log, std::optional<Claim> claim,
                            const PageWrite& write) {
+  if (space_.IsYoung()) log = separator_.writes_in_place() ? kColdLog : HotLog(0);
   if (!writer_.Append(log, claim, write.id, write.data, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -5,7 +5,7 @@
 #include "layout/testing/directory_on_memory.h"
 #include "layout/write/store_buffers.h"
 
-namespace latchkey {
+namespace latchkey::stream_choice_test {
 namespace {
 
 constexpr PageId kFrequent{0}, kRare{1};
@@ -77,4 +77,4 @@ TEST_CASE("Buffers of streams take no more of a cache than its share for segment
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::stream_choice_test

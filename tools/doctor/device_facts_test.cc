@@ -6,7 +6,7 @@
 
 #include "storage/base/testing/temp_dir.h"
 
-namespace latchkey {
+namespace latchkey::device_facts_test {
 namespace {
 
 TEST_CASE("The mount of a device number has its type, source and both kinds of options") {
@@ -53,4 +53,4 @@ TEST_CASE("A partition has the queue of its disk; what sysfs lacks is not known"
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::device_facts_test

@@ -11,7 +11,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
-namespace latchkey {
+namespace latchkey::device_figures_test {
 namespace {
 
 absl::StatusOr<DeviceFigures> Measure(const char* device, const ExaminationPlan& plan,
@@ -127,4 +127,4 @@ TEST_CASE("An examination refuses a file that is too small, and reports a full d
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::device_figures_test

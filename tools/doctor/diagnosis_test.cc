@@ -4,7 +4,7 @@
 
 #include "engine/latchkey.h"
 
-namespace latchkey {
+namespace latchkey::diagnosis_test {
 namespace {
 
 using Catch::Contains;
@@ -161,4 +161,4 @@ TEST_CASE("The depth of reads is that behind which little is gained") {
 }
 
 }  // namespace
-}  // namespace latchkey
+}  // namespace latchkey::diagnosis_test
