@@ -170,6 +170,11 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
 absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   LogOptions log;
   log.database_id = opened.database_id;
+  // Whatever is undone or checkpointed must fit into a small log on a full disk: a split (three page
+  // images) and the largest record of a checkpoint.
+  const uint32_t page_size = store_->page_size();
+  log.segment_bytes = std::max(log.segment_bytes, 32 * page_size);
+  log.least_kept_back = 2 * (4 * uint64_t{page_size} + (64 << 10));
   if (opened.sizing.log_segment_bytes != 0) log.segment_bytes = opened.sizing.log_segment_bytes;
   if (opened.sizing.log_initial_bytes != 0) log.initial_bytes = opened.sizing.log_initial_bytes;
   if (opened.sizing.log_max_bytes != 0) log.max_bytes = opened.sizing.log_max_bytes;
@@ -278,6 +283,7 @@ absl::Status DatabaseImpl::DropTree(std::string_view name) {
   LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, catalog_->OpenTree(name, /*create=*/false));
   LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));  // before readers notice the mark
   if (!tree->BeginDrop()) return tree->Dropped();
+  while (tree->is_compacted()) pool_->runtime().SleepFor(20 * kNanosPerMicro);
   const absl::Status dropped = CatchOutOfMemory([&]() -> absl::Status {
     LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));
     return engine_log_ != nullptr ? DropLoggedTree(*tree) : DropUnloggedTree(tree->id);

@@ -17,7 +17,7 @@ namespace latchkey {
 namespace {
 
 constexpr uint64_t kSign = uint64_t{1} << 63;
-constexpr char kZero = '\x00', kEscape = '\xff', kEnd = '\x01';
+constexpr char kZeroByte = '\x00', kEscape = '\xff', kEnd = '\x01';
 
 bool TakeNumber(std::string_view* rest, uint64_t* number) {
   if (rest->size() < sizeof(*number)) return false;
@@ -30,7 +30,7 @@ bool TakeNumber(std::string_view* rest, uint64_t* number) {
 bool TakeString(std::string_view* rest, std::string* value) {
   value->clear();
   for (size_t i = 0; i < rest->size(); ++i) {
-    if ((*rest)[i] != kZero) {
+    if ((*rest)[i] != kZeroByte) {
       value->push_back((*rest)[i]);
       continue;
     }
@@ -40,7 +40,7 @@ bool TakeString(std::string_view* rest, std::string* value) {
       return true;
     }
     if ((*rest)[i] != kEscape) return false;
-    value->push_back(kZero);
+    value->push_back(kZeroByte);
   }
   return false;
 }
@@ -75,9 +75,9 @@ KeyWriter& KeyWriter::Double(double value) {
 KeyWriter& KeyWriter::String(std::string_view value) {
   for (const char byte : value) {
     key_.push_back(byte);
-    if (byte == kZero) key_.push_back(kEscape);
+    if (byte == kZeroByte) key_.push_back(kEscape);
   }
-  key_.push_back(kZero);
+  key_.push_back(kZeroByte);
   key_.push_back(kEnd);
   return *this;
 }

@@ -437,8 +437,8 @@ struct CompactProgress {
   uint64_t freed = 0;       ///< of these, united with another
   uint64_t file_bytes = 0;  ///< of the data file, now
 };
-/// Called at least ten times a second while Compact waits, and for each leaf, from the thread that
-/// called. False: stop with Cancelled; what was done so far stays.
+/// Called for each leaf, and ten times a second while Compact waits for its rate or for the file to
+/// shrink, from the thread that called. False: stop with Cancelled; what was done so far stays.
 using CompactProgressFn = std::function<bool(const CompactProgress&)>;
 struct CompactOptions {
   /// Limits the rate at which leaves are looked at, bytes of their pages per second. 0 = no limit.

@@ -14,7 +14,7 @@
 namespace latchkey {
 namespace {
 
-constexpr size_t kNext = 32, kPageCount = 40, kPayloadSize = 44, kContent = 48;
+using namespace overflow_page;  // NOLINT: the names of this file's subject
 
 struct Reference {
   uint64_t first_page;

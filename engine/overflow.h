@@ -40,6 +40,11 @@
 
 namespace latchkey {
 
+/// Offsets of the fields of a list page, bytes.
+namespace overflow_page {
+inline constexpr size_t kNext = 32, kPageCount = 40, kPayloadSize = 44, kContent = 48;
+}
+
 /// The bytes in a leaf that refer to a chain. Takes no memory of its own.
 class OverflowReference {
  public:

@@ -36,11 +36,14 @@ def digest(layers, tool_files):
 
 def check_batch(files, read):
     """What the tool says of `files`, and how many it refuses. read(files): its exit code and output."""
-    # Files together may clash where each alone is right, e.g. in a name without linkage.
-    if len(files) > 1 and read(files)[0] == 0:
+    code, said = read(files)
+    if code == 0:
         return "", 0
-    results = [read([file]) for file in files]
-    return "".join(said for code, said in results if code != 0), sum(code != 0 for code, _ in results)
+    if len(files) == 1:
+        return said, 1
+    # Files together may clash where each alone is right, e.g. in a name without linkage.
+    halves = [check_batch(half, read) for half in (files[:len(files) // 2], files[len(files) // 2:])]
+    return "".join(said for said, _ in halves), sum(refused for _, refused in halves)
 
 
 def check_all(files, read):

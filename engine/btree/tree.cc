@@ -469,6 +469,9 @@ bool BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences, Exclusi
       !pool_.TryUpgrade(seen, &sibling)) {
     return false;
   }
+  // In a damaged tree the parent may name any page.
+  const NodeView sibling_view = ViewOf(sibling);
+  if (!IsTreePage(sibling_view) || sibling_view.level() != ViewOf(node).level()) return false;
   std::string separator;
   parent_view.AppendKey(left_slot, &separator);
   OwnedFences united = parent_fences, right_part = parent_fences;

@@ -52,10 +52,10 @@ absl::Status Compaction::UniteLeaves(TreeImpl& tree) {
 }
 
 absl::StatusOr<bool> Compaction::Step(TreeImpl& tree, std::string* key) {
-  // While it is counted as a writer, the tree is not dropped.
+  // While it is counted, the tree is not dropped.
   struct Counted {
-    explicit Counted(TreeImpl& counted) : tree(counted) { tree.CountWriter(1); }
-    ~Counted() { tree.CountWriter(-1); }
+    explicit Counted(TreeImpl& counted) : tree(counted) { tree.CountCompaction(1); }
+    ~Counted() { tree.CountCompaction(-1); }
     TreeImpl& tree;
   } counted(tree);
   if (tree.is_dropped()) return false;
@@ -79,10 +79,14 @@ absl::StatusOr<bool> Compaction::Step(TreeImpl& tree, std::string* key) {
 absl::Status Compaction::ShrinkFile() {
   LATCHKEY_RETURN_IF_ERROR(checkpointer_.Run(/*clean=*/false));
   Nanos progress_at = runtime_.Now(), checkpoint_at = progress_at;
+  uint64_t least = info_.bytes_after;  // users may make the file grow meanwhile
   for (;;) {
     const PageStoreStats stats = pool_.store().stats();
     const Nanos now = runtime_.Now();
-    if (stats.file_bytes < info_.bytes_after) progress_at = now;
+    if (stats.file_bytes < least) {
+      progress_at = now;
+      least = stats.file_bytes;
+    }
     info_.bytes_after = stats.file_bytes;
     LATCHKEY_RETURN_IF_ERROR(GoOn());
     if (stats.excess_bytes == 0 || now - progress_at > kGivesUp) break;

@@ -91,12 +91,13 @@ bool Checkpointer::HasLogGrown() const {
 
 absl::Status Checkpointer::RunLast() {
   if (log_ != nullptr && HasLogGrown()) {
-    LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/false));
-    log_->log().MoveToFront().IgnoreError();  // as above: the next checkpoint reports it
+    // It serves the log's size alone: if it fails, the checkpoint below says whether it matters.
+    const absl::Status first = CatchOutOfMemory([this] { return Run(/*clean=*/false); });
+    if (first.ok()) CatchOutOfMemory([this] { return log_->log().MoveToFront(); }).IgnoreError();
   }
   LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/true));
   // The checkpoint is durable: whatever happens to the log's end now, the database is closed.
-  if (log_ != nullptr) log_->log().Shrink().IgnoreError();
+  if (log_ != nullptr) CatchOutOfMemory([this] { return log_->log().Shrink(); }).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -6,13 +6,13 @@
 
 #include "engine/btree/node_format.h"
 #include "engine/latchkey.h"
+#include "engine/overflow.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
 
-// The fields of a list page: engine/overflow.h.
-constexpr size_t kNext = 32, kPageCount = 40, kPayloadSize = 44, kContent = 48;
+using namespace overflow_page;  // NOLINT: the names of this file's subject
 
 template <typename T>
 T FieldAt(const AlignedBuffer& page, size_t at) {

@@ -79,7 +79,10 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
 }
 
 absl::Status CheckpointWriter::WriteSegment() {
-  LATCHKEY_CHECK(segment_index_ < segments_.size());
+  if (is_chain_full()) {
+    return MakeStatus(absl::StatusCode::kResourceExhausted,
+                      "the checkpoint needs more than {} segments", segments_.size());
+  }
   const uint32_t pages = std::min(page_ + 1, core_.geometry.slots_per_segment);
   const size_t bytes = size_t{pages} * core_.geometry.page_size;
   bytes_written_ += bytes;

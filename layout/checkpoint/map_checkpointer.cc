@@ -334,6 +334,8 @@ absl::Status MapCheckpointer::WriteWords(CheckpointWriter& out, uint64_t limit, 
 absl::Status MapCheckpointer::WriteMapAndTable(std::vector<SegmentId>& segments, Superblock& next) {
   const uint64_t limit = directory_.map().limit();
   uint32_t total = 0;
+  // A young file has no free segment beside this checkpoint and the one before: it grows.
+  const auto take = [&] { return space_.TakeMetaSegment(MetaClaim::kLast); };
   for (;;) {
     CheckpointWriter out(core_, next.generation, segments);
     const absl::Status written = WriteWords(out, limit, &total, segments);
@@ -341,8 +343,13 @@ absl::Status MapCheckpointer::WriteMapAndTable(std::vector<SegmentId>& segments,
                                                 std::memory_order_relaxed);
     if (written.ok()) break;
     // A segment of the chain names the next one, so all of the chain is written again.
-    if (!ReplaceCheckpointSegment(directory_, segments[out.segment_index()], written))
+    if (out.is_chain_full()) {  // more pages were allocated since the chain was taken
+      LATCHKEY_ASSIGN_OR_RETURN(const SegmentId more, take());
+      segments.push_back(more);
+    } else if (!ReplaceCheckpointSegment(directory_, segments[out.segment_index()], take,
+                                         written)) {
       return written;
+    }
   }
   next.page_id_limit = limit;
   next.segments = total;

@@ -111,11 +111,12 @@ absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write) {
 }
 
 bool ReplaceCheckpointSegment(PageDirectory& directory, SegmentId& segment,
+                              absl::FunctionRef<absl::StatusOr<SegmentId>()> take,
                               const absl::Status& error) {
   StoreCore& core = directory.core();
   if (core.poisoned() || LATCHKEY_CANARY("checkpoint-stays-where-it-fails")) return false;
-  const std::optional<SegmentId> other = directory.segments().TakeMeta(/*keep=*/0);
-  if (!other) return false;
+  const absl::StatusOr<SegmentId> other = take();
+  if (!other.ok()) return false;
   directory.segments().MarkBadMeta(segment);
   LogTo(core.log_sink, LogLevel::kWarning,
         fmt::format("segment {} could not be written and is not used again until the store is "

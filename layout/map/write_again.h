@@ -12,6 +12,7 @@
 
 #include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "layout/map/page_directory.h"
 
@@ -28,9 +29,10 @@ inline constexpr uint32_t kMostBadSegments = 4;
 /// kWriteAttempts times. Returns the last status.
 absl::Status WriteRepeatedly(absl::FunctionRef<absl::Status()> write);
 
-/// Called when `segment`, which was taken for a checkpoint, took no write. Puts another free
-/// segment in its place. False: there is none, or too many slots of the device are bad.
+/// Called when `segment`, which was taken for a checkpoint, took no write. Puts the segment that
+/// `take` returns in its place. False: there is none, or too many slots of the device are bad.
 bool ReplaceCheckpointSegment(PageDirectory& directory, SegmentId& segment,
+                              absl::FunctionRef<absl::StatusOr<SegmentId>()> take,
                               const absl::Status& error);
 
 /// Called when the write of `frame` to its target failed with `error`. Writes the copy again and

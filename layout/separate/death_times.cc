@@ -18,7 +18,12 @@ uint32_t MeanOf(uint32_t word) {
   return mean == 0 ? kUnknown : mean;
 }
 
-uint32_t AgeOf(uint32_t word, uint32_t now) { return (now - (word >> 16)) & 0xffff; }
+// 0 if another thread has written the page since `now` was read.
+uint32_t AgeOf(uint32_t word, uint32_t now) {
+  constexpr uint32_t kFuture = 0xf000;  // above every age that the sweep leaves
+  const uint32_t age = (now - (word >> 16)) & 0xffff;
+  return age >= kFuture ? 0 : age;
+}
 
 }  // namespace
 

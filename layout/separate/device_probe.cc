@@ -16,7 +16,7 @@ namespace {
 using Op = IoRequest::Op;
 
 constexpr uint32_t kLongBytes = uint32_t{512} << 10;
-constexpr uint32_t kPages = 32;  // of a burst, all in flight
+constexpr uint32_t kBurstPages = 32;  // of a burst, all in flight
 
 // Starts the requests of `burst`, and returns when all of them are done.
 absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
@@ -70,10 +70,10 @@ class CreationProbe {
         device_(device),
         page_size_(page_size),
         long_bytes_(long_bytes),
-        memory_(std::max({size_t{kPages} * page_size, size_t{kLongDepth} * long_bytes,
+        memory_(std::max({size_t{kBurstPages} * page_size, size_t{kLongDepth} * long_bytes,
                           size_t{DoublewriteCapacity(page_size)} * page_size})) {
     Rng rng(seed);
-    for (uint32_t i = 0; i < kPages; ++i) {
+    for (uint32_t i = 0; i < kBurstPages; ++i) {
       pages_.push_back(kHeaderAreaBytes + rng.Below(long_bytes / page_size) * uint64_t{page_size});
     }
   }
@@ -84,7 +84,7 @@ class CreationProbe {
                                                                      .length = page_size_,
                                                                      .offsets = pages_,
                                                                      .memory = memory_.span(),
-                                                                     .depth = kPages}));
+                                                                     .depth = kBurstPages}));
     LATCHKEY_ASSIGN_OR_RETURN(const double run, Long(op, long_bytes_, /*then_sync=*/false));
     const double slot = (run - page.request_ns) / (long_bytes_ / page_size_ - 1);
     return RunCosts{page.request_ns, std::clamp(slot, 1.0, std::max(1.0, page.request_ns))};

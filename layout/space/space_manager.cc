@@ -199,7 +199,13 @@ std::optional<SegmentId> SpaceManager::TakeSegment(Claim claim, SegmentKind kind
 // In a new open the segment of a young file is closed and has holes: a few page writes go there.
 std::optional<SegmentId> SpaceManager::TakeYoungSegment(Claim claim, SegmentKind kind) {
   StoreSegmentTable& segments = directory_.segments();
-  if (auto segment = segments.TakeFree(SpaceSizing::kYoungMetaSegments, kind)) return segment;
+  uint32_t of_checkpoints = 0;
+  for (uint32_t i = 0; i < SpaceSizing::kYoungSegments; ++i) {
+    of_checkpoints += segments.StateOf(SegmentId{i}) == SegmentState::kMeta;
+  }
+  const uint32_t keep =
+      SpaceSizing::kYoungMetaSegments - std::min(of_checkpoints, SpaceSizing::kYoungMetaSegments);
+  if (auto segment = segments.TakeFree(keep, kind)) return segment;
   const uint64_t writes = core_.counters.user_page_writes.load(std::memory_order_relaxed);
   if (claim != Claim::kCleaner && writes < sizing_.geometry.slots_per_segment) return std::nullopt;
   return GrowUp() ? TakeSegment(claim, kind) : std::nullopt;

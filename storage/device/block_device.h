@@ -2,7 +2,8 @@
 // every call. The device's busy time is attributed to the classes of requests that caused it.
 //
 // Alignment: offsets, lengths and buffer addresses are multiples of geometry().logical_block.
-// Thread-safety: a BlockDevice may be used by every actor at once; an IoQueue belongs to one actor.
+// Thread-safety: a BlockDevice may be used by every actor at once; an IoQueue by one actor at a time.
+// Its owner orders the calls of several actors.
 #pragma once
 
 #include <absl/status/status.h>

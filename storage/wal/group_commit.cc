@@ -30,14 +30,19 @@ void GroupCommit::SetEnd(uint64_t end, uint64_t epoch) {
 }
 
 absl::Status GroupCommit::Allocate() {
-  SpinLatchGuard guard(medium_.latch, runtime_);
+  uint32_t half_bytes = 0;
+  {
+    SpinLatchGuard guard(medium_.latch, runtime_);
+    half_bytes = buffer_.half_bytes();
+  }
   try {
-    writer_.Allocate(medium_.geometry, buffer_.half_bytes());
+    writer_.Allocate(medium_, half_bytes);
+    SpinLatchGuard guard(medium_.latch, runtime_);
     buffer_.Allocate();
   } catch (const std::bad_alloc&) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "{}: no memory for its buffer of {} bytes; give it less (buffer_bytes)",
-                      medium_.name, 2 * buffer_.half_bytes());
+                      medium_.name, 2 * half_bytes);
   }
   return absl::OkStatus();
 }

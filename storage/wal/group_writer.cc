@@ -8,12 +8,22 @@
 
 namespace latchkey {
 
-void GroupWriter::Allocate(const LogGeometry& geometry, uint32_t group_bytes) {
-  header_block_ = AlignedBuffer(geometry.block_bytes);
+constexpr size_t kMostInFlight = 64;
+
+void GroupWriter::Allocate(const LogMedium& medium, uint32_t group_bytes) {
+  const LogGeometry& g = medium.geometry;
+  header_block_ = AlignedBuffer(g.block_bytes);
+  early_blocks_ = AlignedBuffer(SegmentsAhead(g) * g.block_bytes);
   // The segments that one group can touch, and those behind it.
-  const size_t segments = group_bytes / geometry.payload() + 2 + SegmentsAhead(geometry);
+  const size_t segments = group_bytes / g.payload() + 2 + SegmentsAhead(g);
   needed_headers_.reserve(segments);
   early_headers_.reserve(segments);
+  placed_.reserve(segments);
+  const size_t depth = std::min(segments, kMostInFlight);
+  window_ = std::make_unique<IoWindow<int>>(depth);
+  if (auto queue = medium.device->NewQueue(static_cast<uint32_t>(depth)); queue.ok()) {
+    queue_ = *std::move(queue);
+  }
 }
 
 void GroupWriter::Plan(LogMedium& medium, const GroupBuffer& group) {
@@ -39,31 +49,69 @@ absl::Status GroupWriter::Write(LogMedium& medium, GroupBuffer& group) {
              .record_bytes = group.used - static_cast<uint32_t>(kGroupHeaderBytes),
              .records = group.records},
             medium.database_id, group.memory.data());
-  for (const NewHeader& h : needed_headers_) LATCHKEY_RETURN_IF_ERROR(WriteHeader(medium, h));
+  for (const NewHeader& h : needed_headers_) {
+    LATCHKEY_RETURN_IF_ERROR(WriteHeaderAtOnce(medium, h));
+  }
   if (LATCHKEY_CANARY("log-tail-rewritten")) {
     LATCHKEY_RETURN_IF_ERROR(WriteTailAgain(medium, group.start));
   }
   if (!needed_headers_.empty()) LATCHKEY_RETURN_IF_ERROR(medium.device->Sync());
-  LATCHKEY_RETURN_IF_ERROR(WriteBody(medium, group));
-  for (const NewHeader& h : early_headers_) LATCHKEY_RETURN_IF_ERROR(WriteHeader(medium, h));
+  placed_.clear();
+  AddBody(medium, group);
+  AddEarlyHeaders(medium);
+  LATCHKEY_RETURN_IF_ERROR(WritePlaced(medium));
   if (LATCHKEY_CANARY("ack-before-flush")) return absl::OkStatus();
   return medium.device->Sync();
 }
 
-absl::Status GroupWriter::WriteBody(LogMedium& medium, const GroupBuffer& group) {
+void GroupWriter::AddBody(LogMedium& medium, GroupBuffer& group) {
   const LogGeometry& g = medium.geometry;
   for (uint32_t done = 0; done < group.bytes;) {
     const uint64_t lsn = group.start + done;
     const uint64_t length = std::min<uint64_t>(group.bytes - done, g.payload() - lsn % g.payload());
     const uint32_t slot = medium.FindSegment(g.IndexOf(lsn))->slot;
-    LATCHKEY_RETURN_IF_ERROR(medium.device->Write(
-        g.Offset(slot, lsn), group.memory.span().subspan(done, length), IoClass::kMeta));
+    placed_.push_back({g.Offset(slot, lsn), group.memory.span().subspan(done, length)});
     done += static_cast<uint32_t>(length);
   }
-  return absl::OkStatus();
 }
 
-absl::Status GroupWriter::WriteHeader(LogMedium& medium, const NewHeader& header) {
+void GroupWriter::AddEarlyHeaders(const LogMedium& medium) {
+  const size_t block = medium.geometry.block_bytes;
+  std::span<std::byte> rest = early_blocks_.span();
+  for (const NewHeader& header : early_headers_) {
+    EncodeSegmentHeader({.slot = header.slot, .index = header.index, .epoch = epoch_},
+                        medium.database_id, rest.data());
+    placed_.push_back({medium.geometry.SlotOffset(header.slot), rest.first(block)});
+    rest = rest.subspan(block);
+  }
+}
+
+absl::Status GroupWriter::WritePlaced(LogMedium& medium) {
+  absl::Status status;
+  if (placed_.size() == 1 || queue_ == nullptr) {
+    for (const PlacedBytes& part : placed_) {
+      LATCHKEY_RETURN_IF_ERROR(medium.device->Write(part.offset, part.bytes, IoClass::kMeta));
+    }
+    return status;
+  }
+  size_t next = 0;
+  window_->Run(
+      *queue_,
+      [&](IoRequest& request) {
+        if (next == placed_.size()) return false;
+        request.op = IoRequest::Op::kWrite;
+        request.io_class = IoClass::kMeta;
+        request.offset = placed_[next].offset;
+        request.length = static_cast<uint32_t>(placed_[next].bytes.size());
+        request.buffer = placed_[next].bytes.data();
+        ++next;
+        return true;
+      },
+      [&](const IoRequest& request, int) { status.Update(request.status); });
+  return status;
+}
+
+absl::Status GroupWriter::WriteHeaderAtOnce(LogMedium& medium, const NewHeader& header) {
   EncodeSegmentHeader({.slot = header.slot, .index = header.index, .epoch = epoch_},
                       medium.database_id, header_block_.data());
   return medium.device->Write(medium.geometry.SlotOffset(header.slot), header_block_.span(),

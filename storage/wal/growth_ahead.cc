@@ -32,7 +32,7 @@ void GrowthAhead::Run() {
     if (!IsShort()) {
       runtime_.WaitOnWord(word_, seen, kForever);
     } else if (GrowOnce() == LogGrower::Ahead::kCannot) {
-      return;
+      stuck_bytes_.store(grower_.device_bytes(), std::memory_order_relaxed);
     }
   }
 }

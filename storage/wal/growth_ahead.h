@@ -2,8 +2,8 @@
 // space is written and synced before it is used. Without the actor, the thread that needs room
 // waits for that.
 //
-// If the actor cannot grow the log, it ends. Reserve then grows the log as it does without the
-// actor, and reports the error to its callers.
+// If the actor cannot grow the log, it waits until the log has become smaller. Meanwhile Reserve grows
+// the log as it does without the actor, and reports the error to its callers.
 //
 // Thread-safety: all actors may call NoteShortage at once; one actor calls Start and Stop.
 #pragma once
@@ -33,13 +33,17 @@ class GrowthAhead {
  private:
   void Run();
   LogGrower::Ahead GrowOnce();
-  bool IsShort() const { return grower_.IsShort(watch_.usual_bytes()); }
+  bool IsShort() const {
+    return grower_.device_bytes() < stuck_bytes_.load(std::memory_order_relaxed) &&
+           grower_.IsShort(watch_.usual_bytes());
+  }
 
   Runtime& runtime_;
   LogGrower& grower_;
   const SpaceWatch& watch_;
   std::unique_ptr<Actor> actor_;
   std::atomic<bool> is_wanted_{false};
+  std::atomic<uint64_t> stuck_bytes_{UINT64_MAX};  // the size from which on the log could not grow
   std::atomic<uint32_t> word_{0};  // changes whenever the actor should look for work
 };
 

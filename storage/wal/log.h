@@ -67,6 +67,9 @@ struct LogOptions {
   /// device. Allocated by StartWriting.
   uint32_t buffer_bytes = 8u << 20;
   GroupSpace group_space = GroupSpace::kOfRecords;
+  /// Bytes that normal reservations leave at least for urgent ones, which may use half of them with
+  /// GroupSpace::kShared. Of a log that small: half of its bytes.
+  uint64_t least_kept_back = 0;
   LogSink log_sink = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/base/canary.h"
+#include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
 
@@ -123,7 +124,7 @@ absl::Status LogGrower::ShrinkTo(uint64_t stream_bytes) {
   const uint64_t wanted = stream_bytes / medium_.geometry.payload() + 1;
   const std::optional<uint32_t> slots = TakeTail(std::max(wanted, kLeastSlots));
   if (!slots) return absl::OkStatus();
-  const absl::Status cut = CutTo(*slots, block.span());
+  const absl::Status cut = CatchOutOfMemory([&] { return CutTo(*slots, block.span()); });
   return cut.ok() ? cut : FailLog(cut);
 }
 
@@ -159,6 +160,8 @@ absl::Status LogGrower::CutTo(uint32_t slots, std::span<std::byte> block) {
 }
 
 absl::Status LogGrower::FreeFrom(uint64_t index) {
+  // All memory is taken before a header is written: the table must follow every header.
+  AlignedBuffer block(medium_.geometry.block_bytes);
   MutexLock lock(mutex_);
   if (failure_.poisoned()) return failure_.status();
   std::vector<uint32_t> slots;
@@ -167,9 +170,12 @@ absl::Status LogGrower::FreeFrom(uint64_t index) {
     slots = medium_.table.SlotsFrom(index);
   }
   if (slots.empty()) return absl::OkStatus();
-  absl::Status status;
-  for (const uint32_t slot : slots) status.Update(WriteFreeHeaders(medium_, slot, 1));
-  status.Update(medium_.device->Sync());
+  const absl::Status status = CatchOutOfMemory([&] {  // an error takes memory for its message
+    absl::Status written;
+    for (const uint32_t slot : slots) written.Update(WriteFreeHeader(medium_, slot, block.span()));
+    written.Update(medium_.device->Sync());
+    return written;
+  });
   if (!status.ok()) return FailLog(status);
   SpinLatchGuard guard(medium_.latch, medium_.runtime);
   medium_.table.FreeFrom(index);

@@ -15,7 +15,7 @@ LogImpl::LogImpl(std::unique_ptr<LogMedium> medium, const LogOptions& options, b
       half_bytes_(static_cast<uint32_t>(medium_.geometry.RoundDown(options.buffer_bytes / 2))),
       phase_(is_new ? Phase::kEndKnown : Phase::kOpened),
       watch_(medium_.runtime),
-      space_(medium_.geometry, options.group_space),
+      space_(medium_.geometry, options.group_space, options.least_kept_back),
       buffer_(half_bytes_, medium_.geometry, space_),
       needed_(medium_.geometry),
       failure_(medium_, options.log_sink, [this] { groups_.Disband(); }),

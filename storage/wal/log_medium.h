@@ -79,5 +79,7 @@ absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::b
 /// Writes headers that say "free" into `count` slots from `first` on, so that a header that cannot
 /// be read is always damage. They are durable after the next sync.
 absl::Status WriteFreeHeaders(LogMedium& medium, uint64_t first, uint64_t count);
+/// As above for one slot, without taking memory. `block`: a block, aligned for the device.
+absl::Status WriteFreeHeader(LogMedium& medium, uint64_t slot, std::span<std::byte> block);
 
 }  // namespace latchkey

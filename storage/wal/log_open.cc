@@ -252,11 +252,14 @@ absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::b
 absl::Status WriteFreeHeaders(LogMedium& medium, uint64_t first, uint64_t count) {
   AlignedBuffer block(medium.geometry.block_bytes);
   for (uint64_t slot = first; slot < first + count; ++slot) {
-    EncodeSegmentHeader({.slot = static_cast<uint32_t>(slot)}, medium.database_id, block.data());
-    LATCHKEY_RETURN_IF_ERROR(
-        medium.device->Write(medium.geometry.SlotOffset(slot), block.span(), IoClass::kMeta));
+    LATCHKEY_RETURN_IF_ERROR(WriteFreeHeader(medium, slot, block.span()));
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteFreeHeader(LogMedium& medium, uint64_t slot, std::span<std::byte> block) {
+  EncodeSegmentHeader({.slot = static_cast<uint32_t>(slot)}, medium.database_id, block.data());
+  return medium.device->Write(medium.geometry.SlotOffset(slot), block, IoClass::kMeta);
 }
 
 absl::StatusOr<std::unique_ptr<Log>> CreateLog(Runtime& runtime,

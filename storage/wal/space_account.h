@@ -32,8 +32,9 @@ enum class SpaceClaim : uint8_t { kNormal, kUrgent, kMark };
 
 class SpaceAccount {
  public:
-  SpaceAccount(const LogGeometry& geometry, GroupSpace space)
-      : geometry_(geometry), price_(space, geometry) {}
+  /// `least_kept_back`: as LogOptions.
+  SpaceAccount(const LogGeometry& geometry, GroupSpace space, uint64_t least_kept_back = 0)
+      : geometry_(geometry), price_(space, geometry), least_kept_back_(least_kept_back) {}
 
   const GroupPrice& price() const { return price_; }
 
@@ -103,8 +104,9 @@ class SpaceAccount {
     LATCHKEY_CHECK(before >= static_cast<int64_t>(bytes));  // never more than was reserved
   }
   int64_t KeptBack(uint64_t slots) const {
-    return static_cast<int64_t>(
-        std::max<uint64_t>(slots * geometry_.payload() / 16, 16 * geometry_.block_bytes));
+    const uint64_t all = slots * geometry_.payload();
+    return static_cast<int64_t>(std::max<uint64_t>(
+        {all / 16, uint64_t{16} * geometry_.block_bytes, std::min(least_kept_back_, all / 2)}));
   }
   int64_t KeptBack() const { return KeptBack(slots_.load(std::memory_order_relaxed)); }
   int64_t LowestBeforeGrowth() const { return -KeptBack() / 4; }
@@ -115,6 +117,7 @@ class SpaceAccount {
 
   const LogGeometry geometry_;
   const GroupPrice price_;
+  const uint64_t least_kept_back_;
   // Stream bytes that may still be reserved; negative: some of the kept-back bytes are used.
   std::atomic<int64_t> available_{0};
   std::atomic<int64_t> reserved_{0};

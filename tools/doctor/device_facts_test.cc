@@ -28,7 +28,7 @@ void Write(const std::filesystem::path& path, const char* text) {
   std::ofstream(path) << text << '\n';
 }
 
-TEST_CASE("A partition has the queue of its disk; what sysfs lacks is not known") {
+TEST_CASE("A partition has the queue of its disk, and what sysfs lacks is not known") {
   const TempDir directory;
   const std::filesystem::path disk = std::filesystem::path(directory.path()) / "sdx";
   std::filesystem::create_directories(disk / "queue");

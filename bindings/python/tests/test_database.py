@@ -59,10 +59,10 @@ class Opening(FileTest):
             latchkey.open(self.path / "no" / "parent")
 
     def test_messages_go_to_a_logger(self):
-        latchkey.open(self.path, cache_size="256MiB").close()
-        with self.assertLogs("latchkey", logging.WARNING) as caught:
-            latchkey.open(self.path, cache_size="2MiB", log=logging.getLogger("latchkey").log).close()
-        self.assertIn("segments", caught.output[0])
+        latchkey.open(self.path).close()
+        with self.assertLogs("latchkey", logging.INFO) as caught:
+            latchkey.open(self.path, log=logging.getLogger("latchkey").log).close()
+        self.assertIn("INFO:latchkey:recovery: ", caught.output[0])
 
     def test_a_log_callable_may_raise_but_not_use_a_database(self):
         errors = []

@@ -12,7 +12,7 @@ namespace {
 // (476 sectors * 512 bytes * 250 revolutions/s = 61 MB/s). The positioning time of the RZ26 is
 // 9.8 + 5.56 = 15.36 ms here; table 6.2 rounds it to 15.0. Its capacity is 2599 cylinders * 14
 // tracks * 58 sectors * 512 bytes. The cheetah's number of cylinders is that of the others.
-constexpr MechanicalDiskParameters kDisks[] = {
+constexpr MechanicalDiskParameters kDiskModels[] = {
     {"rz26", 9.8, 5400, 2'300'000, 2599, 1'080'468'480, 128 << 10, 15.0},
     {"atlas10k", 5.6, 10025, 20'400'000, 10042, 9'100'000'000, 512 << 10, 8.6},
     {"cheetah-x15-36lp", 3.6, 15000, 61'000'000, 10042, 36'700'000'000, 1024 << 10, 5.6},
@@ -32,10 +32,10 @@ double Fraction(double x) { return x - std::floor(x); }
 
 }  // namespace
 
-std::span<const MechanicalDiskParameters> MechanicalDisks() { return kDisks; }
+std::span<const MechanicalDiskParameters> MechanicalDisks() { return kDiskModels; }
 
 const MechanicalDiskParameters* FindMechanicalDisk(std::string_view name) {
-  for (const MechanicalDiskParameters& disk : kDisks) {
+  for (const MechanicalDiskParameters& disk : kDiskModels) {
     if (disk.name == name) return &disk;
   }
   return nullptr;

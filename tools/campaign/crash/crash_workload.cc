@@ -166,6 +166,10 @@ absl::Status CrashWorkload::Run() {
     }));
   }
   actors.push_back(machine_.runtime().Spawn("checkpoints", [this] { RunCheckpoints(); }));
+  // Their checkpoints would keep promises for the log.
+  if (seed_ % 3 == 0 && options_.promise.value_or(0) == 0) {
+    actors.push_back(machine_.runtime().Spawn("compactions", [this] { RunCompactions(); }));
+  }
   if (options_.promise.value_or(0) > 0) {
     actors.push_back(machine_.runtime().Spawn("promises", [this] { WatchPromises(); }));
   }
@@ -196,6 +200,16 @@ void CrashWorkload::RunCheckpoints() {
   while (running_ > 0 && !stopped()) {
     Pause(rng, 3 * kNanosPerMilli);
     Stop(db_.Checkpoint());
+  }
+}
+
+void CrashWorkload::RunCompactions() {
+  Rng rng(MixHash(seed_ + 1));
+  const auto goes_on = [this](const CompactProgress&) { return running_ > 0 && !stopped(); };
+  while (running_ > 0 && !stopped()) {
+    Pause(rng, 10 * kNanosPerMilli);
+    const absl::Status compacted = db_.Compact({.progress = goes_on}).status();
+    if (!absl::IsCancelled(compacted)) Stop(compacted);
   }
 }
 

@@ -77,6 +77,7 @@ class CrashWorkload {
   /// that time.
   void BeQuiet();
   void RunCheckpoints();
+  void RunCompactions();
   void WatchPromises();
   void KeepPromises();
   absl::Status Commit(TransactionImpl& txn, std::vector<Step> steps);
