@@ -56,16 +56,13 @@ void LogProgress::OnSubmitted(uint64_t offset, std::span<const std::byte> bytes)
   if (!group) return;
   if (!known_ || group->lsn == 0) durable_end_ = group->lsn;
   known_ = true;
+  // The parts of a group are submitted in their order and may complete in any other.
+  group_end_ = group->lsn + group->bytes;
+  group_missing_ = group->bytes;
 }
 
 void LogProgress::OnCompleted(uint64_t offset, std::span<const std::byte> bytes, uint64_t write) {
-  if (const std::optional<GroupHeader> group = GroupIn(offset, bytes)) {
-    group_end_ = group->lsn + group->bytes;
-    group_missing_ = group->bytes;
-  } else if (IsLogHeader(geometry_, offset)) {
-    return;
-  }
-  if (group_missing_ == 0) return;  // no part of a group
+  if (IsLogHeader(geometry_, offset) || group_missing_ == 0) return;  // no part of a group
   group_missing_ -= std::min<uint64_t>(group_missing_, bytes.size());
   if (group_missing_ == 0) completed_.emplace_back(write, group_end_);
 }
