@@ -124,7 +124,8 @@ absl::Status LogGrower::ShrinkTo(uint64_t stream_bytes) {
   const uint64_t wanted = stream_bytes / medium_.geometry.payload() + 1;
   const std::optional<uint32_t> slots = TakeTail(std::max(wanted, kLeastSlots));
   if (!slots) return absl::OkStatus();
-  const absl::Status cut = CatchOutOfMemory([&] { return CutTo(*slots, block.span()); });
+  const absl::Status cut =
+      CatchOutOfMemory([&]() LATCHKEY_REQUIRES(mutex_) { return CutTo(*slots, block.span()); });
   return cut.ok() ? cut : FailLog(cut);
 }
 
