@@ -150,9 +150,10 @@ endfunction()
 # latchkey_layer(NAME DEPENDS libraries...): the static library latchkey_NAME of every .cc below this
 # folder, and the test program NAME_tests of every _test.cc. Files named *_main.cc are left to the
 # folder's own CMakeLists.txt. EXCLUDE takes regular expressions of files to leave out; TEST_DEPENDS
-# more libraries for the tests alone.
+# more libraries for the tests alone. SINGLE_FILES: the library has names that clash if several of its files are
+# compiled at a time.
 function(latchkey_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SINGLE_FILES" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|main|bench)\\.cc$")
@@ -170,7 +171,7 @@ function(latchkey_layer name)
     if(TARGET latchkey_pch)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
-    if(LATCHKEY_SANITIZE)
+    if(LATCHKEY_SANITIZE AND NOT ARG_SINGLE_FILES)
       latchkey_unity(latchkey_${name})
     endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
