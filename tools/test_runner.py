@@ -286,8 +286,9 @@ def run_together(build_name, number, tests, prefix, tally):
         output = text_of(log)
         if code == 0 and re.search(rf"assertions? in {len(tests)} test cases\)", output):
             # "0.012 s: the name of a test case"
-            took = {name: float(seconds) for seconds, name in re.findall(r"^([\d.]+) s: (.*)$", output, re.MULTILINE)}
-            shares = [took.get(test.name.split(": ", 1)[1], 0.0) + 1e-3 for test in tests]
+            took = {name.strip(): float(seconds)
+                    for seconds, name in re.findall(r"^([\d.]+) s: (.*)$", output, re.MULTILINE)}
+            shares = [took.get(test.name.partition(":")[2].strip(), 0.0) + 1e-3 for test in tests]
             with print_lock:
                 for test, share in zip(tests, shares):
                     part = share / sum(shares)
