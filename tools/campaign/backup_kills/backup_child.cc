@@ -14,6 +14,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/kills/kill_workload.h"
+#include "tools/campaign/shared/kill_points.h"
 
 namespace latchkey {
 namespace {
@@ -137,7 +138,7 @@ void BackupNotes::Reset() {
 }
 
 absl::Status BackUpBeside(Database& db, const std::string& directory, uint32_t threads,
-                          const KillNotes& kills, BackupNotes& notes) {
+                          const KillNotes& kills, BackupNotes& notes, bool dies_after_one) {
   for (;;) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint32_t finished, Finished(directory));
     notes.finished.store(finished);  // a call that was killed may have finished its backup
@@ -151,6 +152,8 @@ absl::Status BackUpBeside(Database& db, const std::string& directory, uint32_t t
     // A limit that is never reached takes away the pauses, in which most of a backup's time goes by.
     if (notes.attempts.fetch_add(1) % 4 != 0) options.max_bytes_per_second = uint64_t{1} << 60;
     options.incremental = finished > 0;
+    // During the check a checkpoint of the store would make durable what the backup has noted.
+    options.check = !dies_after_one;
     options.progress = [&](const BackupProgress& progress) {
       if (progress.phase == BackupPhase::kPages && !std::exchange(loaded, true))
         load = LoadTree(db);
@@ -163,6 +166,7 @@ absl::Status BackUpBeside(Database& db, const std::string& directory, uint32_t t
     notes.finished.store(info->number);
     notes.backups_made.fetch_add(1);
     notes.resumed.fetch_add(info->resumed_pages > 0 ? 1 : 0);
+    if (dies_after_one) KillThisProcess();
   }
 }
 

@@ -32,8 +32,9 @@ struct BackupNotes {
 };
 
 /// KillLife::beside: adds backups to the series in `directory` until it has kMostBackups.
+/// `dies_after_one`: the process kills itself when the call for a backup has returned OK.
 absl::Status BackUpBeside(Database& db, const std::string& directory, uint32_t threads,
-                          const KillNotes& kills, BackupNotes& notes);
+                          const KillNotes& kills, BackupNotes& notes, bool dies_after_one);
 
 struct RestoreLife {
   std::string directory;  ///< of the backups

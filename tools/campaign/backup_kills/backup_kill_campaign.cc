@@ -94,12 +94,14 @@ class BackupLives {
     life.life_seed = rng_.Next();
     life.must_exist = opened_;
     life.closes = closes;
-    life.beside = [this](Database& db) {
-      return BackUpBeside(db, series_, options_.threads, kills_, backups_);
-    };
-    // Every second life ends some time after a backup was finished, the others at any time or call.
+    // Every second life ends after a backup was finished: at once, or some time later. The others end
+    // at any time or call.
     const uint32_t finished = backups_.finished.load();
     const bool finishes_one = finished < BackupNotes::kMostBackups && rng_.Below(2) == 0;
+    const bool dies_after_one = !closes && finishes_one && rng_.Below(2) == 0;
+    life.beside = [this, dies_after_one](Database& db) {
+      return BackUpBeside(db, series_, options_.threads, kills_, backups_, dies_after_one);
+    };
     if (!closes && !finishes_one) life.kill_in_work = SomePoint(20);
     // A child that never reaches its kill point comes to an end of its work, and is killed then.
     if (life.kill_in_work) life.transactions_per_thread = 60;
