@@ -87,7 +87,7 @@ def sources(root):
 
 def exists(name, text):
     """The last part of Database.name or options.member is a word of the text."""
-    return all(re.search(rf"\b{re.escape(part)}\b", text) for part in re.split(r"[.]", name))
+    return all(re.search(rf"\b{re.escape(part)}\b", text) for part in name.split("."))
 
 
 def breaches(root, table):

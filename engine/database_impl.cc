@@ -170,8 +170,8 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
 absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   LogOptions log;
   log.database_id = opened.database_id;
-  // Whatever is undone or checkpointed must fit into a small log on a full disk: a split (three page
-  // images) and the largest record of a checkpoint.
+  // A rollback and a checkpoint must find room in a small log on a full disk. The rollback may log a
+  // split, three page images; the checkpoint logs records of up to 64 KiB.
   const uint32_t page_size = store_->page_size();
   log.segment_bytes = std::max(log.segment_bytes, 32 * page_size);
   log.least_kept_back = 2 * (4 * uint64_t{page_size} + (64 << 10));

@@ -34,7 +34,10 @@ BINDINGS_TARGETS = ["latchkey_c", "latchkey_c_tests", "latchkey_c_example"]
 TSAN_LAYERS = ["storage", "bufferpool", "layout", "engine"]
 SLOW_LABELS = {"fuzz", "slow"}
 CANARY_PROGRAM = "latchkey_campaign_canaries"
-DEFAULT_TIMEOUT_S = 1800
+# Also of several test cases in one process. The longest test takes some 100 s under a sanitizer.
+DEFAULT_TIMEOUT_S = 600
+# A test that runs this long is named; so is one that runs twice as long, and so on.
+LONG_S = 120
 # Of a failed test, told again at the end: the end is what is kept of a long record.
 MOST_EVIDENCE_LINES = 15
 # Named at the end, as those to make shorter first.
@@ -45,13 +48,20 @@ CASES_PER_PROCESS = 8
 CASES = ["states", "cases", "executions", "transactions", "operations", "runs", "kills"]
 
 print_lock = threading.Lock()
-running = set()  # process groups, to be ended with this process
+running = {}  # process group: (when it started, its log); to be ended with this process
+STARTED = time.monotonic()
 
 
 def say(*lines):
     with print_lock:
         for line in lines:
             print(line, flush=True)
+
+
+def clock():
+    """Minutes and seconds since the start."""
+    seconds = int(time.monotonic() - STARTED)
+    return f"{seconds // 60}:{seconds % 60:02}"
 
 
 @dataclass
@@ -108,14 +118,14 @@ def run(command, log, cwd=ROOT, environment=None, timeout_s=None):
         except OSError as error:
             out.write(f"{error}\n".encode())
             return 127, 0.0, 0.0
-        running.add(process.pid)
+        running[process.pid] = (started, log)
         over = threading.Event()
         watch = threading.Timer(timeout_s or 0, lambda: (over.set(), os.killpg(process.pid, signal.SIGKILL)))
         if timeout_s:
             watch.start()
         _, status, usage = os.wait4(process.pid, 0)
         watch.cancel()
-        running.discard(process.pid)
+        running.pop(process.pid, None)
         process.returncode = os.waitstatus_to_exitcode(status)
     code = None if over.is_set() else process.returncode
     return code, usage.ru_utime + usage.ru_stime, time.monotonic() - started
@@ -129,6 +139,26 @@ def end_all(number, _frame):
         except ProcessLookupError:
             pass
     os._exit(128 + number)
+
+
+def name_long_ones():
+    """Says what runs for long, so that a record that breaks off tells what did not end."""
+    told = {}  # process group: seconds at which it is named next
+    while True:
+        time.sleep(10)
+        for group, (started, log) in list(running.items()):
+            seconds = time.monotonic() - started
+            if seconds > told.get(group, LONG_S) and "test-output" in str(log):
+                told[group] = 2 * seconds
+                say(f"[{clock()}] runs for {seconds:.0f} s: {command_of(group)}")
+
+
+def command_of(process):
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return "a process that has ended"
+    return " ".join(words)[:1000]
 
 
 def text_of(path):
@@ -185,11 +215,11 @@ def compile_build(build, targets, tally):
 
 
 def build(name, targets, tally):
-    say("", f"== {name}: building into build/{tree_of(name)}")
+    say("", f"[{clock()}] == {name}: building into build/{tree_of(name)}")
     started = time.monotonic()
     done = configure(name, tally) and compile_build(name, targets, tally)
     if done:
-        say(f"{name}: built in {time.monotonic() - started:.0f} s")
+        say(f"[{clock()}] {name}: built in {time.monotonic() - started:.0f} s")
     return done
 
 
@@ -282,7 +312,7 @@ def run_together(build_name, number, tests, prefix, tally):
         first = tests[0]
         names = ",".join(test.command[1] for test in tests)
         code, cpu_s, wall_s = run([*prefix, first.command[0], "--durations", "yes", names], log, first.cwd,
-                                  first.environment, sum(test.timeout_s for test in tests))
+                                  first.environment, max(test.timeout_s for test in tests))
         output = text_of(log)
         if code == 0 and re.search(rf"assertions? in {len(tests)} test cases\)", output):
             # "0.012 s: the name of a test case"
@@ -315,7 +345,7 @@ def run_tests(build_name, selected, tally):
     tests.sort(key=Test.slowness)
     shutil.rmtree(BUILD / build_name / "test-output", ignore_errors=True)
     (BUILD / build_name / "test-output").mkdir(parents=True)
-    say("", f"== {build_name}: {len(tests)} tests")
+    say("", f"[{clock()}] == {build_name}: {len(tests)} tests")
     prefix, bad, counts, threads = without_randomisation(), [], [], {}
     # Release tells which test cases start threads: each has a process.
     lists = in_processes(tests, 1 if build_name == "release" else CASES_PER_PROCESS)
@@ -341,12 +371,12 @@ def run_tests(build_name, selected, tally):
     tally.passed += len(tests) - len(bad)
     for name in bad:
         tally.fail(f"{build_name}: {name}")
-    say(f"{build_name}: {len(tests) - len(bad)} of {len(tests)} tests passed")
+    say(f"[{clock()}] {build_name}: {len(tests) - len(bad)} of {len(tests)} tests passed")
 
 
 def run_canaries(tally):
     """One test for every seeded bug: a campaign must find it."""
-    say("", "== canaries: hunting")
+    say("", f"[{clock()}] == canaries: hunting")
     log = BUILD / "canaries.log"
     code, cpu_s, wall_s = run([BUILD / "release/tools/campaign" / CANARY_PROGRAM, "canaries", f"--jobs={JOBS}"], log)
     tally.took("canaries", "campaign: canaries", cpu_s, wall_s)
@@ -544,7 +574,7 @@ def main():
         signal.signal(number, end_all)
     BUILD.mkdir(exist_ok=True)
     tally = Tally()
-    started = time.monotonic()
+    threading.Thread(target=name_long_ones, daemon=True).start()
     if arguments and arguments[0].startswith("--packages-failed="):
         if arguments.pop(0) != "--packages-failed=0":
             tally.fail("packages")
@@ -563,8 +593,7 @@ def main():
     tell_times(tally)
     if tally.evidence:
         say("", "== what failed", *tally.evidence[-300:])
-    seconds = int(time.monotonic() - started)
-    say("", f"== all done in {seconds // 60} min {seconds % 60} s")
+    say("", f"[{clock()}] == all done")
     say(*[f"FAILED: {failure}" for failure in tally.failures])
     say(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else 0

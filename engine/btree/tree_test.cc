@@ -320,6 +320,39 @@ TEST_CASE("A split for a record that fits by now changes nothing") {
   CHECK(f.Scan().size() == 2);
 }
 
+// A union with a page of another level broke an invariant of the editor: the process ended.
+TEST_CASE("A leaf is not united with a page that a damaged tree names as its sibling") {
+  const bool is_inner = GENERATE(false, true);  // or of an overflow chain
+  CAPTURE(is_inner);
+  Fixture f(200);
+  for (int i = 1000; i < 1400; ++i) f.Put(std::to_string(i), std::string(100, 'v'));
+  const auto leaf_of = [&](std::string_view key) {
+    OptimisticGuard guard;
+    std::vector<std::byte> copy(4096);
+    OwnedFences fences;
+    REQUIRE(f.tree
+                ->CopyLeaf(f.pool->Here(), {LeafTarget::Kind::kCovering, std::string(key)}, 0,
+                           copy.data(), &fences, &guard)
+                .ok());
+    return std::pair(guard.page(), fences);
+  };
+  const auto [first, fences] = leaf_of("1000");
+  const PageId second = leaf_of(fences.upper).first;
+  REQUIRE(first != second);
+  {
+    ExclusiveGuard guard;
+    REQUIRE(f.pool->FixExclusive(f.pool->Here(), second, &guard).ok());
+    if (is_inner) {
+      NodeEditor(guard.Mutable(), 4096).Init(/*level=*/1, {});
+    } else {
+      RacyStore<uint8_t>(guard.Mutable() + offsetof(PageHeader, page_type),
+                         static_cast<uint8_t>(PageType::kOverflow));
+    }
+  }
+  CHECK_FALSE(f.tree->TryMergeNext(f.pool->Here(), "1000"));
+  f.tree->TryMerge(f.pool->Here(), "1000");
+}
+
 TEST_CASE("Concurrent inserts, deletes and lookups keep the tree sound", "[concurrency]") {
   const uint32_t frames = GENERATE(64u, 4000u);  // with and without eviction
   const auto [mode, synchronization] =

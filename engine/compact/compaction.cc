@@ -65,13 +65,13 @@ absl::StatusOr<bool> Compaction::Step(TreeImpl& tree, std::string* key) {
   LATCHKEY_RETURN_IF_ERROR(tree.btree.CopyLeaf(actor, {LeafTarget::Kind::kCovering, *key},
                                                kReadAhead, page_.data(), &fences, &guard));
   if (!fences.has_upper) return false;
+  ++info_.leaves;
   const uint32_t page_size = pool_.page_size();
   const double used = NodeView(page_.data(), page_size).UsedBytes();
   if (used < kFull * node_format::Capacity(page_size) && tree.btree.TryMergeNext(actor, *key)) {
     ++info_.freed;
     return true;
   }
-  ++info_.leaves;
   *key = std::move(fences.upper);
   return true;
 }

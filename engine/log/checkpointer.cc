@@ -96,7 +96,7 @@ absl::Status Checkpointer::RunLast() {
     if (first.ok()) CatchOutOfMemory([this] { return log_->log().MoveToFront(); }).IgnoreError();
   }
   LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/true));
-  // The checkpoint is durable: whatever happens to the log's end now, the database is closed.
+  // The checkpoint is durable, so the database is closed, also if the log cannot shrink.
   if (log_ != nullptr) CatchOutOfMemory([this] { return log_->log().Shrink(); }).IgnoreError();
   return absl::OkStatus();
 }

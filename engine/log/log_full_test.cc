@@ -1,5 +1,6 @@
 // Databases whose log is small, full or far behind: what it takes of its device, when checkpoints
 // come, and that a rollback never lacks space.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "storage/device/memory_device.h"
 #include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/simulated_runtime.h"
+#include "storage/wal/log_format.h"
 
 namespace latchkey::log_full_test {
 namespace {
@@ -30,9 +32,10 @@ class WideDevice final : public ForwardingDevice {
   }
 };
 
-std::unique_ptr<BlockDevice> NewDevice(Runtime& runtime) {
+std::unique_ptr<BlockDevice> NewDevice(Runtime& runtime, bool is_wide) {
   auto device = MemoryDevice::Create(runtime, {.capacity_limit_bytes = uint64_t{256} << 20});
   REQUIRE(device.ok());
+  if (!is_wide) return *std::move(device);
   return std::make_unique<WideDevice>(*std::move(device));
 }
 
@@ -42,23 +45,27 @@ struct Small {
   uint64_t log_max_bytes = 0;
   std::string replacement = "clock";
   TornWriteProtection torn_write_protection = TornWriteProtection::kDoublewrite;
+  uint32_t page_size = 4096;
+  uint32_t log_segment_bytes = 64 << 10;  ///< 0: as a new database has
+  bool has_wide_blocks = true;            ///< of 4 KiB, else of 512 bytes
 };
 
 std::unique_ptr<DatabaseImpl> OpenSmall(Runtime& runtime, const Small& small) {
   Options options;
-  options.cache_bytes = 6 << 20;
+  options.page_size = small.page_size;
+  options.cache_bytes = std::max(6u << 20, 512 * small.page_size);
   options.version_store_bytes = 4 << 20;
   options.durability = small.durability;
   options.torn_write_protection = small.torn_write_protection;
   options.checkpoint_log_bytes = small.checkpoint_log_bytes;
-  options.techniques.segment_size = 64 << 10;
+  options.techniques.segment_size = std::max(64u << 10, 8 * small.page_size);
   options.techniques.replacement = small.replacement;
   DatabaseDevices devices;
-  devices.data = NewDevice(runtime);
-  devices.log = NewDevice(runtime);
-  devices.journal = NewDevice(runtime);
-  devices.sizing = {.log_segment_bytes = 64 << 10,
-                    .log_initial_bytes = 256 << 10,
+  devices.data = NewDevice(runtime, small.has_wide_blocks);
+  devices.log = NewDevice(runtime, small.has_wide_blocks);
+  devices.journal = NewDevice(runtime, small.has_wide_blocks);
+  devices.sizing = {.log_segment_bytes = small.log_segment_bytes,
+                    .log_initial_bytes = uint64_t{4} * small.log_segment_bytes,
                     .log_max_bytes = small.log_max_bytes,
                     .journal_segment_bytes = 16 << 10,
                     .reserve_bytes = 12 * (64 << 10),
@@ -248,6 +255,56 @@ TEST_CASE("A rollback at a full log finds its space where images protect its pag
   SimulatedRuntime runtime;
   const absl::Status ran =
       runtime.Run([&] { RollBackAtFullLog(runtime, "clock", TornWriteProtection::kImages); });
+  INFO(ran);
+  CHECK(ran.ok());
+}
+
+// With three segments of 128 KiB a single change of a tree with pages of 64 KiB found no room.
+TEST_CASE(
+    "A rollback and a checkpoint find their space in a log of the least size, at every page size") {
+  const uint32_t page_size = GENERATE(4096, 16384, 65536);
+  const bool has_wide_blocks = GENERATE(true, false);
+  CAPTURE(page_size, has_wide_blocks);
+  SimulatedRuntime runtime;
+  const absl::Status ran = runtime.Run([&] {
+    const uint64_t most = kLogSegmentsBegin + 3 * std::max(128u << 10, 32 * page_size);
+    auto db = OpenSmall(runtime, {.durability = Durability::kCommit,
+                                  .log_max_bytes = most,
+                                  .page_size = page_size,
+                                  .log_segment_bytes = 0,
+                                  .has_wide_blocks = has_wide_blocks});
+    TreeImpl& tree = TreeOf(*db);
+    const uint64_t keys = 20 * page_size / 1024;
+    for (uint64_t i = 0; i < keys; ++i) {
+      REQUIRE_OK(db->RunTransaction(
+          [&](TransactionImpl& txn) { return txn.Put(tree, KeyOf(i), std::string(700, 'o')); }));
+    }
+    const auto put_beside = [&](uint64_t i) {
+      return db->RunTransaction([&](TransactionImpl& other) {
+        return other.Put(tree, KeyOf(i % keys) + "x", std::string(600, 'x'));
+      });
+    };
+    auto txn = db->Begin();
+    for (uint64_t i = 0; i < keys; ++i) {
+      if (!txn->Put(tree, KeyOf(i), "n").ok()) break;
+    }
+    // Others leave the leaves no room for what comes back, and take all of the log that they get.
+    uint64_t beside = 0;
+    absl::Status full;
+    for (; full.ok() && beside < 100 * keys; ++beside) full = put_beside(beside);
+    CHECK(absl::IsResourceExhausted(full));
+    REQUIRE_OK(txn->Rollback());
+    REQUIRE_OK(db->Checkpoint());
+    REQUIRE_OK(db->Verify());
+    std::string value;
+    for (uint64_t i = 0; i < keys; ++i) {
+      REQUIRE_OK(db->Get(tree, KeyOf(i), &value));
+      REQUIRE(value == std::string(700, 'o'));
+    }
+    CHECK(StatsOf(*db).allocated_bytes <= most);
+    REQUIRE_OK(put_beside(0));
+    REQUIRE_OK(db->Close());
+  });
   INFO(ran);
   CHECK(ran.ok());
 }

@@ -69,6 +69,10 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
     if (++page_ == core_.geometry.slots_per_segment) {
       LATCHKEY_RETURN_IF_ERROR(WriteSegment());
       ++segment_index_;
+      if (is_chain_full()) {
+        return MakeStatus(absl::StatusCode::kResourceExhausted,
+                          "the checkpoint needs more than {} segments", segments_.size());
+      }
       page_ = 0;
     }
     BeginPage();
@@ -79,10 +83,7 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
 }
 
 absl::Status CheckpointWriter::WriteSegment() {
-  if (is_chain_full()) {
-    return MakeStatus(absl::StatusCode::kResourceExhausted,
-                      "the checkpoint needs more than {} segments", segments_.size());
-  }
+  LATCHKEY_CHECK(segment_index_ < segments_.size());
   const uint32_t pages = std::min(page_ + 1, core_.geometry.slots_per_segment);
   const size_t bytes = size_t{pages} * core_.geometry.page_size;
   bytes_written_ += bytes;

@@ -22,7 +22,7 @@ namespace latchkey {
 class CheckpointWriter {
  public:
   CheckpointWriter(StoreCore& core, uint64_t generation, std::vector<SegmentId> segments);
-  /// ResourceExhausted: is_chain_full().
+  /// ResourceExhausted: the segments are full (is_chain_full). REQUIRES: the last call was OK.
   absl::Status Put(uint64_t word);
   /// Writes the rest of the buffer. REQUIRES: the last call.
   absl::Status Finish();
@@ -31,7 +31,7 @@ class CheckpointWriter {
   uint64_t bytes_written() const { return bytes_written_; }
   /// Index of the segment that is being filled, or whose write failed.
   size_t segment_index() const { return segment_index_; }
-  /// The words did not fit into the segments.
+  /// Whether the words did not fit into the segments.
   bool is_chain_full() const { return segment_index_ == segments_.size(); }
 
  private:

@@ -112,6 +112,20 @@ TEST_CASE("Behind a closed gate a clean file stays clean") {
   CHECK(c.cleaner.starts == 0);
 }
 
+// More pages were allocated while the checkpoint waited: the process ended.
+TEST_CASE("A checkpoint whose words do not fit into its segments says so") {
+  Checkpointing c;
+  const auto segment = c.space.TakeMetaSegment(MetaClaim::kLast);
+  REQUIRE(segment.ok());
+  CheckpointWriter out(c.directory->core(), 1, {*segment});
+  for (uint64_t i = 0; i < CheckpointWriter::WordsPerSegment(kGeometry); ++i) {
+    REQUIRE(out.Put(i).ok());
+  }
+  CHECK_FALSE(out.is_chain_full());
+  CHECK(absl::IsResourceExhausted(out.Put(0)));
+  CHECK(out.is_chain_full());
+}
+
 TEST_CASE("A checkpoint frees the segments of the one before") {
   Checkpointing c;
   REQUIRE(c.checkpointer.EnsureUnclean().ok());

@@ -46,7 +46,7 @@ void DeathTimes::OnWrite(PageId id, uint64_t live) {
               std::memory_order_relaxed);
 }
 
-// The thread whose write ends the tick looks at a part of the pages.
+// One thread ends each tick. It sets ages back in one of kSweep parts of the pages.
 void DeathTimes::EndTick() {
   const uint32_t now = now_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint64_t size = words_.size(), part = size / kSweep + 1;

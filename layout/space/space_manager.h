@@ -74,9 +74,10 @@ class SpaceManager final : public SpaceListener {
 
   /// Whether free segments are below the soft watermark, or a writer waits for a segment.
   bool WantsCleaning() const;
-  /// The reserve without the 5 open logs.
+  /// The reserve without the open logs.
   uint32_t soft_watermark() const {
-    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().limit()) - 5;
+    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().limit()) -
+           SpaceSizing::kOpenLogs;
   }
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.map().allocated()); }

@@ -30,8 +30,10 @@ struct SpaceSizing {
   double space_utilization = 0.8;  ///< wanted u_d
   uint32_t reserve_segments = 0;   ///< of a large file
 
-  /// 5 open append logs (2 hot, 1 cold, 2 of the cleaner), 2 segments that only the cleaner may
-  /// take, the rest as margin.
+  /// Open append logs for which the reserve has room: 2 hot, 1 cold, 2 of the cleaner. More streams
+  /// open only within the free segments (stream_choice.h).
+  static constexpr uint32_t kOpenLogs = 5;
+  /// The open logs, 2 segments that only the cleaner may take, the rest as margin.
   static constexpr uint32_t kMinReserveSegments = 12;
   /// If the file cannot grow, a new page id is refused beyond this share of the capacity. The
   /// remaining slots and the reserve suffice to rewrite every page any number of times.

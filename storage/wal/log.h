@@ -67,8 +67,8 @@ struct LogOptions {
   /// device. Allocated by StartWriting.
   uint32_t buffer_bytes = 8u << 20;
   GroupSpace group_space = GroupSpace::kOfRecords;
-  /// Bytes that normal reservations leave at least for urgent ones, which may use half of them with
-  /// GroupSpace::kShared. Of a log that small: half of its bytes.
+  /// Normal reservations leave this many bytes for urgent ones. With GroupSpace::kShared urgent ones
+  /// may use half of them. A log of less than twice as many bytes keeps half of its bytes back.
   uint64_t least_kept_back = 0;
   LogSink log_sink = nullptr;
 };

@@ -19,7 +19,7 @@ namespace {
 // device.
 constexpr uint64_t kShareFree = 4, kShareAdded = 8;
 // A growth takes several syncs. So a small log doubles, until a growth adds this many bytes.
-constexpr uint64_t kOrdinaryStep = uint64_t{1} << 20;
+constexpr uint64_t kOrdinaryStep = uint64_t{2} << 20;
 
 }  // namespace
 

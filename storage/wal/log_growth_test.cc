@@ -9,13 +9,13 @@ namespace {
 
 constexpr uint64_t kUsual = 256u << 10;
 
-std::unique_ptr<Log> StartIn(uint64_t capacity) {
+std::unique_ptr<Log> StartIn(uint64_t capacity, uint64_t usual = kUsual) {
   auto device = MemoryDevice::Create(ThreadRuntime(), {.capacity_limit_bytes = capacity});
   REQUIRE(device.ok());
   auto log = CreateLog(ThreadRuntime(), *std::move(device), TinyLog());
   REQUIRE(log.ok());
   REQUIRE((*log)->StartWriting().ok());
-  (*log)->space_watch().Begin(kUsual);
+  (*log)->space_watch().Begin(usual);
   return *std::move(log);
 }
 
@@ -52,6 +52,28 @@ TEST_CASE("A log that cannot grow ahead says so to who lacks room, and to nobody
   CHECK_FALSE(log->poisoned());
   AppendAndFlush(*log, 100);
   log->StopGrowingAhead();
+}
+
+// The actor ended at the usual size, so from the next checkpoint on every growth was a writer's.
+TEST_CASE("A log grows ahead again after it had its usual size and has shrunk") {
+  // The usual size is no whole number of segments: the actor tries to reach it, in vain.
+  auto log = StartIn(1u << 20, kUsual - 100);
+  log->StartGrowingAhead();
+  while (log->stats().used_bytes < kUsual * 9 / 10) AppendAndFlush(*log, 1000);
+  ThreadRuntime().SleepFor(20 * kNanosPerMilli);
+  for (int i = 0; i < 4; ++i) {  // as checkpoints
+    const Lsn mark = log->next();
+    for (int n = 0; n < 6; ++n) AppendAndFlush(*log, 3000);  // into slots at the front
+    log->Truncate(mark);
+    REQUIRE(log->ShrinkToUse().ok());
+  }
+  const uint64_t small = log->stats().allocated_bytes;
+  REQUIRE(small < kUsual / 2);
+  while (log->stats().used_bytes < small * 6 / 10) AppendAndFlush(*log, 500);
+  REQUIRE(log->stats().used_bytes < small);
+  AwaitSize(*log, small);
+  log->StopGrowingAhead();
+  log->space_watch().End();
 }
 
 TEST_CASE("Users of a log that grows ahead lose nothing while it grows") {

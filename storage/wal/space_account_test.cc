@@ -24,6 +24,22 @@ TEST_CASE("Normal claims leave the kept-back part, urgent ones half of it, marks
   CHECK(space.reserved() == Usable() + Kept());
 }
 
+TEST_CASE("A small log keeps back what its owner asked for, a tiny one half of its bytes") {
+  constexpr uint64_t kAsked = 2u << 20;
+  const uint64_t all = 3 * kGeometry.payload();
+  SpaceAccount space(kGeometry, GroupSpace::kShared, kAsked);
+  space.Begin(3, 0);
+  CHECK(!space.TryTake(all / 2 + 1, SpaceClaim::kNormal));
+  CHECK(space.TryTake(all / 2, SpaceClaim::kNormal));
+  CHECK(space.TryTake(all / 4, SpaceClaim::kUrgent));
+  space.Release(all / 2 + all / 4);
+  space.AddSlots(3);
+  CHECK(!space.TryTake(2 * all - kAsked + 1, SpaceClaim::kNormal));
+  CHECK(space.TryTake(2 * all - kAsked, SpaceClaim::kNormal));
+  CHECK(space.TryTake(kAsked / 2, SpaceClaim::kUrgent));
+  CHECK(!space.TryTake(1, SpaceClaim::kUrgent));
+}
+
 TEST_CASE("Space is scarce when unpaid groups have used a quarter of the kept-back part") {
   SpaceAccount space(kGeometry, GroupSpace::kShared);
   space.Begin(kSlots, Usable());

@@ -9,6 +9,7 @@
 
 #include "storage/device/device_list.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/testing/forwarding_device.h"
 #include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey::device_figures_test {
@@ -56,33 +57,18 @@ TEST_CASE("The disks of an array serve a deep queue together") {
   CHECK(figures->page_reads.back().per_second > 3000);
 }
 
-/// A device whose growth takes a tenth of a second a step.
-class SlowToGrow final : public BlockDevice {
+/// A device that takes a tenth of a second for each growth.
+class SlowToGrow final : public ForwardingDevice {
  public:
   SlowToGrow(Runtime& runtime, std::unique_ptr<BlockDevice> below)
-      : runtime_(runtime), below_(std::move(below)) {}
-  DeviceGeometry geometry() const override { return below_->geometry(); }
-  absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override {
-    return below_->Read(offset, out, io_class);
-  }
-  absl::Status Write(uint64_t offset, std::span<const std::byte> data, IoClass io_class) override {
-    return below_->Write(offset, data, io_class);
-  }
-  absl::StatusOr<std::unique_ptr<IoQueue>> NewQueue(uint32_t depth) override {
-    return below_->NewQueue(depth);
-  }
-  absl::Status Sync() override { return below_->Sync(); }
+      : ForwardingDevice(std::move(below)), runtime_(runtime) {}
   absl::Status Resize(uint64_t size_bytes) override {
     runtime_.SleepFor(100 * kNanosPerMilli);
-    return below_->Resize(size_bytes);
+    return ForwardingDevice::Resize(size_bytes);
   }
-  DeviceStats stats() const override { return below_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { below_->SetPositioningBytes(bytes); }
-  std::string Describe() const override { return below_->Describe(); }
 
  private:
   Runtime& runtime_;
-  std::unique_ptr<BlockDevice> below_;
 };
 
 TEST_CASE("A device that is slow to write is measured on a smaller file") {
