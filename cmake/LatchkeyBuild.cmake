@@ -112,13 +112,32 @@ if(LATCHKEY_BUILD_TESTS)
   latchkey_test_options(latchkey_test_pch)
 endif()
 
-# latchkey_unity(TARGET): with LATCHKEY_UNITY gcc compiles eight files of the target at a time, and so parses and
-# instantiates once what they have in common. A whole build takes half the time, a change of one file more.
+# latchkey_unity(TARGET FILES...): with LATCHKEY_UNITY gcc compiles up to eight files of one folder at a time, and so
+# parses and instantiates once what they have in common. A whole build takes half the time, a change of one file more.
+# The names in the anonymous namespaces of a folder must differ.
 if(LATCHKEY_SANITIZE)
   set(unity_default ON)
 endif()
 option(LATCHKEY_UNITY "Compile several files at a time" ${unity_default})
 function(latchkey_unity target)
+  if(NOT LATCHKEY_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(file ${ARGN})
+    get_filename_component(folder ${file} DIRECTORY)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND files_of_${folder} ${file})
+    list(LENGTH files_of_${folder} count)
+    math(EXPR part "(${count} - 1) / 8")
+    set_property(SOURCE ${file} PROPERTY UNITY_GROUP ${folder}_${part})
+  endforeach()
+endfunction()
+
+# latchkey_unity_tests(TARGET): the same for test programs, eight files at a time of any folder. Each has a namespace of
+# its own.
+function(latchkey_unity_tests target)
   if(LATCHKEY_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
@@ -150,10 +169,9 @@ endfunction()
 # latchkey_layer(NAME DEPENDS libraries...): the static library latchkey_NAME of every .cc below this
 # folder, and the test program NAME_tests of every _test.cc. Files named *_main.cc are left to the
 # folder's own CMakeLists.txt. EXCLUDE takes regular expressions of files to leave out; TEST_DEPENDS
-# more libraries for the tests alone. SINGLE_FILES: the library has names that clash if several of its files are
-# compiled at a time.
+# more libraries for the tests alone.
 function(latchkey_layer name)
-  cmake_parse_arguments(ARG "SINGLE_FILES" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|main|bench)\\.cc$")
@@ -171,8 +189,8 @@ function(latchkey_layer name)
     if(TARGET latchkey_pch)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
-    if(LATCHKEY_SANITIZE AND NOT ARG_SINGLE_FILES)
-      latchkey_unity(latchkey_${name})
+    if(LATCHKEY_SANITIZE)
+      latchkey_unity(latchkey_${name} ${sources})
     endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
     target_include_directories(latchkey_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -192,7 +210,7 @@ function(latchkey_layer name)
     target_link_libraries(${name}_tests PRIVATE latchkey_${name} latchkey_compile
                           Catch2::Catch2WithMain ${ARG_TEST_DEPENDS})
     latchkey_test_options(${name}_tests)
-    latchkey_unity(${name}_tests)
+    latchkey_unity_tests(${name}_tests)
     target_precompile_headers(${name}_tests REUSE_FROM latchkey_test_pch)
     catch_discover_tests(${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${name})

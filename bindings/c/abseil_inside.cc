@@ -1,4 +1,4 @@
-// The functions of Abseil that the engine calls, compiled into liblatchkey.so: those of absl::Status and two
+// The functions of Abseil that the engine calls, compiled into liblatchkey.so: those of absl::Status and three
 // of the hash tables. Debian's archives of Abseil cannot be linked into a shared library: they are
 // compiled for executables, and use thread-local variables in a way that only executables can. All
 // other code of Abseil that the engine uses is in Abseil's headers.
@@ -129,6 +129,9 @@ void ConvertDeletedToEmptyAndFullToDeleted(ctrl_t* ctrl, size_t capacity) {
   std::memcpy(ctrl + capacity + 1, ctrl, NumClonedBytes());
   ctrl[capacity] = ctrl_t::kSentinel;
 }
+
+// The header says that it is compiled elsewhere, for callers that do not inline it.
+template FindInfo find_first_non_full(const ctrl_t*, size_t, size_t);
 
 // The order of insertion within a group; without NDEBUG the headers ask.
 bool ShouldInsertBackwards(size_t, const ctrl_t*) { return false; }

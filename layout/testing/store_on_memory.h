@@ -21,8 +21,9 @@ namespace latchkey {
 /// byte, and such runs have no races to find.
 inline constexpr int kShorter = kThreadSanitizer ? 10 : 1;
 
-inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_t{1} << 30) {
-  auto device = MemoryDevice::Create(ThreadRuntime(), {.capacity_limit_bytes = limit_bytes});
+inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_t{1} << 30,
+                                                  Runtime& runtime = ThreadRuntime()) {
+  auto device = MemoryDevice::Create(runtime, {.capacity_limit_bytes = limit_bytes});
   LATCHKEY_CHECK(device.ok());
   return *std::move(device);
 }
@@ -44,10 +45,10 @@ inline SegmentStoreOptions TestOptions(std::string_view layout = "overwrite",
 /// A store that is crash-safe if `journal` is set.
 inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
     std::shared_ptr<BlockDevice> device, const SegmentStoreOptions& options,
-    std::shared_ptr<BlockDevice> journal = nullptr) {
+    std::shared_ptr<BlockDevice> journal = nullptr, Runtime& runtime = ThreadRuntime()) {
   std::unique_ptr<BlockDevice> shared_journal;
   if (journal != nullptr) shared_journal = std::make_unique<ForwardingDevice>(std::move(journal));
-  return OpenSegmentStore(ThreadRuntime(), std::make_unique<ForwardingDevice>(std::move(device)),
+  return OpenSegmentStore(runtime, std::make_unique<ForwardingDevice>(std::move(device)),
                           std::move(shared_journal), options);
 }
 

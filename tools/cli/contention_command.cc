@@ -19,8 +19,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint64_t kMostThreads = 1024;
-
 std::vector<FlagSpec> CommonFlags() {
   return {{"threads", "1,2", "threads; more than cores measure preemption"},
           {"work-us", "1", "processor time of a thread between two accesses"},

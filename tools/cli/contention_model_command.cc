@@ -21,7 +21,6 @@ namespace latchkey {
 namespace {
 
 constexpr uint64_t kMostProcessors = 256;
-constexpr uint64_t kMostThreads = 1024;
 
 // ---- contention model
 

@@ -15,7 +15,7 @@ namespace latchkey {
 namespace {
 
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
-constexpr uint64_t kMostFrames = uint64_t{1} << 26;
+constexpr uint64_t kMostPoolFrames = uint64_t{1} << 26;
 
 absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
                            PoolEmulatorConfig* config) {
@@ -32,11 +32,11 @@ absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
 
 absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
   LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                            ParseCountOrShare("frames", text, kMostFrames, "the pages"));
+                            ParseCountOrShare("frames", text, kMostPoolFrames, "the pages"));
   const uint64_t frames = size.Of(pages);
-  if (frames <= kMostFrames) return static_cast<uint32_t>(frames);
+  if (frames <= kMostPoolFrames) return static_cast<uint32_t>(frames);
   return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
-                         kMostFrames);
+                         kMostPoolFrames);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 
 namespace latchkey {
 
+/// The most threads of an experiment.
+inline constexpr uint64_t kMostThreads = 1024;
 /// The most microseconds of work between two accesses.
 inline constexpr double kMostMicros = 1'000'000;
 

@@ -16,10 +16,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20, kBytesPerMb = 1'000'000;
-
-int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWithDamage(status); }
-
 BackupProgressFn ShowOn(Progress& progress) {
   return [&progress](const BackupProgress& now) {
     static constexpr const char* kPhases[] = {"checkpoint", "pages", "log", "reading it back"};
@@ -89,8 +85,8 @@ absl::Status VerifyBackup(const std::string& directory) {
 
 }  // namespace
 
-int BackupCommand(const BackupFlags& flags) { return Finish(Backup(flags)); }
-int RestoreCommand(const RestoreFlags& flags) { return Finish(Restore(flags)); }
+int BackupCommand(const BackupFlags& flags) { return FinishWithDamage(Backup(flags)); }
+int RestoreCommand(const RestoreFlags& flags) { return FinishWithDamage(Restore(flags)); }
 
 bool IsBackupDirectory(const std::string& path) {
   namespace fs = std::filesystem;
@@ -102,6 +98,8 @@ bool IsBackupDirectory(const std::string& path) {
   return false;
 }
 
-int VerifyBackupCommand(const std::string& directory) { return Finish(VerifyBackup(directory)); }
+int VerifyBackupCommand(const std::string& directory) {
+  return FinishWithDamage(VerifyBackup(directory));
+}
 
 }  // namespace latchkey

@@ -18,8 +18,6 @@
 namespace latchkey {
 namespace {
 
-int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith(status); }
-
 absl::Status Print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return absl::OkStatus();
   return FileFailure("write to", "stdout", errno);

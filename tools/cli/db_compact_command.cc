@@ -13,8 +13,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20, kBytesPerMb = 1'000'000;
-
 absl::StatusOr<Options> OptionsOf(const CompactFlags& flags, Progress& progress) {
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags.db, progress));
   options.create_if_missing = false;

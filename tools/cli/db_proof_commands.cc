@@ -22,8 +22,6 @@ namespace {
 
 constexpr uint64_t kRecordsBetweenProgress = 4096;
 
-int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWithDamage(status); }
-
 struct TreeProof {
   uint64_t records = 0, bytes = 0;
 };
@@ -191,12 +189,12 @@ absl::Status OpenAndVerify(const VerifyFlags& flags) {
 
 int VerifyCommand(const VerifyFlags& flags) {
   if (IsBackupDirectory(flags.db.path)) return VerifyBackupCommand(flags.db.path);
-  return Finish(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
+  return FinishWithDamage(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
 }
 
 int SalvageCommand(const SalvageFlags& flags) {
   const absl::StatusOr<SalvageReport> report = RunSalvage(flags);
-  if (!report.ok()) return Finish(report.status());
+  if (!report.ok()) return FinishWithDamage(report.status());
   PrintReport(*report);
   return report->whole() ? kExitOk : kExitInconsistent;
 }

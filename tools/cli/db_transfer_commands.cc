@@ -21,8 +21,6 @@
 namespace latchkey {
 namespace {
 
-int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith(status); }
-
 /// Shows "what: N %" of `total`, or the amount if the total is unknown.
 TransferHooks HooksFor(Progress& progress, std::string what, std::string unit, uint64_t total) {
   TransferHooks hooks;

@@ -13,6 +13,9 @@
 
 namespace latchkey {
 
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
+inline constexpr uint64_t kBytesPerMb = 1'000'000;
+
 /// The items of a comma-separated list. InvalidArgument: the list or an item is empty.
 absl::StatusOr<std::vector<std::string>> SplitList(std::string_view flag, std::string_view text);
 

@@ -67,8 +67,8 @@ bool IsSkewed(const std::string& workload) {
   return !found.ok() || (*found)->zipf;  // an unknown one is refused by its own flag
 }
 
-std::optional<std::string> Resolve(const Combination& so_far, const std::string& flag,
-                                   const std::string& value) {
+std::optional<std::string> ResolveRunFlag(const Combination& so_far, const std::string& flag,
+                                          const std::string& value) {
   if (flag == "engine") return value;
   const KvTraits& traits = KvTraitsOf(so_far.Get("engine"));
   if (IsTechnique(flag) && !traits.techniques) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
 }
 
 /// The flag that must be given as well so that `flag` has an effect.
-std::string_view RemedyFor(const std::string& flag) {
+std::string_view RemedyForRunFlag(const std::string& flag) {
   if (IsOfArray(flag)) return kArrayRemedy;
   if (flag == "cpu-us") return "only simulated devices have it: give --device=fixed";
   if (flag == "torn-write-protection") {
@@ -281,8 +281,8 @@ absl::StatusOr<std::vector<Combination>> ExpandFlags(std::span<const FlagSpec> s
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
   LATCHKEY_RETURN_IF_ERROR(CheckEngines(dimensions, texts));
   LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
-  std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
-  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyFor));
+  std::vector<Combination> combinations = ExpandSweep(dimensions, ResolveRunFlag);
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyForRunFlag));
   return combinations;
 }
 

@@ -28,8 +28,8 @@ const LabWorkloadInfo* WorkloadOf(const Combination& so_far) {
   return LabWorkloads().Find(std::string_view(workload).substr(0, workload.find(':')));
 }
 
-std::optional<std::string> Resolve(const Combination& so_far, const std::string& flag,
-                                   const std::string& value) {
+std::optional<std::string> ResolveLayoutFlag(const Combination& so_far, const std::string& flag,
+                                             const std::string& value) {
   if (flag == "segment-cleaning" && so_far.Get("layout") == "overwrite") return std::nullopt;
   const DeviceInfo* device = DeviceOf(so_far);
   if (IsOfArray(flag) && (device == nullptr || !device->array)) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   return value;
 }
 
-std::string_view RemedyFor(const std::string& flag) {
+std::string_view RemedyForLayoutFlag(const std::string& flag) {
   if (IsOfArray(flag)) return kArrayRemedy;
   if (flag == "segment-cleaning") return "overwrite cleans no segments: give --layout=lfs or hylog";
   if (flag == "torn-write-protection") {
@@ -177,8 +177,8 @@ std::string AllBut(const Combination& from, std::initializer_list<std::string_vi
 absl::StatusOr<std::vector<Combination>> ExpandLayout(const FlagTexts& texts) {
   const std::vector<FlagSpec> specs = LayoutFlags();
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
-  std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
-  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyFor));
+  std::vector<Combination> combinations = ExpandSweep(dimensions, ResolveLayoutFlag);
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyForLayoutFlag));
   return combinations;
 }
 

@@ -49,8 +49,8 @@ absl::StatusOr<T> Of(std::string_view flag, const std::string& text,
   return InvalidArgument("--{}={}: {}", flag, text, std::string(parsed.status().message()));
 }
 
-std::optional<std::string> Resolve(const Combination& so_far, const std::string& flag,
-                                   const std::string& value) {
+std::optional<std::string> ResolveModelFlag(const Combination& so_far, const std::string& flag,
+                                            const std::string& value) {
   if (flag == "measure") return value.empty() ? std::nullopt : std::optional(value);
   const bool measured = so_far.Has("measure");
   if (flag == "disk") return measured ? std::nullopt : std::optional(value);
@@ -60,7 +60,7 @@ std::optional<std::string> Resolve(const Combination& so_far, const std::string&
   return value;
 }
 
-std::string_view RemedyFor(const std::string& flag) {
+std::string_view RemedyForModelFlag(const std::string& flag) {
   if (flag == "disk") return "--measure is the disk";
   if (flag == "measure") return "give a folder";
   return "only computed disks have it: give --disk=fixed, atlas10k or the like";
@@ -219,8 +219,8 @@ std::vector<FlagSpec> ModelFlags() {
 absl::StatusOr<std::vector<Combination>> ExpandModel(const FlagTexts& texts) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions,
                             DimensionsOf(ModelFlags(), texts));
-  std::vector<Combination> combinations = ExpandSweep(dimensions, Resolve);
-  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyFor));
+  std::vector<Combination> combinations = ExpandSweep(dimensions, ResolveModelFlag);
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyForModelFlag));
   return combinations;
 }
 

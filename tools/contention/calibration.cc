@@ -17,7 +17,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kPageSize = 4096;
 constexpr uint32_t kCalls = 20'000;        // of a short measurement: about a millisecond
 constexpr double kThreshold = 32;          // of bp-wrapper as it is without parameters
 constexpr double kMostTransfer = 1000;     // more is a wait for a processor
@@ -78,7 +77,8 @@ class Calibrator {
         std::unique_ptr<FixPolicy> policy,
         MakeFixPolicy(ThreadRuntime(), algorithm, SynchronizationSchemes().Named(synchronization),
                       frames, frames, /*seed=*/1));
-    FullPool full{.store = std::make_unique<ZeroPageStore>(kPageSize, config_.pages), .pool = {}};
+    FullPool full{.store = std::make_unique<ZeroPageStore>(kEmulatedPageSize, config_.pages),
+                  .pool = {}};
     LATCHKEY_ASSIGN_OR_RETURN(full.pool, BufferPool::Create(ThreadRuntime(), *full.store,
                                                             std::move(policy), frames, frames));
     for (uint64_t page = 0; page < config_.pages; ++page) {

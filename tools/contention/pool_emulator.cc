@@ -11,7 +11,6 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kPageSize = 4096;
 constexpr int kFixesBetweenChecks = 16;
 
 absl::Status Fix(BufferPool& pool, PoolActor& actor, PageId page, bool latches) {
@@ -68,7 +67,7 @@ absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config) {
 absl::StatusOr<PoolEmulatorResult> RunPoolEmulator(Runtime& runtime,
                                                    const PoolEmulatorConfig& config) {
   LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
-  ZeroPageStore store(kPageSize, config.pages);
+  ZeroPageStore store(kEmulatedPageSize, config.pages);
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ModelledAccesses> model,
                             MakeModel(runtime, config));
   const uint32_t frames = SharedFrames(config.synchronization, config.frames);

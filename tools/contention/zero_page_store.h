@@ -10,6 +10,9 @@
 
 namespace latchkey {
 
+/// Page size, in bytes, of the experiments with the buffer pool alone.
+inline constexpr uint32_t kEmulatedPageSize = 4096;
+
 /// Thread-safe; no call waits for another.
 class ZeroPageStore final : public VolatilePageStore {
  public:

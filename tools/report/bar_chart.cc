@@ -9,7 +9,7 @@ namespace latchkey {
 namespace {
 
 constexpr double kMargin = 8;
-constexpr double kRight = kChartWidth - 26;  // half a tick's label stands right of the axis
+constexpr double kBarsRight = kChartWidth - 26;  // half a tick's label stands right of the axis
 constexpr double kLineHeight = 14;
 constexpr double kBarHeight = 12;
 constexpr double kGap = 8;
@@ -53,7 +53,7 @@ class BarPainter {
   }
 
  private:
-  double X(double value) const { return kMargin + axis_.Share(value) * (kRight - kMargin); }
+  double X(double value) const { return kMargin + axis_.Share(value) * (kBarsRight - kMargin); }
 
   /// Finds the places of the bar and its label. Returns where the bar ends.
   double Place(const Bar& bar, double y) {

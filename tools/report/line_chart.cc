@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTop = 10;
 constexpr double kLeft = 56;
-constexpr double kRight = kChartWidth - 26;
+constexpr double kLinesRight = kChartWidth - 26;
 constexpr double kPlotHeight = 150;
 constexpr double kBottom = kTop + kPlotHeight;
 constexpr double kTickLabelY = kBottom + 15;
@@ -31,14 +31,14 @@ class LinePainter {
                             : Axis::Linear(y_values_, chart_.y_format);
     SetRangeOfX();
     for (const double tick : y_.ticks()) {
-      svg_.Line({kLeft, Y(tick)}, {kRight, Y(tick)}, tick == y_.low() ? "zero" : "grid");
+      svg_.Line({kLeft, Y(tick)}, {kLinesRight, Y(tick)}, tick == y_.low() ? "zero" : "grid");
       svg_.Text({kLeft - 6, Y(tick) + 4}, Anchor::kEnd, "tick", y_.Label(tick));
     }
     PaintTicksOfX();
     for (size_t i = 0; i < chart_.series.size(); ++i) PaintSeries(i);
     const bool titled = !chart_.x_title.empty();
     if (titled) {
-      svg_.Text({(kLeft + kRight) / 2, kXTitleY}, Anchor::kMiddle, "tick", chart_.x_title);
+      svg_.Text({(kLeft + kLinesRight) / 2, kXTitleY}, Anchor::kMiddle, "tick", chart_.x_title);
     }
     return svg_.Finish((titled ? kXTitleY : kTickLabelY) + 6, chart_.title);
   }
@@ -83,7 +83,7 @@ class LinePainter {
     double share = x_logarithmic_ ? std::log(value / x_low_) / std::log(x_high_ / x_low_)
                                   : (value - x_low_) / (x_high_ - x_low_);
     if (!std::isfinite(share)) share = 0.5;  // all points have the same x
-    return kLeft + share * (kRight - kLeft);
+    return kLeft + share * (kLinesRight - kLeft);
   }
   double Y(double value) const { return kBottom - y_.Share(value) * kPlotHeight; }
 

@@ -14,7 +14,7 @@ namespace {
 using Lines = std::vector<std::vector<std::string>>;
 
 /// Right-aligned: all columns of numbers.
-const std::vector<bool> kRight = {false, true, true, true, true, false};
+const std::vector<bool> kAlignsRight = {false, true, true, true, true, false};
 
 std::vector<std::string> CellsOf(const FigureComparison& c) {
   const auto mean = [&](const SampleMean& m) { return FormatValue(m.mean, c.figure->format); };
@@ -33,7 +33,7 @@ size_t WidestLine(const std::string& text) {
 
 /// The table, or for a narrow terminal one without the columns of the two values and the interval.
 std::string Fitted(const Lines& lines, size_t width) {
-  const std::string wide = AlignCells(lines, kRight);
+  const std::string wide = AlignCells(lines, kAlignsRight);
   if (WidestLine(wide) <= width) return wide;
   Lines few;
   for (const auto& line : lines) few.push_back({line[0], line[3], line[5]});

@@ -15,15 +15,15 @@ namespace {
 constexpr uint64_t kMagic = 0x746f792073746f72;
 constexpr uint64_t kSuperblockPlaces[] = {0, 4096};
 
-struct Superblock {
+struct ToySuperblock {
   uint64_t checksum, magic, generation, epoch, head;
 };
 
-struct GroupHeader {
+struct ToyGroupHeader {
   uint64_t checksum, lsn, epoch, changes;
 };
 
-struct AreaHeader {
+struct ToyAreaHeader {
   uint64_t checksum, pages;
   uint64_t numbers[4];
 };
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<ToyStore>> ToyStore::Open(std::unique_ptr<BlockDe
 }
 
 absl::Status ToyStore::WriteSuperblock() {
-  Superblock block{
+  ToySuperblock block{
       .checksum = 0, .magic = kMagic, .generation = ++generation_, .epoch = epoch_, .head = head_};
   block.checksum = ChecksumOf(block);
   const size_t place = bug_ == ToyBug::kSuperblockSingleCopy ? 0 : generation_ % 2;
@@ -109,7 +109,7 @@ absl::Status ToyStore::ReadSuperblock() {
     return absl::FailedPreconditionError("not a toy store");
   }
   for (uint64_t place : kSuperblockPlaces) {
-    Superblock block;
+    ToySuperblock block;
     LATCHKEY_RETURN_IF_ERROR(ReadData(place, &block, sizeof(block)));
     if (block.magic != kMagic || block.checksum != ChecksumOf(block)) continue;
     if (block.generation <= generation_) continue;
@@ -142,7 +142,7 @@ absl::Status ToyStore::RingRead(uint64_t lsn, std::span<std::byte> bytes) {
 // A group begins at a new block, so no block with acknowledged bytes is written again. With the bug
 // kLogTailRewritten it begins right behind the last group.
 absl::Status ToyStore::WriteGroup(std::span<const Change> changes) {
-  const uint64_t size = sizeof(GroupHeader) + changes.size_bytes();
+  const uint64_t size = sizeof(ToyGroupHeader) + changes.size_bytes();
   const uint64_t first_block = tail_ / kBlock * kBlock;
   const uint64_t inside = tail_ - first_block;
   AlignedBuffer buffer((inside + size + kBlock - 1) / kBlock * kBlock);
@@ -152,7 +152,7 @@ absl::Status ToyStore::WriteGroup(std::span<const Change> changes) {
   }
   if (inside > 0) LATCHKEY_RETURN_IF_ERROR(RingRead(first_block, buffer.span().first(kBlock)));
   std::memset(buffer.data() + inside, 0, buffer.size() - inside);
-  GroupHeader header{.checksum = 0, .lsn = tail_, .epoch = epoch_, .changes = changes.size()};
+  ToyGroupHeader header{.checksum = 0, .lsn = tail_, .epoch = epoch_, .changes = changes.size()};
   std::byte* group = buffer.data() + inside;
   std::memcpy(group, &header, sizeof(header));
   std::memcpy(group + sizeof(header), changes.data(), changes.size_bytes());
@@ -200,7 +200,7 @@ absl::Status ToyStore::FlushSome(uint64_t random) {
 
 // Writes the batch to the area, syncs, writes it in place, syncs. Then the area may be used again.
 absl::Status ToyStore::WritePages(std::span<const uint32_t> numbers) {
-  AreaHeader area{};
+  ToyAreaHeader area{};
   area.pages = numbers.size();
   const bool protect = bug_ != ToyBug::kNoTornPageProtection;
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -251,7 +251,7 @@ absl::Status ToyStore::Checkpoint() {
 }
 
 absl::Status ToyStore::RepairPages() {
-  AreaHeader area;
+  ToyAreaHeader area;
   LATCHKEY_RETURN_IF_ERROR(ReadData(kArea, &area, sizeof(area)));
   if (area.checksum != ChecksumOf(area) || area.pages > kBatch) return absl::OkStatus();
   bool repaired = false;
@@ -282,13 +282,13 @@ absl::Status ToyStore::ReadPages() {
 }
 
 absl::Status ToyStore::Redo() {
-  constexpr uint64_t kLargest = sizeof(GroupHeader) + 120 * sizeof(Change);
+  constexpr uint64_t kLargest = sizeof(ToyGroupHeader) + 120 * sizeof(Change);
   AlignedBuffer buffer((kLargest + 2 * kBlock) / kBlock * kBlock);
   for (tail_ = head_;;) {
     const uint64_t first_block = tail_ / kBlock * kBlock;
     LATCHKEY_RETURN_IF_ERROR(RingRead(first_block, buffer.span()));
     const std::byte* group = buffer.data() + (tail_ - first_block);
-    GroupHeader header;
+    ToyGroupHeader header;
     std::memcpy(&header, group, sizeof(header));
     if (header.lsn != tail_ || header.epoch != epoch_ || header.changes > 120) break;
     const uint64_t size = sizeof(header) + header.changes * sizeof(Change);
