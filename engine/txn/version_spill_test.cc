@@ -11,8 +11,8 @@
 
 #include "engine/txn/testing/toy_tree.h"
 #include "engine/txn/version_table.h"
-#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/base/testing/sanitizers.h"
 #include "storage/device/memory_device.h"
 
 namespace latchkey::version_spill_test {
@@ -309,7 +309,7 @@ TEST_CASE("a serializable transaction is refused beside a large one whose keys a
 }
 
 TEST_CASE("snapshots of every age see their own state while versions spill and merge") {
-  const uint64_t seed = GENERATE(range<uint64_t>(1, kThreadSanitizer ? 2 : 4));
+  const uint64_t seed = GENERATE(range<uint64_t>(1, kSanitizer ? 2 : 4));
   CAPTURE(seed);
   Spilling s;
   Rng rng(seed);
@@ -320,7 +320,7 @@ TEST_CASE("snapshots of every age see their own state while versions spill and m
     std::vector<Value> saw;
   };
   std::vector<std::unique_ptr<Reader>> readers;
-  for (int step = 0; step < (kThreadSanitizer ? 20'000 : 60'000); ++step) {
+  for (int step = 0; step < (kSanitizer ? 20'000 : 60'000); ++step) {
     const uint64_t k = rng.Below(kKeys);
     if (rng.Below(4) == 0 && now[k]) {
       s.DeleteNow(s.Key(k));

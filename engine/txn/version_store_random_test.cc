@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "engine/txn/testing/toy_tree.h"
-#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
+#include "storage/base/testing/sanitizers.h"
 #include "storage/device/memory_device.h"
 
 namespace latchkey::version_store_random_test {
@@ -200,7 +200,7 @@ class Replay {
 };
 
 TEST_CASE("random transactions of many actors are snapshot isolated, and leave nothing behind") {
-  const uint64_t seed = GENERATE(range<uint64_t>(1, kThreadSanitizer ? 2 : 4));
+  const uint64_t seed = GENERATE(range<uint64_t>(1, kSanitizer ? 2 : 4));
   const uint64_t keys = GENERATE(3, 26);
   const bool spills = GENERATE(false, true);
   const bool has_reclaimer = GENERATE(false, true);

@@ -30,7 +30,7 @@ TEST_CASE("Pages written in place survive power failures in quick succession") {
   CrashingStore test(ThreadRuntime(), CrashOptions("overwrite", 0.8), /*seed=*/9);
   Rng rng(23);
   test.RunUntilCrash(Damage::kKeepAll, 1500, /*while_opening=*/false);
-  const int rounds = kShorter > 1 ? 20 : 150;
+  const int rounds = kSanitizer ? 20 : 150;
   for (int round = 0; round < rounds; ++round) {
     const Damage damage = kDamages[2 + static_cast<size_t>(round) % 3];
     CAPTURE(round, static_cast<int>(damage));
@@ -44,7 +44,7 @@ TEST_CASE("What was flushed survives power failures, whatever the order of the t
   const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   const double utilization = GENERATE(0.5, 0.98);
   const bool small_journal = GENERATE(false, true);
-  const uint64_t seed = GENERATE(range<uint64_t>(1, kShorter > 1 ? 2 : 5));
+  const uint64_t seed = GENERATE(range<uint64_t>(1, kSanitizer ? 2 : 5));
   CAPTURE(layout, utilization, small_journal, seed);
   SimulatedRuntime runtime({.seed = seed,
                             .quantum = 0,

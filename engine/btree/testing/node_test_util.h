@@ -10,15 +10,15 @@
 
 #include "engine/btree/node.h"
 #include "engine/btree/node_key.h"
-#include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/base/testing/sanitizers.h"
 
 namespace latchkey::node_testing {
 
 /// The largest page of a sweep over page sizes, and what divides the steps of a long one. One thread
 /// edits the pages, so ThreadSanitizer has no races to find in a long sweep.
-inline constexpr uint32_t kLargestSwept = kThreadSanitizer ? 4 * kMinPageSize : kMaxPageSize;
-inline constexpr uint32_t kSweepShorter = kThreadSanitizer ? 3 : 1;
+inline constexpr uint32_t kLargestSwept = kSanitizer ? 4 * kMinPageSize : kMaxPageSize;
+inline constexpr uint32_t kSweepShorter = kSanitizer ? 3 : 1;
 
 /// The content of a leaf: key -> value and flags.
 struct Record {
