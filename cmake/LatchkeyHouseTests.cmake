@@ -53,6 +53,15 @@ add_test(NAME ${package_test}
                  -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
 set_tests_properties(${package_test} PROPERTIES LABELS house)
 
+if(NOT LATCHKEY_SANITIZE)
+  set(engine_only_test "house: the engine alone, and within another project, needs no package of tests or tools")
+  add_test(NAME ${engine_only_test}
+           COMMAND ${CMAKE_COMMAND} -D WORK_DIR=${PROJECT_BINARY_DIR}/engine_only_test -D SOURCE_DIR=${PROJECT_SOURCE_DIR}
+                   -D CC=${CMAKE_C_COMPILER} -D CXX=${CMAKE_CXX_COMPILER}
+                   -P ${PROJECT_SOURCE_DIR}/cmake/install_test/engine_only.cmake)
+  set_tests_properties(${engine_only_test} PROPERTIES LABELS house)
+endif()
+
 # The guide for users. Once is enough: not with sanitizers, which Python and Go do not have. The name says that
 # tools/test --fast leaves it out.
 if(NOT LATCHKEY_SANITIZE)

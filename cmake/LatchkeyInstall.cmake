@@ -25,6 +25,16 @@ add_library(Latchkey::latchkey ALIAS latchkey_engine)
 # Embedders include <latchkey/latchkey.h>; so do the example and its test inside this tree.
 set(public_include ${PROJECT_BINARY_DIR}/include)
 set(public_header_parts engine/options.h)
+# engine/abseil_release.h checks nothing within the tree. That of an embedder knows the Abseil of this build.
+get_target_property(abseil_include absl::config INTERFACE_INCLUDE_DIRECTORIES)
+file(STRINGS ${abseil_include}/absl/base/config.h abseil_release REGEX "^#define ABSL_LTS_RELEASE_VERSION ")
+string(REGEX REPLACE ".* " "" LATCHKEY_ABSEIL_RELEASE "${abseil_release}")
+set(abseil_header ${public_include}/latchkey/engine/abseil_release.h)
+if(LATCHKEY_ABSEIL_RELEASE)
+  configure_file(cmake/abseil_release.h.in ${abseil_header} @ONLY)
+else()  # no release of Abseil, but a state of its main branch, which has no number
+  configure_file(engine/abseil_release.h ${abseil_header} COPYONLY)
+endif()
 configure_file(engine/latchkey.h ${public_include}/latchkey/latchkey.h COPYONLY)
 foreach(part ${public_header_parts})
   configure_file(${part} ${public_include}/latchkey/${part} COPYONLY)
@@ -37,7 +47,7 @@ install(TARGETS ${layer_targets} EXPORT LatchkeyTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(FILES engine/latchkey.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
         COMPONENT development)
-install(FILES ${public_header_parts} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey/engine
+install(FILES ${public_header_parts} ${abseil_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey/engine
         COMPONENT development)
 
 # The C library. It comes with targets of its own, which need no other package.

@@ -69,6 +69,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/abseil_release.h"
 #include "engine/options.h"
 
 namespace latchkey {

@@ -3,7 +3,7 @@
 #
 # Installs the development component into a fresh prefix below WORK_DIR, moves that prefix (a package
 # must not remember where it was installed), builds the consumer project against it and runs it twice:
-# the second run opens what the first one closed. Then the same for the installed project of examples/, and
+# the second run opens what the first one closed. With another Abseil it must not compile. Then the same for the installed project of examples/, and
 # for the C example, which is built twice: with CMake, without Abseil, and with pkg-config.
 cmake_minimum_required(VERSION 3.22)
 
@@ -41,6 +41,18 @@ function(expect_output program expected)
 endfunction()
 expect_output(${WORK_DIR}/build/consumer "${accounts}")
 expect_output(${WORK_DIR}/build/consumer "${accounts}")
+
+# A program with another release of Abseil is told so by the first header that it includes.
+file(WRITE ${WORK_DIR}/other_abseil/absl/base/config.h "#include_next <absl/base/config.h>
+#undef ABSL_LTS_RELEASE_VERSION
+#define ABSL_LTS_RELEASE_VERSION 20300401
+")
+execute_process(COMMAND ${CXX} -std=c++20 -fsyntax-only -I${WORK_DIR}/other_abseil -I${WORK_DIR}/prefix/include
+                        ${SOURCE_DIR}/engine/example_main.cc
+                RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(result EQUAL 0 OR NOT output MATCHES "error:? .?Latchkey was built with Abseil LTS [0-9]+, .* take the C interface")
+  message(FATAL_ERROR "a program with another Abseil must not compile, and be told why (${result}):\n${output}")
+endif()
 
 # gcc's warnings are sound without sanitizers only.
 if(NOT CXX_FLAGS)
