@@ -42,7 +42,6 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
       bulk_loads_(std::make_unique<BulkLoads>(runtime)),
-      ranges_mutex_(runtime),
       drops_mutex_(runtime),
       cache_bytes_(options_.cache_bytes) {}
 
@@ -226,9 +225,7 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   snapshots_ = std::make_unique<SnapshotManager>(runtime_, first_txn);
   versions_ = std::make_unique<VersionStore>(runtime_, *snapshots_, *this);
   versions_->SetLockWait(options_.lock_wait_ms * kNanosPerMilli);
-  ranges_ = std::make_unique<RangeDeletes>(runtime_, *snapshots_);
-  ranges_->SetFinish([this] { TryFinishRanges(); });
-  context_.reset(new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, *ranges_,
+  context_.reset(new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_,
                                         engine_log_.get(), &identity_});
   return absl::OkStatus();
 }
@@ -272,10 +269,7 @@ absl::Status DatabaseImpl::Sync() {
       "open it with durability commit or group");
 }
 
-absl::Status DatabaseImpl::Checkpoint() {
-  if (ranges_->any()) TryFinishRanges();
-  return checkpointer_->Run(/*clean=*/false);
-}
+absl::Status DatabaseImpl::Checkpoint() { return checkpointer_->Run(/*clean=*/false); }
 
 absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
   absl::StatusOr<TreeImpl*> tree = catalog_->OpenTree(name, /*create=*/false);
@@ -443,10 +437,6 @@ absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string
   // Outside any transaction, a leaf whose every writer all snapshots see needs no snapshot: the
   // read registers nothing and writes nothing shared.
   const TxnId all_visible_below = snapshots_->all_visible_below();
-  if (__builtin_expect(ranges_->any(), 0)) {  // only a snapshot tells whether it hides the record
-    return RunTransaction(
-        [&](TransactionImpl& transaction) { return transaction.Get(tree, key, value); });
-  }
   OptimisticGuard guard;
   SharedGuard held;
   if (absl::Status at_leaf = FindLeaf(tree, key, &guard, &held); !at_leaf.ok()) {
@@ -565,7 +555,6 @@ void DatabaseImpl::FreeChain(const OverflowReference& chain) {
 
 absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
   *verified = {};
-  if (ranges_->any()) TryFinishRanges();
   versions_->CollectAll();
   LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
   LATCHKEY_RETURN_IF_ERROR(FinishDrops());

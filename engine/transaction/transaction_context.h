@@ -6,7 +6,6 @@
 #include "engine/database_identity.h"
 #include "engine/log/engine_log.h"
 #include "engine/overflow.h"
-#include "engine/range/range_deletes.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_store.h"
 
@@ -17,7 +16,6 @@ struct TransactionContext {
   SnapshotManager& snapshots;
   VersionStore& versions;
   OverflowStore& overflow;
-  RangeDeletes& ranges;
   EngineLog* log = nullptr;  ///< nullptr = nothing is logged
   /// The database whose handles the public calls pass; nullptr = there are no handles.
   const DatabaseIdentity* identity = nullptr;

@@ -17,14 +17,10 @@
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/doctor_command.h"
 #include "tools/cli/flag_values.h"
-#include "tools/cli/file_failure.h"
-#include "tools/cli/invocation.h"
 #include "tools/cli/layout_command.h"
-#include "tools/cli/man_pages.h"
 #include "tools/cli/model_command.h"
 #include "tools/cli/model_plan.h"
 #include "tools/cli/paper_experiments.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/report_command.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/tpcc_command.h"
@@ -132,11 +128,6 @@ FlagTexts GivenTexts(const Verb& verb) {
   return given;
 }
 
-std::string Version() {
-  const Json version = DescribeBuild().at("version");
-  return version.is_string() ? version.get<std::string>() : "";
-}
-
 /// Several lines: name, revision and build, then the libraries.
 std::string VersionText() {
   const Json build = DescribeBuild();
@@ -196,9 +187,6 @@ class Cli {
     AddOutputFlags(*check_.app, check_.flags.output);
     for (Verb* verb : {&prepare_, &run_, &check_, &bench_, &layout_}) AddDryRunFlag(*verb);
     run_.app->add_flag("--check", run_.flags.check, "check consistency after every run");
-    AddRerun();
-    AddManPages();
-    AddQuietFlags();
   }
 
   int Run(std::vector<std::string> arguments) {
@@ -208,12 +196,8 @@ class Cli {
     } catch (const CLI::ParseError& error) {
       return app_.exit(error, std::cout, std::cerr) == 0 ? kExitOk : kExitUsage;
     }
-    if (quiet_) BeQuiet();
     if (*help_) return Help();
     if (*completion_) return Completion();
-    if (*man_pages_) return Finish(WriteManPages(app_, Version(), man_directory_));
-    if (*rerun_) return Rerun();
-    SetInvocation(InvocationOf(app_));
     if (*prepare_.app) return PrepareTpccCommand(GivenTexts(prepare_), prepare_.flags);
     if (*run_.app) return RunTpccCommand(GivenTexts(run_), run_.flags);
     if (*check_.app) return CheckTpccCommand(GivenTexts(check_), check_.flags);
@@ -352,47 +336,6 @@ class Cli {
     add("--json", doctor_.json, "write figures and advice there; - for stdout");
   }
 
-  void AddRerun() {
-    rerun_ = app_.add_subcommand("rerun", "repeat the run of a result file: the same verb and flags");
-    rerun_->add_option("RESULT.json", rerun_file_, "written by --json of a measuring verb")->required();
-    rerun_->add_flag("--dry-run", rerun_dry_, "print the command, and run nothing");
-    AddOutputFlags(*rerun_, rerun_output_);
-  }
-
-  void AddManPages() {
-    man_pages_ = app_.add_subcommand("man-pages", "write the manual pages of program and verbs into a folder");
-    man_pages_->add_option("DIR", man_directory_, "the folder; it is created")->required();
-  }
-
-  /// Of the verbs that show progress or write notes on stderr.
-  void AddQuietFlags() {
-    std::vector<CLI::App*> verbs = {prepare_.app,   run_.app,  check_.app,    bench_.app,  layout_.app,
-                                    write_cost_.app, pool_.app, lock_.app,    model_.app,  cachesim_verb_,
-                                    doctor_verb_,   rerun_};
-    for (const char* name : {"dump", "load", "verify", "salvage", "backup", "restore", "compact"}) {
-      verbs.push_back(app_.get_subcommand(name));
-    }
-    for (CLI::App* verb : verbs) {
-      verb->add_flag("-q,--quiet", quiet_, "no progress and no notes on stderr: warnings and errors alone");
-    }
-  }
-
-  /// The run of a result file by a program of its own, which parses the words of that time.
-  int Rerun() {
-    const absl::StatusOr<std::string> text = ReadWholeFile(rerun_file_);
-    if (!text.ok()) return FailWith(text.status());
-    const Json document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-    absl::StatusOr<std::vector<std::string>> words = WordsOfRerun(app_, rerun_file_, document);
-    if (!words.ok()) return FailWith(words.status());
-    if (rerun_dry_) return fmt::print("latchkey {}\n", ShellWords(*words)), kExitOk;
-    const std::pair<const char*, std::string> outputs[] = {
-        {"json", rerun_output_.json}, {"csv", rerun_output_.csv}, {"report", rerun_output_.report}};
-    for (const auto& [flag, where] : outputs) {
-      if (!where.empty()) words->push_back(fmt::format("--{}={}", flag, where));
-    }
-    return Cli().Run(*std::move(words));
-  }
-
   int Help() {
     const CLI::App* verb = &app_;
     std::string before;
@@ -434,11 +377,6 @@ class Cli {
   std::vector<std::string> help_words_;
   CLI::App* completion_ = nullptr;
   std::string completed_shell_;
-  bool quiet_ = false;
-  CLI::App *rerun_ = nullptr, *man_pages_ = nullptr;
-  std::string rerun_file_, man_directory_;
-  bool rerun_dry_ = false;
-  OutputFlags rerun_output_;
   DbVerbs db_verbs_;
   Verb prepare_, run_, check_, bench_, layout_, write_cost_, pool_, lock_, model_;
   bool model_sensitivity_ = false;
