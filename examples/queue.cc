@@ -9,7 +9,7 @@
 // an old snapshot needs them.
 #include <atomic>
 #include <iostream>
-#include <thread>
+#include <thread>  // of the program; the engine has threads of its own
 
 #include "example.h"
 

@@ -143,13 +143,13 @@ def end_all(number, _frame):
 
 def name_long_ones():
     """Says what runs for long, so that a record that breaks off tells what did not end."""
-    told = {}  # process group: seconds at which it is named next
+    told = {}  # log: seconds at which its process is named next
     while True:
         time.sleep(10)
         for group, (started, log) in list(running.items()):
             seconds = time.monotonic() - started
-            if seconds > told.get(group, LONG_S) and "test-output" in str(log):
-                told[group] = 2 * seconds
+            if seconds > told.get(log, LONG_S) and "test-output" in str(log):
+                told[log] = 2 * seconds
                 say(f"[{clock()}] runs for {seconds:.0f} s: {command_of(group)}")
 
 

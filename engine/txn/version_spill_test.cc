@@ -12,7 +12,7 @@
 #include "engine/txn/testing/toy_tree.h"
 #include "engine/txn/version_table.h"
 #include "storage/base/rng.h"
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 #include "storage/device/memory_device.h"
 
 namespace latchkey::version_spill_test {

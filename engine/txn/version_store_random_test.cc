@@ -14,8 +14,8 @@
 
 #include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/status_macros.h"
-#include "storage/base/testing/sanitizers.h"
 #include "storage/device/memory_device.h"
 
 namespace latchkey::version_store_random_test {

@@ -113,7 +113,7 @@ TEST_CASE("Behind a closed gate a clean file stays clean") {
 }
 
 // More pages were allocated while the checkpoint waited: the process ended.
-TEST_CASE("A checkpoint whose words do not fit into its segments says so") {
+TEST_CASE("A checkpoint returns ResourceExhausted if its words do not fit into its segments") {
   Checkpointing c;
   const auto segment = c.space.TakeMetaSegment(MetaClaim::kLast);
   REQUIRE(segment.ok());

@@ -9,7 +9,7 @@
 
 #include "layout/segment_store.h"
 #include "storage/base/check.h"
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/memory_device.h"
 #include "storage/device/testing/forwarding_device.h"

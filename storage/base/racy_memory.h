@@ -17,13 +17,9 @@
 #include <cstring>
 #include <type_traits>
 
-namespace latchkey {
+#include "storage/base/sanitizers.h"
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
+namespace latchkey {
 
 /// Loads an aligned T (1, 2, 4 or 8 bytes) that other threads may be writing.
 template <typename T>

@@ -51,8 +51,9 @@ class GroupWriter {
     uint32_t slot;
   };
 
-  // The number of segments whose headers a group writes ahead. The next group of up to 1 MiB then
-  // finds its headers durable. A log of very small segments has few slots, so it gets fewer.
+  // A group also writes the headers of this many segments behind its own. So a next group of at most
+  // 1 MiB writes no header before its records. A log of very small segments has few slots: it gets
+  // fewer.
   static uint64_t SegmentsAhead(const LogGeometry& geometry) {
     constexpr uint64_t kGroup = uint64_t{1} << 20, kBytesPerSegment = 16 << 10, kMost = 8;
     const uint64_t segment = geometry.segment_bytes;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "layout/separate/write_cost_model.h"
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 #include "storage/device/simulated/expected_costs.h"
 #include "tools/layout_lab/lab_run.h"
 #include "tools/layout_lab/loaded_costs.h"

@@ -6,7 +6,7 @@
 
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/rng.h"
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 
 namespace latchkey::segment_utilization_test {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/node_key.h"
 #include "storage/base/rng.h"
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 
 namespace latchkey::node_testing {
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 
 namespace latchkey::fault_campaign_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "storage/base/testing/sanitizers.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/testing/temp_dir.h"
 
 namespace latchkey::power_campaign_test {
