@@ -6,9 +6,9 @@
 
 #include "engine/database_impl.h"
 #include "storage/base/out_of_memory.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/faulty/crash_recorder.h"
-#include "storage/runtime/sanitizers.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/allocation_faults.h"
 
@@ -74,7 +74,7 @@ class Unlogged {
 // Under a sanitizer, where copying pages takes a hundred times as long, only for some k.
 template <typename Life>
 void ForEachAllocation(Life life) {
-  const uint64_t step = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER ? 29 : 1;
+  const uint64_t step = kSanitizer ? 29 : 1;
   const ExemptAllocations test;
   for (const bool from_then_on : {false, true}) {
     uint64_t injected = 1;

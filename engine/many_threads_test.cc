@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "engine/testing/testing_database.h"
+#include "storage/base/sanitizers.h"
 #include "storage/runtime/runtime.h"
-#include "storage/runtime/sanitizers.h"
 
 namespace latchkey::many_threads_test {
 namespace {
 
 // A process used to end when its 4,097th thread called the engine.
 TEST_CASE("Five thousand threads that live at once may all use one database") {
-  constexpr uint32_t kThreads =
-      LATCHKEY_THREAD_SANITIZER ? 500 : 5000;  // TSan allows some 8,000 in all
+  constexpr uint32_t kThreads = kThreadSanitizer ? 500 : 5000;  // TSan allows some 8,000 in all
   auto db = OpenInMemory();
   const Tree tree = TreeOrFail(*db, "t");
   Runtime& runtime = ThreadRuntime();

@@ -17,9 +17,9 @@
 
 #include "engine/database_impl.h"
 #include "engine/testing/devices_on.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/faulty/crash_recorder.h"
-#include "storage/runtime/sanitizers.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/failing_new.h"
 
@@ -269,7 +269,7 @@ TEST_CASE("Whichever allocation fails, what was acknowledged is there at the nex
   const bool from_then_on = GENERATE(false, true);
   const uint64_t all = RunLife(setting, AllocationFaults::kNever, false);
   REQUIRE(all > 100);
-  const uint64_t step = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER ? 29 : 1;
+  const uint64_t step = kSanitizer ? 29 : 1;
   for (uint64_t k = setting.seed % step; k < all; k += step) {
     INFO(setting.layout << (setting.begins_crashed ? ", recovered" : ", created") << ", seed "
                         << setting.seed << ", allocation " << k

@@ -5,6 +5,7 @@
 
 #include "engine/latchkey.h"
 #include "layout/testing/layouts_under_test.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/testing/temp_dir.h"
 
 namespace latchkey::space_on_disk_test {
@@ -52,6 +53,7 @@ uint64_t SizeOf(const std::string& file) { return std::filesystem::file_size(fil
 TEST_CASE("Records rewritten thirty times leave a small log and a small map journal") {
   const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
   CAPTURE(layout);
+  if (kThreadSanitizer && layout != "hylog") return;  // one writer has no races to find
   const TempDir dir;
   const std::string path = (dir.path() / "db").string();
   Options options;

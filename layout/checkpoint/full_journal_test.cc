@@ -10,7 +10,7 @@
 #include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/rng.h"
-#include "storage/runtime/sanitizers.h"
+#include "storage/base/sanitizers.h"
 
 namespace latchkey::full_journal_test {
 namespace {
@@ -170,7 +170,7 @@ TEST_CASE("Power may fail at each step of a checkpoint that takes the place of a
   SegmentStoreOptions options = CrashOptions(layout, 0.8);
   options.journal_checkpoint_bytes = 0;
   uint64_t refusals = 0;
-  const uint64_t step = kThreadSanitizer ? 40 : LATCHKEY_ADDRESS_SANITIZER ? 11 : 3;
+  const uint64_t step = kThreadSanitizer ? 40 : kAddressSanitizer ? 11 : 3;
   for (uint64_t calls = 1; calls < 200; calls += step) {
     CAPTURE(calls);
     CrashingStore test(ThreadRuntime(), options, /*seed=*/29, kLeastJournal, /*checkpoints=*/false);

@@ -1,26 +1,15 @@
-// The sanitizers of this build, for code that must report its stacks to them.
+// What code that reports its stacks and leaks to the sanitizers of this build needs of them.
 #pragma once
 
-#if defined(__has_feature)
-#define LATCHKEY_HAS_FEATURE(feature) __has_feature(feature)
-#else
-#define LATCHKEY_HAS_FEATURE(feature) 0
-#endif
+#include "storage/base/sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__) || LATCHKEY_HAS_FEATURE(address_sanitizer)
-#define LATCHKEY_ADDRESS_SANITIZER 1
+#if LATCHKEY_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/lsan_interface.h>
-#else
-#define LATCHKEY_ADDRESS_SANITIZER 0
 #endif
-
-#if defined(__SANITIZE_THREAD__) || LATCHKEY_HAS_FEATURE(thread_sanitizer)
-#define LATCHKEY_THREAD_SANITIZER 1
+#if LATCHKEY_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
-#else
-#define LATCHKEY_THREAD_SANITIZER 0
 #endif
 
 namespace latchkey {

@@ -7,14 +7,14 @@
 #include <string>
 
 #include "layout/testing/layouts_under_test.h"
-#include "storage/runtime/sanitizers.h"
+#include "storage/base/sanitizers.h"
 #include "storage/wal/log_format.h"
 #include "tools/campaign/corruption/corruption_workers.h"
 
 namespace latchkey::corruption_campaign_test {
 namespace {
 
-constexpr uint64_t kFewer = LATCHKEY_ADDRESS_SANITIZER || LATCHKEY_THREAD_SANITIZER ? 20 : 1;
+constexpr uint64_t kFewer = kSanitizer ? 20 : 1;
 
 const CorruptionImage& ImageOf(ImageState state) {
   static const std::vector<CorruptionImage> kImages = [] {
