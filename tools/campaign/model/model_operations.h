@@ -29,7 +29,6 @@ enum class ModelKind : uint8_t {
   kCheckpoint,
   kResizeCache,
   kDropTree,
-  kDeleteRange,
   kVerify,
 };
 
