@@ -2,16 +2,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include "tools/cli/verb_runs.h"
+namespace CLI {
+class App;
+}
 
 namespace latchkey {
 
 class DbVerbs {
  public:
-  /// Adds the verbs to `app`. It and this outlive the use of `runs`.
-  DbVerbs(CLI::App& app, VerbRuns& runs);
+  /// Adds the verbs to `app`, which outlives this.
+  explicit DbVerbs(CLI::App& app);
   ~DbVerbs();
+  /// Runs the verb that was given; nullopt: it is none of these.
+  std::optional<int> Run();
 
  private:
   struct Impl;
