@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER / "calls.txt"
-HEADERS = ("engine/latchkey.h", "engine/options.h")
+HEADERS = ("engine/latchkey.h", "engine/keys.h", "engine/options.h")
 # Figures and options go by their names, which ListStatistics, ListOptions and SetOption tell.
 BY_NAME = {"Statistics", "Options", "Techniques", "NamedStatistic", "NamedOption", "Log", "Recovery"}
 SCOPE = re.compile(r"(class|struct|enum class|namespace)\s+(\w+)[^;{}]*\{")

@@ -1,10 +1,10 @@
 #include "engine/catalog.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/btree/leaf_change.h"
+#include "engine/catalog_entry.h"
 #include "engine/latchkey.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -13,13 +13,9 @@
 namespace latchkey {
 namespace {
 
-std::string EncodeTree(TreeId id, PageId root) {
-  std::string value(12, '\0');
-  const uint32_t id_bytes = Raw(id);
-  const uint64_t root_bytes = Raw(root);
-  std::memcpy(value.data(), &id_bytes, sizeof(id_bytes));
-  std::memcpy(value.data() + 4, &root_bytes, sizeof(root_bytes));
-  return value;
+std::string EntryOf(const TreeImpl& tree, bool may_name_chains) {
+  return EncodeCatalogEntry(
+      {.tree = tree.id, .root = tree.btree.root(), .may_name_chains = may_name_chains});
 }
 
 absl::Status CheckName(std::string_view name) {
@@ -69,22 +65,19 @@ absl::Status Catalog::LoadTrees() {
     for (uint32_t slot = 0; slot < leaf.count(); ++slot) {
       name.clear();
       leaf.AppendKey(slot, &name);
-      const std::string_view value = leaf.Value(slot);
-      uint32_t id;
-      uint64_t root;
-      if (value.size() != sizeof(id) + sizeof(root)) {
+      const std::optional<CatalogEntry> entry = DecodeCatalogEntry(leaf.Value(slot));
+      if (!entry) {
         return MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": damaged catalogue entry",
                           name);
       }
-      std::memcpy(&id, value.data(), sizeof(id));
-      std::memcpy(&root, value.data() + sizeof(id), sizeof(root));
-      if (root >= pool_.store().page_id_limit()) {
+      if (Raw(entry->root) >= pool_.store().page_id_limit()) {
         return MakeStatus(absl::StatusCode::kDataLoss, "tree \"{}\": root page {} does not exist",
-                          name, root);
+                          name, Raw(entry->root));
       }
-      trees_.push_back(std::make_unique<TreeImpl>(TreeId{id}, name, pool_, PageId{root}, log_));
+      trees_.push_back(std::make_unique<TreeImpl>(entry->tree, name, pool_, entry->root, log_));
+      if (!entry->may_name_chains) trees_.back()->btree.PromiseNoChains();
       // Trees that were created after the root was written.
-      next_tree_id_ = std::max(next_tree_id_, id + 1);
+      next_tree_id_ = std::max(next_tree_id_, Raw(entry->tree) + 1);
     }
     if (!fences.has_upper) break;
     if (fences.upper <= from) {
@@ -116,21 +109,23 @@ absl::StatusOr<TreeImpl*> Catalog::OpenTree(std::string_view name, bool create) 
 absl::StatusOr<TreeImpl*> Catalog::CreateTree(std::string_view name, LogSpace& space) {
   ExclusiveGuard root;
   LATCHKEY_RETURN_IF_ERROR(BTree::CreateRoot(pool_, &root));
-  const absl::StatusOr<TreeImpl*> tree = EnterTree(name, root.page(), [&](ExclusiveGuard& leaf) {
-    if (log_ != nullptr) log_->LogImages(nullptr, space, {{&root, &leaf}}, {});
-  });
+  const absl::StatusOr<TreeImpl*> tree =
+      EnterTree(name, root.page(), /*may_name_chains=*/false, [&](ExclusiveGuard& leaf) {
+        if (log_ != nullptr) log_->LogImages(nullptr, space, {{&root, &leaf}}, {});
+      });
   if (!tree.ok()) pool_.FreePage(pool_.Here(), std::move(root));
   return tree;
 }
 
-absl::StatusOr<TreeImpl*> Catalog::AddLoadedTree(std::string_view name, PageId root, LogTxn& load) {
+absl::StatusOr<TreeImpl*> Catalog::AddLoadedTree(std::string_view name, const LoadedTree& loaded,
+                                                 LogTxn& load) {
   LogSpace space;
   if (log_ != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(log_->Reserve(1, /*must_not_fail=*/false, &space));
   }
   MutexLock lock(mutex_);
   LATCHKEY_RETURN_IF_ERROR(CheckUnused(name));
-  return EnterTree(name, root, [&](ExclusiveGuard& leaf) {
+  return EnterTree(name, loaded.root, loaded.names_chains, [&](ExclusiveGuard& leaf) {
     if (log_ != nullptr) log_->LogLastImages(load, space, {{&leaf}});
   });
 }
@@ -157,13 +152,15 @@ TreeImpl* Catalog::FindName(std::string_view name) const {
 
 // Enters a tree, and calls `log` with the changed leaf, which is still latched.
 absl::StatusOr<TreeImpl*> Catalog::EnterTree(std::string_view name, PageId root_page,
+                                             bool may_name_chains,
                                              absl::FunctionRef<void(ExclusiveGuard&)> log) {
   const TreeId id{next_tree_id_};
   std::unique_ptr<TreeImpl> tree;
   const absl::Status entered = CatchOutOfMemory([&] {
-    const std::string value = EncodeTree(id, root_page);
     // Everything that may fail comes before the record in the log.
     tree = std::make_unique<TreeImpl>(id, std::string(name), pool_, root_page, log_);
+    if (!may_name_chains) tree->btree.PromiseNoChains();
+    const std::string value = EntryOf(*tree, may_name_chains);
     trees_.reserve(trees_.size() + 1);
     return ChangeLeaf(
         btree_, name, value.size(), /*must_not_fail=*/true,
@@ -234,7 +231,7 @@ absl::Status Catalog::RenameTree(std::string_view from, std::string_view to) {
   LATCHKEY_RETURN_IF_ERROR(CheckUnused(to));
   auto name = std::make_unique<const std::string>(to);
   tree->ReserveName();
-  const std::string value = EncodeTree(tree->id, tree->btree.root());
+  const std::string value = EntryOf(*tree, tree->btree.may_name_chains());
   const absl::Status renamed =
       ChangeLeaf(btree_, to, value.size(), /*must_not_fail=*/true,
                  [&](ExclusiveGuard& guard, SlotPosition position) -> absl::Status {
@@ -258,6 +255,29 @@ absl::Status Catalog::RenameTree(std::string_view from, std::string_view to) {
                  });
   LATCHKEY_RETURN_IF_ERROR(renamed);
   tree->Rename(std::move(name));
+  return absl::OkStatus();
+}
+
+// The entry keeps its size, so it fits in its leaf.
+absl::Status Catalog::NoteChains(TreeImpl& tree) {
+  LogSpace space;
+  if (log_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(log_->Reserve(1, /*must_not_fail=*/false, &space));
+  }
+  MutexLock lock(mutex_);
+  if (tree.btree.may_name_chains()) return absl::OkStatus();
+  if (FindName(tree.name()) != &tree) return tree.Dropped();
+  const std::string value = EntryOf(tree, /*may_name_chains=*/true);
+  ExclusiveGuard guard;
+  LATCHKEY_RETURN_IF_ERROR(btree_.FixLeaf(pool_.Here(), tree.name(), &guard));
+  NodeEditor leaf(guard.Mutable(), pool_.page_size(), pool_.Here().scratch.get());
+  const SlotPosition position = leaf.LowerBound(tree.name());
+  LATCHKEY_CHECK(position.exact);
+  // An entry without flags is of a tree that may name chains.
+  LATCHKEY_CHECK(leaf.Value(position.slot).size() == value.size());
+  LATCHKEY_CHECK(leaf.ReplaceValue(position.slot, value, 0));
+  if (log_ != nullptr) log_->LogImages(nullptr, space, {{&guard}}, {});
+  tree.btree.NoteChains();
   return absl::OkStatus();
 }
 

@@ -1,8 +1,6 @@
-// The catalogue: the trees of a database. It is a B+tree of its own (tree name -> id, root page).
+// The catalogue: the trees of a database. It is a B+tree of its own (tree name ->
+// engine/catalog_entry.h).
 // The layout's superblock names its root page through the client root (engine/log/client_root.h).
-//
-//   CATALOGUE VALUE    0    4  tree id
-//                      4    8  root page
 //
 // Thread-safety: every actor may call every member at once.
 #pragma once
@@ -23,6 +21,12 @@
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
+
+/// A tree that a bulk load has made.
+struct LoadedTree {
+  PageId root = kInvalidPageId;
+  bool names_chains = true;  ///< whether a leaf names an overflow chain
+};
 
 class Catalog {
  public:
@@ -48,7 +52,11 @@ class Catalog {
   /// Enters the tree of a bulk load. One log record enters the tree and ends the transaction `load`.
   /// REQUIRES: all pages of the tree are durable. After an error nothing has changed. AlreadyExists:
   /// the name is in use.
-  absl::StatusOr<TreeImpl*> AddLoadedTree(std::string_view name, PageId root, LogTxn& load);
+  absl::StatusOr<TreeImpl*> AddLoadedTree(std::string_view name, const LoadedTree& loaded,
+                                          LogTxn& load);
+  /// Notes that leaves of `tree` may name overflow chains. REQUIRES: returns OK before a leaf does.
+  /// FailedPrecondition: the tree is dropped.
+  absl::Status NoteChains(TreeImpl& tree);
   /// AlreadyExists: the name is in use. InvalidArgument: it is no name.
   absl::Status CheckFree(std::string_view name) const;
   /// nullptr = no such tree.
@@ -60,7 +68,7 @@ class Catalog {
  private:
   Catalog(BufferPool& pool, PageId root, EngineLog* log);
   absl::StatusOr<TreeImpl*> CreateTree(std::string_view name, LogSpace& space);
-  absl::StatusOr<TreeImpl*> EnterTree(std::string_view name, PageId root_page,
+  absl::StatusOr<TreeImpl*> EnterTree(std::string_view name, PageId root_page, bool may_name_chains,
                                       absl::FunctionRef<void(ExclusiveGuard&)> log);
   // Both with mutex_ held. nullptr = no such tree.
   absl::Status CheckUnused(std::string_view name) const;

@@ -55,6 +55,11 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
   PoolActor& actor = context.pool.Here();
   transaction_.NoteUser(actor.index);
   const Snapshot& snapshot = context.snapshots.ForReading(transaction_.txn());
+  // Asked before the leaf is read: if a range delete ends in between, the leaf has no record of it.
+  hidden_.clear();
+  if (__builtin_expect(context.ranges.any(), 0)) {
+    hidden_ = context.ranges.HiddenIn(*tree_, snapshot.read_ts);
+  }
   const absl::Status copied =
       tree_->btree.CopyLeaf(actor, target, read_ahead, page_.get(), &fences_, &guard_);
   if (tree_->is_dropped()) {  // the page may be another tree's by now
@@ -138,6 +143,12 @@ CursorImpl::Sight CursorImpl::ShowOverflow(std::string_view reference) {
   return Sight::kVisible;
 }
 
+bool CursorImpl::IsHidden(std::string_view key) const {
+  return std::any_of(hidden_.begin(), hidden_.end(), [key](const KeyRange& range) {
+    return (!range.from || *range.from <= key) && (!range.to || key < *range.to);
+  });
+}
+
 CursorImpl::Sight CursorImpl::Look() {
   const LatchedNodeView node = leaf();
   if (!key_has_prefix_) {
@@ -151,6 +162,7 @@ CursorImpl::Sight CursorImpl::Look() {
                     tree_->name()));
     return Sight::kVisible;  // ends the search; the cursor is not valid
   }
+  if (!hidden_.empty() && IsHidden(key_)) return Sight::kInvisible;
   valid_ = true;
   if (!leaf_is_final_) {
     TransactionContext& context = transaction_.context();

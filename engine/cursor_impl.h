@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/btree/tree.h"
 #include "engine/latchkey.h"
@@ -58,6 +59,7 @@ class CursorImpl {
   bool FailLeadingBack();
   enum class Sight { kVisible, kInvisible, kStale };
   Sight Look();
+  bool IsHidden(std::string_view key) const;
   Sight ShowOverflow(std::string_view reference);
   void Start();
   /// For a serializable transaction: notes what a Seek or a step has read as part of a range, from
@@ -81,6 +83,7 @@ class CursorImpl {
   std::unique_ptr<std::byte[]> page_;
   OwnedFences fences_;
   OptimisticGuard guard_;
+  std::vector<KeyRange> hidden_;  // records of the copy in these are deleted
   bool leaf_is_final_ = false;  // the snapshot sees everything on the copy
   bool loaded_ = false;
   bool key_has_prefix_ = false;  // key_ begins with the prefix of the copy

@@ -31,6 +31,10 @@ absl::Status DatabaseImpl::Close() {
           "the bulk load is over: its database was closed before Finish"));
     });
     LATCHKEY_RETURN_IF_ERROR(RollBackRunning());
+    if (absl::Status ranges = FinishRanges(); !ranges.ok()) {
+      // With a log the next open finishes them.
+      if (IsOutOfMemory(ranges) || engine_log_ == nullptr) return ranges;
+    }
     versions_->CollectAll();
     // The next open would not know of these chains.
     LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
@@ -79,7 +83,9 @@ void DatabaseImpl::ReleaseParts() {
   if (store_ == nullptr) return;
   if (store_client_ != nullptr) store_->Detach();
   dropped_tree_.reset();
+  AbandonRanges();
   context_.reset();
+  ranges_.reset();
   snapshots_.reset();
   catalog_.reset();
   overflow_.reset();

@@ -42,6 +42,7 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
       bulk_loads_(std::make_unique<BulkLoads>(runtime)),
+      ranges_mutex_(runtime),
       drops_mutex_(runtime),
       cache_bytes_(options_.cache_bytes) {}
 
@@ -225,8 +226,12 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   snapshots_ = std::make_unique<SnapshotManager>(runtime_, first_txn);
   versions_ = std::make_unique<VersionStore>(runtime_, *snapshots_, *this);
   versions_->SetLockWait(options_.lock_wait_ms * kNanosPerMilli);
-  context_.reset(new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_,
-                                        engine_log_.get(), &identity_});
+  ranges_ = std::make_unique<RangeDeletes>(runtime_, *snapshots_);
+  ranges_->SetFinish([this] { TryFinishRanges(); });
+  context_.reset(
+      new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, *ranges_,
+                             [this](TreeImpl& tree) { return catalog_->NoteChains(tree); },
+                             engine_log_.get(), &identity_});
   return absl::OkStatus();
 }
 
@@ -269,7 +274,10 @@ absl::Status DatabaseImpl::Sync() {
       "open it with durability commit or group");
 }
 
-absl::Status DatabaseImpl::Checkpoint() { return checkpointer_->Run(/*clean=*/false); }
+absl::Status DatabaseImpl::Checkpoint() {
+  if (ranges_->any()) TryFinishRanges();
+  return checkpointer_->Run(/*clean=*/false);
+}
 
 absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
   absl::StatusOr<TreeImpl*> tree = catalog_->OpenTree(name, /*create=*/false);
@@ -437,6 +445,10 @@ absl::Status DatabaseImpl::Get(TreeImpl& tree, std::string_view key, std::string
   // Outside any transaction, a leaf whose every writer all snapshots see needs no snapshot: the
   // read registers nothing and writes nothing shared.
   const TxnId all_visible_below = snapshots_->all_visible_below();
+  if (__builtin_expect(ranges_->any(), 0)) {  // only a snapshot tells whether it hides the record
+    return RunTransaction(
+        [&](TransactionImpl& transaction) { return transaction.Get(tree, key, value); });
+  }
   OptimisticGuard guard;
   SharedGuard held;
   if (absl::Status at_leaf = FindLeaf(tree, key, &guard, &held); !at_leaf.ok()) {
@@ -549,55 +561,6 @@ void DatabaseImpl::FreeChain(const OverflowReference& chain) {
           "an overflow chain could not be freed: " + std::string(freed.message()));
     return absl::OkStatus();
   }).IgnoreError();
-}
-
-// ---- Proof
-
-absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
-  *verified = {};
-  versions_->CollectAll();
-  LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
-  LATCHKEY_RETURN_IF_ERROR(FinishDrops());
-  // Freed pages count as free once they have reached the layout.
-  if (engine_log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(engine_log_->FlushAll());
-  LATCHKEY_RETURN_IF_ERROR(pool_->WriteAllDirty());
-  std::vector<bool> seen(store_->page_id_limit());
-  const uint64_t reads_before = store_->stats().page_reads;
-  const auto visit = [&](PageId page) -> absl::Status {
-    if (Raw(page) >= seen.size() || seen[Raw(page)]) {
-      return MakeStatus(absl::StatusCode::kDataLoss, "page {} is used twice or does not exist",
-                        Raw(page));
-    }
-    seen[Raw(page)] = true;
-    return absl::OkStatus();
-  };
-  const auto visit_overflow = [&](PageId page) {
-    ++verified->overflow;
-    return visit(page);
-  };
-  for (const BTree* tree : catalog_->AllTrees()) {
-    TreeCounts counts;
-    const absl::Status sound = tree->Check(
-        visit,
-        [&](std::string_view reference) {
-          return overflow_->VisitPages(reference, visit_overflow);
-        },
-        &counts);
-    ++verified->trees;
-    verified->inner += counts.inner;
-    verified->leaves += counts.leaves;
-    verified->records += counts.records;
-    verified->page_reads = store_->stats().page_reads - reads_before;
-    LATCHKEY_RETURN_IF_ERROR(sound);
-  }
-  const uint64_t live = store_->stats().live_pages, pages = verified->pages();
-  verified->free_ids = seen.size() - std::min<uint64_t>(live, seen.size());
-  if (pages != live) {
-    return MakeStatus(absl::StatusCode::kDataLoss,
-                      "the trees use {} pages, the layout holds {}: pages have leaked", pages,
-                      live);
-  }
-  return absl::OkStatus();
 }
 
 // ---- Figures

@@ -36,6 +36,7 @@
 #include "engine/memory_plan.h"
 #include "engine/open_store.h"
 #include "engine/overflow.h"
+#include "engine/range/range_deletes.h"
 #include "engine/range_estimate.h"
 #include "engine/store_client.h"
 #include "engine/transaction_impl.h"
@@ -93,6 +94,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// As Database::NewBulkLoader.
   absl::StatusOr<std::unique_ptr<BulkLoadImpl>> NewBulkLoad(std::string_view name,
                                                             const BulkLoadOptions& options);
+  /// As Database::DeleteRange.
+  absl::Status DeleteRange(TreeImpl& tree, KeyRange range);
   /// FailedPrecondition or InvalidArgument: the handle cannot be used.
   absl::StatusOr<RangeEstimate> Estimate(Tree tree, const KeyRange& range);
 
@@ -189,12 +192,25 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   void FreeChain(const OverflowReference& chain);
   absl::Status FreeTree(BTree& tree, LogTxn& drop, absl::FunctionRef<bool(PageId)> is_free);
 
+  // Range deletes (database_range_delete.cc).
+  absl::Status AwaitWriters(RangeDelete& entered);
+  absl::Status CommitRange(RangeDelete& entered, Lsn* commit, Committed* done);
+  /// Takes the records of committed range deletes out of the pages, oldest first, as far as no
+  /// snapshot needs them. FailedPrecondition: one is needed.
+  absl::Status FinishRanges() LATCHKEY_EXCLUDES(ranges_mutex_);
+  absl::Status FinishOldestRange(RangeDelete& oldest) LATCHKEY_REQUIRES(ranges_mutex_);
+  /// FinishRanges for those who can go on without it.
+  void TryFinishRanges();
+  void AbandonRanges();
+
   /// Unavailable: without a log, pages hold changes that were never committed.
   absl::Status RollBackRunning();
   void ReleaseParts();
 
   // Recovery::Client; PurgeGhost is part of it, too.
   TreeImpl* FindTree(TreeId tree) override { return catalog_->FindTree(tree); }
+  absl::Status FinishRangeDelete(const LogAnalysis& analysis,
+                                 const LogAnalysis::RangeDelete& range_delete) override;
   absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) override;
 
   Runtime& runtime_;
@@ -219,9 +235,11 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<SnapshotManager> snapshots_;
   std::unique_ptr<VersionStore> versions_;
+  std::unique_ptr<RangeDeletes> ranges_;
   std::unique_ptr<TransactionContext> context_;
   std::unique_ptr<BulkLoads> bulk_loads_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  Mutex ranges_mutex_;                    // held while the pages of a range delete change
   Mutex drops_mutex_;                     // used without a log; before the catalogue's
   std::optional<TreeDrop> dropped_tree_;  // guarded by drops_mutex_; not fully freed yet
   std::atomic<uint64_t> cache_bytes_;

@@ -95,6 +95,14 @@ absl::Status Database::RenameTree(std::string_view from, std::string_view to) {
                  [&](DatabaseImpl& database) { return database.RenameTree(from, to); });
 }
 
+absl::Status Database::DeleteRange(Tree tree, const KeyRange& range) {
+  return CatchOutOfMemory([&] {
+    return OnTree(*impl_, tree, [&](TreeImpl& found) { return impl_->DeleteRange(found, range); });
+  });
+}
+
+absl::Status Database::ClearTree(Tree tree) { return DeleteRange(tree, {}); }
+
 // ---- BulkLoader
 
 BulkLoader::BulkLoader(std::unique_ptr<BulkLoadImpl> impl) : impl_(std::move(impl)) {}

@@ -29,9 +29,9 @@ absl::StatusOr<std::unique_ptr<BulkLoadImpl>> DatabaseImpl::NewBulkLoad(
   }
   const TxnId id = txn.id();
   versions_->Commit(txn);
-  const auto enter = [this](std::string_view tree, PageId root, LogTxn& load,
+  const auto enter = [this](std::string_view tree, const LoadedTree& loaded, LogTxn& load,
                             bool* entered) -> absl::StatusOr<TreeImpl*> {
-    LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * made, catalog_->AddLoadedTree(tree, root, load));
+    LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * made, catalog_->AddLoadedTree(tree, loaded, load));
     *entered = true;
     if (engine_log_ != nullptr) engine_log_->ReleaseSpace(load);
     LATCHKEY_RETURN_IF_ERROR(AcknowledgeTrees());

@@ -70,6 +70,7 @@
 #include <vector>
 
 #include "engine/abseil_release.h"
+#include "engine/keys.h"
 #include "engine/options.h"
 
 namespace latchkey {
@@ -94,51 +95,6 @@ class Tree {
   Tree(TreeImpl* impl, uint64_t database) : impl_(impl), database_(database) {}
   TreeImpl* impl_ = nullptr;
   uint64_t database_ = 0;  // DatabaseIdentity::number; checked before impl_ is followed
-};
-
-/// A range of keys: `from` <= key < `to`; nullopt = unbounded.
-struct KeyRange {
-  std::optional<std::string> from;
-  std::optional<std::string> to;
-};
-
-/// The keys that begin with `prefix`.
-KeyRange PrefixRange(std::string_view prefix);
-
-/// Builds keys whose bytewise order is the order of the parts: integers and doubles by value,
-/// strings bytewise, a key of several parts by its first part, then its second. All keys of a tree
-/// should have parts of the same types. A string takes two bytes more, and one for each zero byte.
-///
-///   PrefixRange(KeyWriter().String(customer).key())   // all keys of one customer
-class KeyWriter {
- public:
-  KeyWriter& Int(int64_t value);
-  KeyWriter& UInt(uint64_t value);
-  KeyWriter& Double(double value);  ///< -0 is 0; every NaN is the same value, above all others
-  KeyWriter& String(std::string_view value);
-  void Clear() { key_.clear(); }
-  const std::string& key() const& { return key_; }
-  std::string key() && { return std::move(key_); }
-
- private:
-  std::string key_;
-};
-
-/// Reads the parts of a key of KeyWriter in their order. InvalidArgument, also for all later parts:
-/// the key cannot have such a part there.
-class KeyReader {
- public:
-  explicit KeyReader(std::string_view key) : rest_(key) {}
-  absl::Status Int(int64_t* value);
-  absl::Status UInt(uint64_t* value);
-  absl::Status Double(double* value);
-  absl::Status String(std::string* value);
-  bool at_end() const { return rest_.empty() && !failed_; }
-
- private:
-  absl::Status Fail(std::string_view part);
-  std::string_view rest_;
-  bool failed_ = false;
 };
 
 /// An ordered walk, in both directions, through a range of one tree as the cursor's transaction
@@ -561,6 +517,19 @@ class Database {
   /// Gives a tree another name, at once and for all transactions; handles and cursors stay usable.
   /// As durable as a commit. NotFound: there is no tree `from`. AlreadyExists: there is a tree `to`.
   absl::Status RenameTree(std::string_view from, std::string_view to);
+
+  /// Deletes every record of `range`, in one step and as a transaction of its own: durable as a
+  /// commit, by one log record, and then without reading the leaves one by one. Transactions with an
+  /// older snapshot, and their cursors, go on reading the records. Until the last of them has ended
+  /// the pages stay in use, and writes to the range wait (Options::lock_wait_ms). The call waits for
+  /// the transactions that have written in the tree. An empty range deletes nothing.
+  ///   InvalidArgument     the range ends before it begins, or a key is too long
+  ///   FailedPrecondition  this thread has begun a transaction that has written in the tree
+  ///   Aborted             such a transaction has not ended within Options::lock_wait_ms
+  ///   ResourceExhausted   the log is full; nothing was deleted
+  absl::Status DeleteRange(Tree tree, const KeyRange& range);
+  /// DeleteRange of all keys. The tree stays, and its handles stay usable.
+  absl::Status ClearTree(Tree tree);
 
   /// A loader for a new tree `name`. AlreadyExists: there is a tree of that name.
   absl::StatusOr<std::unique_ptr<BulkLoader>> NewBulkLoader(std::string_view name,

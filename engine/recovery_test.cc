@@ -214,6 +214,7 @@ class Survivor {
   void Work(DatabaseImpl& db) {
     if (rng_.Below(40) == 0 && !db.Checkpoint().ok()) return;
     if (rng_.Below(50) == 0) return DropTree(db);
+    if (rng_.Below(15) == 0) return DeleteRange(db);
     Step step;
     bool submitted = false;
     const absl::Status done = RunTransaction(db, rng_, newest_, &step, &submitted);
@@ -232,6 +233,25 @@ class Survivor {
     INFO(done.message());
     REQUIRE((done.ok() || absl::IsUnavailable(done)));
     std::erase_if(newest_, [&](const auto& entry) { return entry.first.starts_with(name + "/"); });
+    Note(done.ok());
+  }
+
+  void DeleteRange(DatabaseImpl& db) {
+    const std::string name = TreeName(rng_.Below(kTrees));
+    const absl::StatusOr<TreeImpl*> tree = db.OpenTree(name, /*create=*/true);
+    if (!tree.ok()) return;
+    KeyRange range;
+    if (rng_.Below(5) != 0) range.from = "key" + std::to_string(rng_.Below(400));
+    if (rng_.Below(5) != 0) range.to = "key" + std::to_string(rng_.Below(400));
+    if (range.from && range.to && *range.to < *range.from) std::swap(range.from, range.to);
+    const absl::Status done = db.DeleteRange(**tree, range);
+    INFO(done.message());
+    REQUIRE((done.ok() || absl::IsUnavailable(done)));
+    std::erase_if(newest_, [&](const auto& entry) {
+      if (!entry.first.starts_with(name + "/")) return false;
+      const std::string key = entry.first.substr(name.size() + 1);
+      return (!range.from || *range.from <= key) && (!range.to || key < *range.to);
+    });
     Note(done.ok());
   }
 

@@ -110,4 +110,20 @@ lk_code lk_approximate_bytes(lk_db db, lk_tree tree, const lk_bytes* from, const
   return Estimate(db, tree, from, to, bytes, "bytes", error, &Database::ApproximateBytes);
 }
 
+lk_code lk_delete_range(lk_db db, lk_tree tree, const lk_bytes* from, const lk_bytes* to,
+                        lk_error* error) {
+  return WithDatabase(db, error, [&](Database& database) {
+    if (!IsReadable(from)) return FailUnreadable(error, "the key from");
+    if (!IsReadable(to)) return FailUnreadable(error, "the key to");
+    return Report(error,
+                  database.DeleteRange(TreeOf(tree), {.from = BoundOf(from), .to = BoundOf(to)}));
+  });
+}
+
+lk_code lk_clear_tree(lk_db db, lk_tree tree, lk_error* error) {
+  return WithDatabase(db, error, [&](Database& database) {
+    return Report(error, database.ClearTree(TreeOf(tree)));
+  });
+}
+
 }  // extern "C"

@@ -228,6 +228,15 @@ LK_API lk_code lk_approximate_count(lk_db db, lk_tree tree, const lk_bytes *from
 LK_API lk_code lk_approximate_bytes(lk_db db, lk_tree tree, const lk_bytes *from,
                                     const lk_bytes *to, uint64_t *bytes, lk_error *error);
 
+/* Deletes the records with *from <= key < *to, in one step, as a transaction of its own. NULL: no
+ * bound. Older snapshots go on reading the records; until they have ended, writes to the range wait.
+ * LK_INVALID_ARGUMENT: *from is above *to. LK_FAILED_PRECONDITION: this thread has begun a
+ * transaction that has written in the tree. LK_ABORTED: another one has, and did not end. */
+LK_API lk_code lk_delete_range(lk_db db, lk_tree tree, const lk_bytes *from, const lk_bytes *to,
+                               lk_error *error);
+/* Deletes all records of the tree, as lk_delete_range does. */
+LK_API lk_code lk_clear_tree(lk_db db, lk_tree tree, lk_error *error);
+
 /* On return every commit acknowledged before the call is durable, whatever its durability.
  * LK_FAILED_PRECONDITION: the database was opened with the durability none. */
 LK_API lk_code lk_sync(lk_db db, lk_error *error);

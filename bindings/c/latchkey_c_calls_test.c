@@ -144,6 +144,13 @@ static void a_tree_is_renamed_and_its_ranges_are_estimated(void) {
   EXPECT(LK_INVALID_ARGUMENT, lk_approximate_count(db, tree, NULL, NULL, NULL, &test_error));
   EXPECT(LK_INVALID_ARGUMENT,
          lk_approximate_bytes(db, tree, &(lk_bytes){NULL, 1}, NULL, &bytes, &test_error));
+  EXPECT(LK_INVALID_ARGUMENT, lk_delete_range(db, tree, &(lk_bytes){NULL, 1}, NULL, &test_error));
+  OK(lk_delete_range(db, tree, &from, NULL, &test_error));
+  EXPECT(LK_NOT_FOUND, lk_get(db, tree, lk_text("k0999"), &value, &test_error));
+  OK(lk_get(db, tree, lk_text("k0001"), &value, &test_error));
+  OK(lk_clear_tree(db, tree, &test_error));
+  EXPECT(LK_NOT_FOUND, lk_get(db, tree, lk_text("k0001"), &value, &test_error));
+  OK(lk_put(db, tree, from, lk_text("again"), &test_error));
   CHECK(bytes == 0);
   OK(lk_rename_tree(db, lk_text("t"), lk_text("new name"), &test_error));
   OK(lk_get(db, tree, from, &value, &test_error)); /* its handle stays usable */

@@ -68,6 +68,8 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_multi_get(no_db, no_tree, NULL, 0, &value, NULL, e));
   ZERO(lk_approximate_count(no_db, no_tree, NULL, NULL, &figure, e));
   ZERO(lk_approximate_bytes(no_db, no_tree, NULL, NULL, &figure, e));
+  ZERO(lk_delete_range(no_db, no_tree, NULL, NULL, e));
+  ZERO(lk_clear_tree(no_db, no_tree, e));
   ZERO(lk_sync(no_db, e));
   ZERO(lk_run(no_db, NULL, no_body, NULL, e));
   ZERO(lk_bulk_loader_create(no_db, lk_text("t"), NULL, &made_loader, e));

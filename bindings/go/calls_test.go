@@ -115,6 +115,9 @@ func TestATreeIsRenamedAndItsRangesAreEstimated(t *testing.T) {
 	}
 	_, err = tree.ApproximateCount(latchkey.Range{From: key(1), Prefix: key(1)})
 	is(t, err, latchkey.ErrInvalidArgument)
+	ok(t, tree.DeleteRange(latchkey.Range{From: key(500)}))
+	_, err = tree.Get(key(999))
+	is(t, err, latchkey.ErrNotFound)
 	ok(t, db.RenameTree("t", "other"))
 	_, err = db.FindTree("t")
 	is(t, err, latchkey.ErrNotFound)
@@ -124,6 +127,9 @@ func TestATreeIsRenamedAndItsRangesAreEstimated(t *testing.T) {
 	_, err = db.Tree("t")
 	ok(t, err)
 	is(t, db.RenameTree("t", "other"), latchkey.ErrAlreadyExists)
+	ok(t, tree.Clear())
+	_, err = tree.Get(key(1))
+	is(t, err, latchkey.ErrNotFound)
 }
 
 func TestACommitAsksForItsDurability(t *testing.T) {

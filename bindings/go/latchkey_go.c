@@ -169,6 +169,12 @@ lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from
                   : lk_approximate_count(db, tree, begin, behind, figure, &scratch->error);
 }
 
+lk_code lkgo_delete_range(lk_db db, lk_tree tree, lkgo_range range, const char *from, const char *to,
+                          lkgo_scratch *scratch) {
+  const lk_bytes first = lk_slice(from, range.from_size), end = lk_slice(to, range.to_size);
+  return lk_delete_range(db, tree, range.has_from ? &first : NULL, range.has_to ? &end : NULL, &scratch->error);
+}
+
 lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill, lk_bulk_loader *loader,
                          lkgo_scratch *scratch) {
   lk_bulk_load_options options = LK_BULK_LOAD_OPTIONS_INIT;

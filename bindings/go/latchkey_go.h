@@ -47,6 +47,11 @@ lk_code lkgo_get_many(lk_db db, lk_txn txn, lk_tree tree, const char *keys,
                       const uint32_t *key_sizes, size_t count, uint64_t *sizes,
                       lkgo_scratch *scratch);
 /* An estimate: of the records, or of the bytes. */
+lk_code lkgo_delete_range(lk_db db, lk_tree tree, lkgo_range range, const char *from,
+                          const char *to, lkgo_scratch *scratch);
+static inline lk_code lkgo_clear_tree(lk_db db, lk_tree tree, lkgo_scratch *scratch) {
+  return lk_clear_tree(db, tree, &scratch->error);
+}
 lk_code lkgo_estimate(lk_db db, lk_tree tree, lkgo_range range, const char *from, const char *to,
                       int of_bytes, uint64_t *figure, lkgo_scratch *scratch);
 lk_code lkgo_bulk_create(lk_db db, const char *name, size_t size, double fill,

@@ -39,6 +39,8 @@ func calls(db *latchkey.DB, tree *latchkey.Tree, tx *latchkey.Tx, c *latchkey.Cu
 		},
 		"tree.GetMany":          func() error { return drop(tree.GetMany(k)) },
 		"tree.ApproximateCount": func() error { return drop(tree.ApproximateCount(latchkey.Range{})) },
+		"tree.DeleteRange":      func() error { return tree.DeleteRange(latchkey.Range{}) },
+		"tree.Clear":            func() error { return tree.Clear() },
 		"tree.ApproximateBytes": func() error { return drop(tree.ApproximateBytes(latchkey.Range{})) },
 		"tree.ForEach":          func() error { return tree.ForEach(latchkey.Range{}, func(_, _ []byte) error { return nil }) },
 		"tx.GetMany":            func() error { return drop(tx.GetMany(tree, k)) },

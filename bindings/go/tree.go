@@ -80,6 +80,30 @@ func (t *Tree) estimate(r Range, ofBytes C.int) (uint64, error) {
 	return uint64(figure), t.db.leave(s, code)
 }
 
+// DeleteRange deletes the records of a range in one step, as a transaction of its own. Older snapshots go on reading
+// them; until these have ended, writes to the range wait. ErrFailedPrecondition: the calling thread has begun a
+// transaction that has written in the tree.
+func (t *Tree) DeleteRange(r Range) error {
+	from, to, err := r.bounds()
+	if err != nil {
+		return err
+	}
+	s, err := t.enter()
+	if err != nil {
+		return err
+	}
+	return t.db.leave(s, C.lkgo_delete_range(t.db.handle, t.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.c))
+}
+
+// Clear deletes all records of the tree, as DeleteRange does.
+func (t *Tree) Clear() error {
+	s, err := t.enter()
+	if err != nil {
+		return err
+	}
+	return t.db.leave(s, C.lkgo_clear_tree(t.db.handle, t.handle, s.c))
+}
+
 // appendView is append, but never returns nil.
 func appendView(buffer, view []byte) []byte {
 	if buffer == nil {

@@ -28,6 +28,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,6 +104,13 @@ class BTree {
   PageId root() const { return root_; }
   uint32_t page_size() const { return page_size_; }
   BufferPool& pool() const { return pool_; }
+
+  /// False: no leaf has ever named an overflow chain. True of a tree of which nothing else is known.
+  bool may_name_chains() const { return may_name_chains_.load(std::memory_order_acquire); }
+  /// REQUIRES: no leaf has named a chain, and no other actor uses the tree yet.
+  void PromiseNoChains() { may_name_chains_.store(false, std::memory_order_relaxed); }
+  /// A leaf may name a chain from now on.
+  void NoteChains() { may_name_chains_.store(true, std::memory_order_release); }
 
   /// A trace of fixes shows what `actor` fixes from now on as of this tree. The functions below do so
   /// themselves; callers that fix pages of the tree by other ways call it before.
@@ -232,6 +240,7 @@ class BTree {
   const uint32_t unlatched_attempts_;
   const PageId root_;
   TreeLog* const log_;
+  std::atomic<bool> may_name_chains_{true};
 };
 
 }  // namespace latchkey

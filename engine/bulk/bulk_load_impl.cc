@@ -77,6 +77,7 @@ absl::Status BulkLoadImpl::Add(std::string_view key, std::string_view value) {
                                 [this](absl::FunctionRef<void(std::byte*)> fill) {
                                   return pages_.Add(fill);
                                 }));
+  names_chains_ = true;
   return AddEntry(0, {.key = key, .value = chain.view(), .flags = kOverflow});
 }
 
@@ -125,7 +126,8 @@ absl::StatusOr<Tree> BulkLoadImpl::Complete() {
   LATCHKEY_RETURN_IF_ERROR(pages_.Flush());
   context_.loads.NoteEnd(pages_.runs());
   bool entered = false;
-  const absl::StatusOr<TreeImpl*> tree = context_.enter(name_, root, txn_, &entered);
+  const absl::StatusOr<TreeImpl*> tree =
+      context_.enter(name_, {.root = root, .names_chains = names_chains_}, txn_, &entered);
   if (entered) {
     over_ = IsOver("Finish was called");
     Leave();

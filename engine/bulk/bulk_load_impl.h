@@ -22,6 +22,7 @@
 
 #include "engine/bulk/bulk_level.h"
 #include "engine/bulk/bulk_pages.h"
+#include "engine/catalog.h"
 #include "engine/database_identity.h"
 #include "engine/latchkey.h"
 #include "engine/log/engine_log.h"
@@ -40,8 +41,8 @@ struct BulkLoadContext {
   BulkLoads& loads;
   /// Enters the tree and ends `load` (Catalog::AddLoadedTree), and makes that durable. `*entered`:
   /// the tree was entered, also if the call fails.
-  std::function<absl::StatusOr<TreeImpl*>(std::string_view name, PageId root, LogTxn& load,
-                                          bool* entered)>
+  std::function<absl::StatusOr<TreeImpl*>(std::string_view name, const LoadedTree& loaded,
+                                          LogTxn& load, bool* entered)>
       enter;
 };
 
@@ -82,6 +83,7 @@ class BulkLoadImpl {
   std::vector<BulkLevel> levels_;
   std::string last_key_;
   uint64_t records_ = 0;
+  bool names_chains_ = false;
   absl::Status over_;  // not OK: the load has ended
   bool listed_ = false;
 };

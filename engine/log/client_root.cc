@@ -9,7 +9,7 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kFormatVersion = 3, kWithoutBackups = 2, kOldestVersion = 1;
+constexpr uint32_t kFormatVersion = 4, kSinceBackups = 3, kOldestVersion = 1;
 constexpr uint32_t kHasLog = 1, kClean = 2;
 
 struct Bytes {
@@ -34,8 +34,7 @@ static_assert(sizeof(NoteBytes) == 16);
 }  // namespace
 
 std::vector<std::byte> EncodeClientRoot(const ClientRoot& root) {
-  // A database without backups stays readable for programs that know only version 2.
-  const Bytes bytes{.format_version = root.backups.empty() ? kWithoutBackups : kFormatVersion,
+  const Bytes bytes{.format_version = kFormatVersion,
                     .next_tree_id = root.next_tree_id,
                     .catalog_root = Raw(root.catalog_root),
                     .next_txn_id = Raw(root.next_txn_id),
@@ -70,7 +69,7 @@ absl::StatusOr<ClientRoot> DecodeClientRoot(std::span<const std::byte> encoded) 
         "the catalogue has format {}, this program reads formats {} to {}: use a newer program",
         bytes.format_version, kOldestVersion, kFormatVersion);
   }
-  const uint64_t backups = bytes.format_version < kFormatVersion ? 0 : bytes.backups;
+  const uint64_t backups = bytes.format_version < kSinceBackups ? 0 : bytes.backups;
   if (encoded.size() > sizeof(bytes) + backups * sizeof(NoteBytes) ||
       backups > ClientRoot::kMostBackups ||
       encoded.size() < (backups == 0 ? 0 : sizeof(bytes) + backups * sizeof(NoteBytes))) {

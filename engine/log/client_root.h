@@ -3,13 +3,13 @@
 // which LSN on the log is needed.
 //
 //   OFFSET SIZE  FIELD
-//        0    4  format version (2, or 3 if there are backups)
+//        0    4  format version: 4
 //        4    4  next tree id
 //        8    8  root page of the catalogue
 //       16    8  next transaction id: above every id that a log record below `redo` carries
 //   since version 2:
 //       24    4  flags: 1 = the database has a log, 2 = closed cleanly
-//       28    4  number of backups below; zero in version 2
+//       28    4  number of backups below
 //       32    8  redo: LSN at which redo begins; every change below it is in the pages
 //       40    8  first needed: LSN of the oldest record that recovery reads; at most `redo`
 //       48    8  scan from: start of the group of the first needed record
@@ -19,6 +19,8 @@
 //        8    4  number of its sealed page files: the database has made durable the writes that they
 //                hold; later writes may have replaced them
 //       12    4  1 = the backup was finished
+//   since version 4 entries of the catalogue may have flags (engine/catalog_entry.h), and the log may
+//   hold range deletes.
 //
 // Thread-safety: values and pure functions.
 #pragma once
@@ -57,7 +59,7 @@ struct ClientRoot {
 
 std::vector<std::byte> EncodeClientRoot(const ClientRoot& root);
 
-/// Reads versions 1 (no log) to 3. DataLoss: not a client root. FailedPrecondition: a newer
+/// Reads versions 1 (no log) to 4. DataLoss: not a client root. FailedPrecondition: a newer
 /// format.
 absl::StatusOr<ClientRoot> DecodeClientRoot(std::span<const std::byte> bytes);
 

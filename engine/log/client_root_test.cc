@@ -51,6 +51,21 @@ constexpr std::string_view kVersion3 =
     "02000000"
     "00000000";
 
+constexpr std::string_view kVersion4 =
+    "04000000"
+    "07000000"
+    "0500000000000000"
+    "2a00000000000000"
+    "01000000"
+    "01000000"
+    "0030000000000000"
+    "0020000000000000"
+    "0010000000000000"
+    "0040000000000000"
+    "efcdab8967452301"
+    "09000000"
+    "01000000";
+
 ClientRoot DecodeOrFail(std::string_view hex) {
   const absl::StatusOr<ClientRoot> root = DecodeClientRoot(FromHex(hex));
   if (!root.ok()) FAIL(root.status().message());
@@ -58,7 +73,7 @@ ClientRoot DecodeOrFail(std::string_view hex) {
 }
 
 TEST_CASE("the client roots of every earlier format are read") {
-  for (const std::string_view sample : {kVersion1, kVersion2, kVersion3}) {
+  for (const std::string_view sample : {kVersion1, kVersion2, kVersion3, kVersion4}) {
     const ClientRoot root = DecodeOrFail(sample);
     CHECK(root.next_tree_id == 7);
     CHECK(root.catalog_root == PageId{5});
@@ -75,16 +90,19 @@ TEST_CASE("the client roots of every earlier format are read") {
   CHECK(third.backups[0].id == 0x0123456789abcdef);
   CHECK((third.backups[0].page_files == 9 && third.backups[0].finished));
   CHECK((third.backups[1].page_files == 2 && !third.backups[1].finished));
+  REQUIRE(DecodeOrFail(kVersion4).backups.size() == 1);
 }
 
-TEST_CASE("a root is written in the oldest format that holds it, byte for byte as ever") {
-  CHECK(EncodeClientRoot(DecodeOrFail(kVersion2)) == FromHex(kVersion2));
-  CHECK(EncodeClientRoot(DecodeOrFail(kVersion3)) == FromHex(kVersion3));
+TEST_CASE("a root is written in the newest format, byte for byte as ever") {
+  CHECK(EncodeClientRoot(DecodeOrFail(kVersion4)) == FromHex(kVersion4));
+  std::vector<std::byte> second = FromHex(kVersion2);
+  second[0] = std::byte{4};
+  CHECK(EncodeClientRoot(DecodeOrFail(kVersion2)) == second);
 }
 
 TEST_CASE("a client root of a newer format is refused, and a damaged one is damage") {
   std::vector<std::byte> bytes = FromHex(kVersion3);
-  bytes[0] = std::byte{4};
+  bytes[0] = std::byte{5};
   CHECK(absl::IsFailedPrecondition(DecodeClientRoot(bytes).status()));
   bytes = FromHex(kVersion3);
   bytes.resize(bytes.size() - 1);

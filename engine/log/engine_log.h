@@ -144,7 +144,7 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// waits. False, with nothing changed: the log's buffer is full; call AwaitCommitBuffer without
   /// latches, then try again.
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn) { return ends_.TryLogCommit(txn, lsn); }
-  void AwaitCommitBuffer() { log_.AwaitBuffer(kEndRecordSize); }
+  void AwaitCommitBuffer(size_t size = kEndRecordSize) { log_.AwaitBuffer(size); }
   /// Gives back the rest of the transaction's reservations. Call it after the transaction's end.
   void ReleaseSpace(LogTxn& txn) { accounts_.Release(txn); }
   /// Call it before a rollback, also to a savepoint. Moves the space for its splits to the account
@@ -212,6 +212,28 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// is set.
   absl::Status LogDropTree(LogTxn& drop, TreeId tree, PageId root, std::string_view name) {
     return pages_.LogDropTree(drop, tree, root, name);
+  }
+
+  // ---- Range deletes (engine/range)
+
+  /// Reserves room for TryLogDeleteRange and LogEnd. REQUIRES: `txn.id()` is set; no latches held.
+  absl::Status ReserveDeleteRange(LogTxn& txn, const LoggedRange& range) {
+    return accounts_.ReserveDeleteRange(txn, DeleteRangeRecordSize(range));
+  }
+  /// As TryLogCommit, for a range delete: logs kDeleteRange, which commits it. The transaction stays
+  /// active until LogEnd. REQUIRES: ReserveDeleteRange.
+  [[nodiscard]] bool TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, Lsn* lsn) {
+    return ends_.TryLogDeleteRange(txn, range, lsn);
+  }
+  /// LogImages of a range delete that takes subtrees out of the tree: their roots.
+  void LogDetach(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
+                 std::span<const PageId> detached) {
+    pages_.LogDetach(txn, space, changed, detached);
+  }
+  /// Logs a kFreeSorted of pages of detached subtrees, children before or with their parents. Then
+  /// the caller gives the pages to BufferPool::FreePageById. REQUIRES: `pages` ascend strictly.
+  void LogFreeSorted(LogTxn& txn, LogSpace& space, std::span<const PageId> pages) {
+    pages_.LogFreeSorted(txn, space, pages);
   }
 
   // TreeLog.

@@ -49,6 +49,10 @@ class LogAccounts {
   absl::Status ReserveRecord(LogTxn& txn, size_t size) {
     return ReserveMore(txn, log_.RecordSpace(size) + end_space_);
   }
+  /// For a kDeleteRange of `size` bytes with its group, and the end.
+  absl::Status ReserveDeleteRange(LogTxn& txn, size_t size) {
+    return ReserveMore(txn, log_.RecordSpace(size) + 2 * end_space_);
+  }
   /// For one compensation of at most a leaf's record, in recovery.
   absl::Status ReserveUndo(LogTxn& txn);
   /// For one record of `pages` whole images and as many freed ids. `must_not_fail`: if a rollback
@@ -92,6 +96,13 @@ class LogAccounts {
   /// For a record of `size` bytes that frees pages: from `space`, or else from what `txn` reserved
   /// together with the pages. `txn` may be nullptr.
   bool SpendFree(LogTxn* txn, LogSpace& space, size_t size) const;
+  /// For a kDeleteRange of `size` bytes and its group.
+  bool SpendDeleteRange(LogTxn& txn, size_t size) const {
+    return Spend(txn.budget_, log_.RecordSpace(size) + end_space_);
+  }
+  void TakeBackDeleteRange(LogTxn& txn, size_t size) const {
+    txn.budget_ += log_.RecordSpace(size) + end_space_;
+  }
   /// For a commit and its group.
   bool SpendCommit(LogTxn& txn) const { return Spend(txn.budget_, end_space_); }
   void TakeBackCommit(LogTxn& txn) const { txn.budget_ += end_space_; }

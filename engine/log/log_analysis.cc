@@ -58,7 +58,9 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
       break;
     case LogRecordType::kImages:
     case LogRecordType::kFree:
+    case LogRecordType::kFreeSorted:
       for (const PageId page : record.pages) freed_[Raw(page)] = {.lsn = lsn};
+      for (const PageId page : record.detached) active_[txn].range.detached.push_back({page, lsn});
       if (record.header.type == LogRecordType::kImages && record.ends_transaction) {
         active_.erase(txn);
       }
@@ -87,13 +89,22 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
       active_[txn].is_drop = true;
       active_[txn].drop = {.id = record.header.txn, .tree = record.tree, .root = record.root};
       break;
+    case LogRecordType::kDeleteRange: {
+      Active& active = active_[txn];
+      active.is_range = true;
+      active.range.tree = record.range.tree;
+      active.range.from = record.range.from;
+      active.range.to = record.range.to;
+      break;
+    }
   }
 }
 
 std::vector<LogAnalysis::Loser> LogAnalysis::Losers() const {
   std::vector<Loser> losers;
   for (const auto& [id, active] : active_) {
-    if (!active.is_drop) losers.push_back({TxnId{id}, active.first, active.last});
+    if (!active.is_drop && !active.is_range)
+      losers.push_back({TxnId{id}, active.first, active.last});
   }
   std::sort(losers.begin(), losers.end(),
             [](const Loser& a, const Loser& b) { return Raw(a.last) > Raw(b.last); });
@@ -111,6 +122,20 @@ std::vector<LogAnalysis::Drop> LogAnalysis::UnfinishedDrops() const {
   std::sort(drops.begin(), drops.end(),
             [](const Drop& a, const Drop& b) { return Raw(a.first) < Raw(b.first); });
   return drops;
+}
+
+std::vector<LogAnalysis::RangeDelete> LogAnalysis::UnfinishedRangeDeletes() const {
+  std::vector<RangeDelete> deletes;
+  for (const auto& [id, active] : active_) {
+    if (!active.is_range) continue;
+    deletes.push_back(active.range);
+    deletes.back().id = TxnId{id};
+    deletes.back().first = active.first;
+    deletes.back().last = active.last;
+  }
+  std::sort(deletes.begin(), deletes.end(),
+            [](const RangeDelete& a, const RangeDelete& b) { return Raw(a.first) < Raw(b.first); });
+  return deletes;
 }
 
 std::vector<OverflowChain> LogAnalysis::UnneededChains() const {

@@ -9,8 +9,11 @@
 #include <absl/status/status.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "engine/log/log_record.h"
@@ -36,12 +39,24 @@ class LogAnalysis {
     PageId root = kInvalidPageId;
   };
 
+  /// A range delete that is committed and has no end.
+  struct RangeDelete {
+    TxnId id{0};
+    Lsn first{0}, last{0};  ///< its records
+    TreeId tree{0};
+    std::optional<std::string> from, to;
+    /// Roots of subtrees that it has taken out of the tree, each with the record that did. Their
+    /// pages freed after that record are already gone.
+    std::vector<std::pair<PageId, Lsn>> detached;
+  };
+
   /// Adds the next record of the log, in order from `first`.
   void Add(Lsn lsn, const LogRecord& record);
 
   /// Newest first.
   std::vector<Loser> Losers() const;
   std::vector<Drop> UnfinishedDrops() const;
+  std::vector<RangeDelete> UnfinishedRangeDeletes() const;  ///< oldest first
   /// Chains that committed transactions replaced and no record has freed. Their readers are gone.
   std::vector<OverflowChain> UnneededChains() const;
   /// Pages freed and not used again, ascending. The store may still hold them.
@@ -79,6 +94,8 @@ class LogAnalysis {
     Lsn first{0}, last{0};
     bool is_drop = false;
     Drop drop;
+    bool is_range = false;
+    RangeDelete range;
     std::vector<Replaced> replaced;
   };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/btree/node.h"
 #include "engine/log/page_lsn.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kImageEntrySize = 16;
 constexpr size_t kIdSize = 4;
 constexpr uint8_t kDifference = 8;
-constexpr uint8_t kEndsTransaction = 1;  // of kImages
+constexpr uint8_t kFrom = 1, kTo = 2;  // of kDeleteRange
 constexpr uint8_t kOldChange = 1, kOldCompensation = 2;
 
 struct HeaderBytes {
@@ -130,6 +131,16 @@ class Reader {
     }
     return true;
   }
+  [[nodiscard]] bool Packed(uint64_t* value) {
+    *value = 0;
+    for (uint32_t shift = 0; shift < 35; shift += 7) {
+      uint8_t byte = 0;
+      if (!Get(&byte)) return false;
+      *value |= uint64_t{byte & 127u} << shift;
+      if (byte < 128) return true;
+    }
+    return false;
+  }
   size_t left() const { return rest_.size(); }
 
  private:
@@ -207,9 +218,12 @@ absl::Status DecodeImages(const HeaderBytes& header, Reader& in, LogRecord* reco
     return Bad("images of an impossible page size");
   }
   record->page_size = body.page_size;
-  record->ends_transaction = (header.states & kEndsTransaction) != 0;
+  const auto kind = static_cast<ImagesKind>(header.states);
+  if (kind > ImagesKind::kDetach) return Bad("images of an unknown kind");
+  record->ends_transaction = kind == ImagesKind::kEnd;
   LATCHKEY_RETURN_IF_ERROR(DecodeImageEntries(header.key_size, in, record));
-  if (!in.Ids(header.number, &record->pages)) return Bad("freed pages that are cut off");
+  std::vector<PageId>& ids = kind == ImagesKind::kDetach ? record->detached : record->pages;
+  if (!in.Ids(header.number, &ids)) return Bad("freed pages that are cut off");
   for (PageImage& image : record->images) {
     const size_t size = image.hole_begin - kPageHeaderSize + body.page_size - image.hole_end;
     if (!in.Span(size, &image.bytes)) return Bad("an image that is cut off");
@@ -258,6 +272,34 @@ absl::Status DecodeDropTree(const HeaderBytes& header, Reader& in, LogRecord* re
   return absl::OkStatus();
 }
 
+absl::Status DecodeDeleteRange(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  std::string_view from, to;
+  const bool has_from = (header.states & kFrom) != 0, has_to = (header.states & kTo) != 0;
+  if (header.states > (kFrom | kTo) || !in.Text(header.key_size, &from) ||
+      !in.Text(in.left(), &to) || from.size() > kMaxNodeKeySize || to.size() > kMaxNodeKeySize ||
+      (!has_from && !from.empty()) || (!has_to && !to.empty())) {
+    return Bad("an impossible range");
+  }
+  record->range = {.tree = TreeId{header.number}, .from = std::nullopt, .to = std::nullopt};
+  if (has_from) record->range.from = from;
+  if (has_to) record->range.to = to;
+  return absl::OkStatus();
+}
+
+absl::Status DecodeFreeSorted(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  if (header.number > in.left()) return Bad("freed pages that are cut off");
+  record->pages.reserve(header.number);
+  uint64_t page = 0;
+  for (uint32_t i = 0; i < header.number; ++i) {
+    uint64_t step = 0;
+    if (!in.Packed(&step)) return Bad("freed pages that are cut off");
+    page += step;
+    if (page >= kMaxPageIds || (i > 0 && step == 0)) return Bad("freed pages that do not ascend");
+    record->pages.push_back(PageId{page});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record) {
   if (header.type == kOldChange || header.type == kOldCompensation) {
     return Bad(
@@ -282,6 +324,10 @@ absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record
       return DecodeCheckpoint(header, in, record);
     case LogRecordType::kDropTree:
       return DecodeDropTree(header, in, record);
+    case LogRecordType::kDeleteRange:
+      return DecodeDeleteRange(header, in, record);
+    case LogRecordType::kFreeSorted:
+      return DecodeFreeSorted(header, in, record);
   }
   return Bad("an unknown type");
 }
@@ -297,6 +343,7 @@ OverflowChain ChainOf(std::string_view reference) {
 absl::Status DecodeLogRecord(std::span<const std::byte> bytes, LogRecord* record) {
   record->images.clear();
   record->pages.clear();
+  record->detached.clear();
   record->transactions.clear();
   record->chains.clear();
   record->chain = kInvalidPageId;
@@ -391,8 +438,8 @@ void ChangeEncoding::Encode(const LogRecordHeader& header, uint32_t page_lsn, st
   }
 }
 
-size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed) {
-  size_t size = kLogRecordHeaderSize + sizeof(ImagesBytes) + kIdSize * freed;
+size_t ImagesRecordSize(std::span<const PageImage> images, size_t ids) {
+  size_t size = kLogRecordHeaderSize + sizeof(ImagesBytes) + kIdSize * ids;
   for (const PageImage& image : images) {
     size +=
         kImageEntrySize + image.hole_begin - kPageHeaderSize + image.bytes.size() - image.hole_end;
@@ -401,10 +448,9 @@ size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed) {
 }
 
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
-                  std::span<const PageId> freed, std::byte* to, bool ends_transaction) {
+                  std::span<const PageId> ids, std::byte* to, ImagesKind kind) {
   Writer out(to);
-  out.Header(header, ends_transaction ? kEndsTransaction : 0, images.size(),
-             static_cast<uint32_t>(freed.size()));
+  out.Header(header, static_cast<uint8_t>(kind), images.size(), static_cast<uint32_t>(ids.size()));
   const size_t page_size = images.empty() ? kMinPageSize : images.front().bytes.size();
   out.Put(ImagesBytes{.page_size = static_cast<uint32_t>(page_size), .zero = 0});
   for (const PageImage& image : images) {
@@ -414,7 +460,7 @@ void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> imag
                        .page_type = image.page_type,
                        .zero = {}});
   }
-  out.Ids(freed);
+  out.Ids(ids);
   for (const PageImage& image : images) {
     out.Bytes(image.bytes.data() + kPageHeaderSize, image.hole_begin - kPageHeaderSize);
     out.Bytes(image.bytes.data() + image.hole_end, page_size - image.hole_end);
@@ -459,6 +505,40 @@ void EncodeDropTree(const LogRecordHeader& header, TreeId tree, PageId root, std
   out.Header(header, 0, name.size(), Raw(tree));
   out.Put(Raw(root));
   out.Bytes(name);
+}
+
+size_t DeleteRangeRecordSize(const LoggedRange& range) {
+  return kLogRecordHeaderSize + range.from.value_or("").size() + range.to.value_or("").size();
+}
+
+void EncodeDeleteRange(const LogRecordHeader& header, const LoggedRange& range, std::byte* to) {
+  Writer out(to);
+  const auto states = static_cast<uint8_t>((range.from ? kFrom : 0) | (range.to ? kTo : 0));
+  out.Header(header, states, range.from.value_or("").size(), Raw(range.tree));
+  out.Bytes(range.from.value_or(""));
+  out.Bytes(range.to.value_or(""));
+}
+
+size_t FreeSortedRecordSize(std::span<const PageId> pages) {
+  size_t size = kLogRecordHeaderSize;
+  uint64_t last = 0;
+  for (const PageId page : pages) {
+    for (uint64_t step = Raw(page) - std::exchange(last, Raw(page)); step >= 128; step >>= 7)
+      ++size;
+    ++size;
+  }
+  return size;
+}
+
+void EncodeFreeSorted(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, 0, static_cast<uint32_t>(pages.size()));
+  uint64_t last = 0;
+  for (const PageId page : pages) {
+    uint64_t step = Raw(page) - std::exchange(last, Raw(page));
+    for (; step >= 128; step >>= 7) out.Put(static_cast<uint8_t>(128 | (step & 127)));
+    out.Put(static_cast<uint8_t>(step));
+  }
 }
 
 }  // namespace latchkey

@@ -9,9 +9,12 @@
 //   OFFSET SIZE  FIELD
 //        0    1  type                     LogRecordType
 //        1    1  states                   changes: now (low 3 bits), 8 = a difference, before (high
-//                                         4 bits); kImages: 1 = also ends the transaction; else 0
-//        2    2  key size                 changes, kDropTree (the name); kImages: images; else 0
-//        4    4  tree id                  changes, kDropTree; else how many ids the body lists
+//                                         4 bits); kImages: 1 = also ends the transaction, 2 = the
+//                                         ids are detached; kDeleteRange: 1 = from, 2 = to; else 0
+//        2    2  key size                 changes, kDropTree (the name), kDeleteRange (from);
+//                                         kImages: images; else 0
+//        4    4  tree id                  changes, kDropTree, kDeleteRange; else how many ids the
+//                                         body lists
 //        8    8  transaction              0 = outside any
 //       16    8  previous                 LSN of the transaction's record before this one; 0 = none
 //       24       body
@@ -29,6 +32,9 @@
 //   kCheckpoint              as of (8), next transaction id (8), chains (4), part (2), parts (2),
 //                            transactions * {id (8), first (8), last (8)}, chain references * 16
 //   kDropTree                root page id (8), name
+//   kDeleteRange             from, then to
+//   kFreeSorted              ascending page ids: the first, then the differences; each in 7-bit
+//                            groups, the lowest first, 128 = another follows
 //
 // Types 1 and 2 were changes and compensations of an earlier format, with the whole old value. A
 // log that holds any of them is refused.
@@ -66,6 +72,8 @@ enum class LogRecordType : uint8_t {
   kDropTree = 9,       ///< intent: recovery finishes a drop without a kEnd
   kChange = 10,        ///< one record of one leaf, with its undo: RecordChange
   kCompensation = 11,  ///< redo-only: an earlier state of a leaf's record
+  kDeleteRange = 12,   ///< commits a range delete; recovery finishes one without a kEnd
+  kFreeSorted = 13,    ///< redo-only: as kFree, in a byte or two a page
 };
 
 struct LogRecordHeader {
@@ -110,6 +118,13 @@ struct PageImage {
   uint8_t page_type = 0;                  ///< decoded
 };
 
+/// kDeleteRange: the keys that go. Views.
+struct LoggedRange {
+  TreeId tree{0};
+  std::optional<std::string_view> from;  ///< nullopt = unbounded
+  std::optional<std::string_view> to;
+};
+
 /// A transaction that has logged and has not ended.
 struct ActiveTransaction {
   TxnId id{0};
@@ -143,7 +158,11 @@ struct LogRecord {
   uint32_t page_size = 0;                       ///< kImages
   std::vector<PageImage> images;                ///< kImages
   bool ends_transaction = false;                ///< kImages: as a kEnd behind it
-  std::vector<PageId> pages;                    ///< kImages, kFree: freed; kAllocation: allocated
+  /// kImages, kFree, kFreeSorted: freed; kAllocation: allocated.
+  std::vector<PageId> pages;
+  /// kImages: roots of subtrees that no page refers to any more. Their transaction frees them.
+  std::vector<PageId> detached;
+  LoggedRange range;                            ///< kDeleteRange
   PageId chain = kInvalidPageId;                ///< kFree: the chain of which `pages` are the rest
   TreeId tree{0};                               ///< kDropTree
   PageId root = kInvalidPageId;                 ///< kDropTree
@@ -196,9 +215,17 @@ class ChangeEncoding {
   size_t size_;
 };
 
-size_t ImagesRecordSize(std::span<const PageImage> images, size_t freed);
+/// What a kImages record is besides a change of pages.
+enum class ImagesKind : uint8_t {
+  kChange = 0,
+  kEnd = 1,     ///< also the end of its transaction
+  kDetach = 2,  ///< its ids are detached subtrees, not freed pages
+};
+size_t ImagesRecordSize(std::span<const PageImage> images, size_t ids);
+/// `ids`: the freed pages, or with kDetach the roots of detached subtrees.
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
-                  std::span<const PageId> freed, std::byte* to, bool ends_transaction = false);
+                  std::span<const PageId> ids, std::byte* to,
+                  ImagesKind kind = ImagesKind::kChange);
 
 constexpr size_t AllocationRecordSize(size_t pages) { return kLogRecordHeaderSize + 4 * pages; }
 void EncodeAllocation(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to);
@@ -220,5 +247,12 @@ void EncodeCheckpoint(const CheckpointPart& part, std::span<const ActiveTransact
 constexpr size_t DropTreeRecordSize(size_t name) { return kLogRecordHeaderSize + 8 + name; }
 void EncodeDropTree(const LogRecordHeader& header, TreeId tree, PageId root, std::string_view name,
                     std::byte* to);
+
+size_t DeleteRangeRecordSize(const LoggedRange& range);
+void EncodeDeleteRange(const LogRecordHeader& header, const LoggedRange& range, std::byte* to);
+
+/// REQUIRES: `pages` ascend strictly.
+size_t FreeSortedRecordSize(std::span<const PageId> pages);
+void EncodeFreeSorted(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to);
 
 }  // namespace latchkey

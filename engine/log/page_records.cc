@@ -31,25 +31,46 @@ void PageRecords::LogValuePage(LogTxn& txn, ExclusiveGuard& page) {
 }
 
 void PageRecords::LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
-                            std::span<const PageId> freed, bool ends) {
-  constexpr size_t kMaxImages = 4;
+                            std::span<const PageId> ids, ImagesKind kind) {
+  constexpr size_t kUsualImages = 4;
   LATCHKEY_CHECK(changed.size() <= kMaxImages);
-  std::array<PageImage, kMaxImages> buffer;
+  if (changed.size() <= kUsualImages) {
+    LogSomeImages<kUsualImages>(txn, space, changed, ids, kind);
+  } else {
+    LogSomeImages<kMaxImages>(txn, space, changed, ids, kind);
+  }
+}
+
+template <size_t kImages>
+void PageRecords::LogSomeImages(LogTxn* txn, LogSpace& space,
+                                std::span<ExclusiveGuard* const> changed,
+                                std::span<const PageId> ids, ImagesKind kind) {
+  const bool ends = kind == ImagesKind::kEnd;
+  std::array<PageImage, kImages> buffer;
   for (size_t i = 0; i < changed.size(); ++i) {
     buffer[i] = ImageOf(changed[i]->page(), {changed[i]->data(), page_size_});
   }
   const std::span<const PageImage> images(buffer.data(), changed.size());
-  const size_t size = ImagesRecordSize(images, freed.size());
+  const size_t size = ImagesRecordSize(images, ids.size());
   if (!parts_.accounts.SpendFree(txn, space, size)) {
     for (ExclusiveGuard* page : changed) parts_.health.KeepOffDevice(page->Mutable());
     if (ends && txn->active()) parts_.active.LeaveUnlogged(*txn);
     return;
   }
   parts_.log.Append(size, [&](Lsn lsn, std::byte* to) {
-    EncodeImages(parts_.active.Enter(txn, LogRecordType::kImages, lsn), images, freed, to, ends);
+    EncodeImages(parts_.active.Enter(txn, LogRecordType::kImages, lsn), images, ids, to, kind);
     if (ends) parts_.active.Leave(*txn);
     for (ExclusiveGuard* page : changed) SetPageLsn(page->Mutable(), lsn);
-    if (!freed.empty()) parts_.frees_under_way.Enter(space, lsn);
+    if (kind == ImagesKind::kChange && !ids.empty()) parts_.frees_under_way.Enter(space, lsn);
+  });
+}
+
+void PageRecords::LogFreeSorted(LogTxn& txn, LogSpace& space, std::span<const PageId> pages) {
+  const size_t size = FreeSortedRecordSize(pages);
+  if (!parts_.accounts.SpendFree(&txn, space, size)) return;
+  parts_.log.Append(size, [&](Lsn lsn, std::byte* to) {
+    EncodeFreeSorted(parts_.active.Enter(&txn, LogRecordType::kFreeSorted, lsn), pages, to);
+    parts_.frees_under_way.Enter(space, lsn);
   });
 }
 

@@ -18,6 +18,7 @@
 #include "engine/log/frees_under_way.h"
 #include "engine/log/log_accounts.h"
 #include "engine/log/log_health.h"
+#include "engine/log/log_record.h"
 #include "engine/log/log_txn.h"
 #include "engine/log/pending_chains.h"
 #include "storage/base/ids.h"
@@ -37,6 +38,9 @@ struct PageRecordsParts {
 
 class PageRecords {
  public:
+  /// Most pages that one record changes: a range delete changes a page a level.
+  static constexpr size_t kMaxImages = 41;
+
   PageRecords(const PageRecordsParts& parts, uint32_t page_size)
       : parts_(parts), page_size_(page_size) {}
 
@@ -44,18 +48,26 @@ class PageRecords {
   void LogValuePage(LogTxn& txn, ExclusiveGuard& page);
   void LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
                  std::span<const PageId> freed) {
-    LogImages(txn, space, changed, freed, /*ends=*/false);
+    LogImages(txn, space, changed, freed, ImagesKind::kChange);
   }
   void LogLastImages(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed) {
-    LogImages(&txn, space, changed, {}, /*ends=*/true);
+    LogImages(&txn, space, changed, {}, ImagesKind::kEnd);
   }
   absl::StatusOr<Lsn> LogUnloggedPages(LogTxn& txn, std::span<const PageId> pages);
+  void LogDetach(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
+                 std::span<const PageId> detached) {
+    LogImages(&txn, space, changed, detached, ImagesKind::kDetach);
+  }
+  void LogFreeSorted(LogTxn& txn, LogSpace& space, std::span<const PageId> pages);
   void LogFree(LogTxn* txn, LogSpace& space, PageId chain, std::span<const PageId> pages);
   absl::Status LogDropTree(LogTxn& drop, TreeId tree, PageId root, std::string_view name);
 
  private:
   void LogImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
-                 std::span<const PageId> freed, bool ends);
+                 std::span<const PageId> ids, ImagesKind kind);
+  template <size_t kImages>
+  void LogSomeImages(LogTxn* txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
+                     std::span<const PageId> ids, ImagesKind kind);
 
   const PageRecordsParts parts_;
   const uint32_t page_size_;

@@ -48,6 +48,10 @@ absl::Status Recovery::Undo(BufferPool& pool, EngineLog& engine_log, OverflowSto
   UndoPass undo(pool, engine_log, analysis_, [&](TreeId tree) { return client.FindTree(tree); });
   LATCHKEY_RETURN_IF_ERROR(undo.Run());
   undone_ = undo.undone();
+  for (const LogAnalysis::RangeDelete& range_delete : analysis_.UnfinishedRangeDeletes()) {
+    if (LATCHKEY_CANARY("recovery-leaves-a-range-delete")) continue;
+    LATCHKEY_RETURN_IF_ERROR(client.FinishRangeDelete(analysis_, range_delete));
+  }
   for (const LogAnalysis::Drop& drop : analysis_.UnfinishedDrops()) {
     LATCHKEY_RETURN_IF_ERROR(client.FinishDrop(analysis_, drop));
   }

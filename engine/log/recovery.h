@@ -4,7 +4,8 @@
 //   Analyze    reads the log from the oldest record needed to its end, and so proves it readable
 //              before anything is written
 //   Redo       repeats history on the pages, from the last checkpoint on
-//   Undo       rolls back the transactions without an end, finishes drops of trees, frees overflow
+//   Undo       rolls back the transactions without an end, finishes drops of trees and range
+//              deletes, frees overflow
 //              chains whose readers are gone, purges ghosts
 //
 // A crash at any point of it leaves a database that recovers again. Afterwards the caller takes a
@@ -43,6 +44,9 @@ class Recovery {
     /// Finishes a drop that the log began: frees the rest of the tree's pages and chains, and
     /// removes its entry from the catalogue.
     virtual absl::Status FinishDrop(const LogAnalysis& analysis, const LogAnalysis::Drop& drop) = 0;
+    /// Finishes a range delete that is committed: removes what is left of the range.
+    virtual absl::Status FinishRangeDelete(const LogAnalysis& analysis,
+                                           const LogAnalysis::RangeDelete& range_delete) = 0;
     /// As GcClient::PurgeGhost.
     virtual void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) = 0;
   };

@@ -26,6 +26,24 @@ bool TransactionEnds::TryLogCommit(LogTxn& txn, Lsn* lsn) {
   return true;
 }
 
+bool TransactionEnds::TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, Lsn* lsn) {
+  const size_t size = DeleteRangeRecordSize(range);
+  if (!accounts_.SpendDeleteRange(txn, size)) {
+    *lsn = log_.next();  // never durable: a wait for it reports the failure
+    return true;
+  }
+  const std::optional<Lsn> logged = log_.TryAppendPaid(size, [&](Lsn at, std::byte* to) {
+    EncodeDeleteRange(active_.Enter(&txn, LogRecordType::kDeleteRange, at), range, to);
+    flusher_.NoteCommit(at);
+  });
+  if (!logged) {
+    accounts_.TakeBackDeleteRange(txn, size);
+    return false;
+  }
+  *lsn = *logged;
+  return true;
+}
+
 void TransactionEnds::AppendEnd(LogTxn& txn) {
   log_.Append(kEndRecordSize, [&](Lsn lsn, std::byte* to) {
     EncodeEnd(active_.Enter(&txn, LogRecordType::kEnd, lsn), to);

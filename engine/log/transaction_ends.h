@@ -10,6 +10,7 @@
 #include "engine/log/group_flusher.h"
 #include "engine/log/log_accounts.h"
 #include "engine/log/log_health.h"
+#include "engine/log/log_record.h"
 #include "engine/log/log_txn.h"
 #include "storage/base/ids.h"
 #include "storage/wal/log.h"
@@ -24,6 +25,7 @@ class TransactionEnds {
 
   /// As the functions of EngineLog.
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn);
+  [[nodiscard]] bool TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, Lsn* lsn);
   void LogEnd(LogTxn& txn);
   void Abandon(LogTxn& txn);
 

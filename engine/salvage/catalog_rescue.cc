@@ -4,15 +4,15 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/catalog_entry.h"
 #include "engine/latchkey.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
 
-// engine/catalog.h: an entry is a tree id (4 bytes) and its root page (8); the client root names
-// the catalogue's root page at byte 8, in every version so far.
-constexpr size_t kEntrySize = 12, kEntryRoot = 4, kClientRootPage = 8;
+// The client root names the catalogue's root page at byte 8, in every version so far.
+constexpr size_t kClientRootPage = 8;
 constexpr PageId kFirstPage{0};  // the catalogue is the first page that a database makes
 
 PageId PageIdAt(const void* bytes) {
@@ -26,14 +26,12 @@ absl::StatusOr<std::optional<FoundCatalog>> ReadCatalog(TreeRescue& rescue, Page
   FoundCatalog catalog{.trees = {}, .root = root, .complete = false};
   RescuedTree tree;
   const absl::Status walked =
-      rescue.Walk(root, &tree, [&](std::string_view name, std::string_view entry) {
-        const bool is_entry = entry.size() == kEntrySize && !name.empty() &&
-                              name.size() <= Database::kMaxTreeNameSize;
-        if (!is_entry) return absl::OutOfRangeError("no entry of a catalogue");
-        uint32_t id = 0;
-        std::memcpy(&id, entry.data(), sizeof(id));
-        catalog.trees.push_back(
-            {std::string(name), PageIdAt(entry.data() + kEntryRoot), TreeId{id}});
+      rescue.Walk(root, &tree, [&](std::string_view name, std::string_view bytes) {
+        const std::optional<CatalogEntry> entry = DecodeCatalogEntry(bytes);
+        if (!entry || name.empty() || name.size() > Database::kMaxTreeNameSize) {
+          return absl::OutOfRangeError("no entry of a catalogue");
+        }
+        catalog.trees.push_back({std::string(name), entry->root, entry->tree});
         return absl::OkStatus();
       });
   if (absl::IsOutOfRange(walked)) return std::nullopt;

@@ -155,7 +155,7 @@ std::vector<const SurveyedPage*> Salvager::UnusedLeaves() const {
 TreeState& Salvager::LostAndFound() {
   if (!lost_and_found_) {
     lost_and_found_ = trees_.size();
-    trees_.push_back({.name = std::string(kLostAndFound) + "leaves", .found = {}});
+    trees_.push_back({.name = fmt::format("{}leaves", kLostAndFound), .found = {}});
   }
   return trees_[*lost_and_found_];
 }

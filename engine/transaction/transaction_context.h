@@ -1,11 +1,16 @@
 // The parts of a database that its transactions use.
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <atomic>
+#include <functional>
 
 #include "engine/database_identity.h"
 #include "engine/log/engine_log.h"
 #include "engine/overflow.h"
+#include "engine/range/range_deletes.h"
+#include "engine/tree_impl.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_store.h"
 
@@ -16,6 +21,9 @@ struct TransactionContext {
   SnapshotManager& snapshots;
   VersionStore& versions;
   OverflowStore& overflow;
+  RangeDeletes& ranges;
+  /// Notes in the catalogue that leaves of a tree may name overflow chains. Thread-safe.
+  std::function<absl::Status(TreeImpl&)> note_chains;
   EngineLog* log = nullptr;  ///< nullptr = nothing is logged
   /// The database whose handles the public calls pass; nullptr = there are no handles.
   const DatabaseIdentity* identity = nullptr;

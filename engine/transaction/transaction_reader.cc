@@ -44,6 +44,10 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
   state_.NoteUser(actor.index);
   const Snapshot& snapshot = context.snapshots.ForReading(state_.txn);
   context.versions.NoteRead(state_.txn, tree.id, key);
+  if (__builtin_expect(context.ranges.any(), 0) &&
+      context.ranges.Hides(tree, key, snapshot.read_ts)) {
+    return NoSuchKey();
+  }
   for (Backoff backoff(context.pool.runtime());; backoff.Pause()) {
     KnownLeaf found;
     SharedGuard held;  // from some failed attempt on, so that the page stays in its frame

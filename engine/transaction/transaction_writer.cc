@@ -74,6 +74,9 @@ absl::Status TransactionWriter::PutWith(Mode mode, TreeImpl& tree, std::string_v
   }
   Write write{.mode = mode, .tree = tree, .key = key, .stored = value};
   if (value.size() <= MaxInlineValue(tree.btree.page_size(), key.size())) return Run(write);
+  if (!tree.btree.may_name_chains()) {
+    LATCHKEY_RETURN_IF_ERROR(state_.context.note_chains(tree));
+  }
   LATCHKEY_ASSIGN_OR_RETURN(const OverflowReference chain, state_.chains.Write(value));
   write.stored = chain.view();
   write.state = RecordState::kOverflow;
@@ -96,6 +99,7 @@ absl::Status TransactionWriter::Run(Write& write) {
   if (!state_.trees.Contains(write.tree)) {
     LATCHKEY_RETURN_IF_ERROR(state_.trees.Enter(state_.txn, write.tree));
   }
+  if (__builtin_expect(context.ranges.any(), 0)) LATCHKEY_RETURN_IF_ERROR(PassRanges(write));
   for (Nanos deadline = 0;;) {
     if (state_.log != nullptr && write.mode != Mode::kLock) {
       LATCHKEY_RETURN_IF_ERROR(state_.log->ReserveChange(state_.log_txn));
@@ -124,6 +128,14 @@ absl::Status TransactionWriter::Run(Write& write) {
         break;
     }
   }
+}
+
+absl::Status TransactionWriter::PassRanges(const Write& write) {
+  TransactionContext& context = state_.context;
+  absl::Status passed =
+      context.ranges.Pass(context.snapshots, state_.txn, write.tree, write.key,
+                          context.versions.WaitDeadline(), &state_.is_vain_to_repeat);
+  return passed.ok() ? passed : rollback_.Abort(std::move(passed));
 }
 
 absl::Status TransactionWriter::FixRecord(TreeImpl& tree, std::string_view key,

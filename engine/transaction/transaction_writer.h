@@ -57,6 +57,8 @@ class TransactionWriter {
   /// One attempt with the leaf latched. kWait: `wait_for` names the writer to wait for.
   absl::StatusOr<Outcome> TryWrite(Write& write, WriterRef* wait_for);
   /// Latches the leaf that covers `key` and finds the key's position.
+  /// Waits for range deletes that cover the key.
+  absl::Status PassRanges(const Write& write);
   absl::Status FixRecord(TreeImpl& tree, std::string_view key, ExclusiveGuard* leaf,
                          SlotPosition* position);
   /// The error of a write that depends on whether its key has a value.

@@ -93,7 +93,8 @@ bool CommitOrder::AreCurrent(const ReadSet& reads, WriteRecord* newest, CommitTs
   if (LATCHKEY_CANARY("validation-misses-the-first-commit")) ++from;
   for (CommitTs ts = upto; ts > from; --ts, record = record->previous_commit) {
     LATCHKEY_DCHECK(record->outcome.load(std::memory_order_relaxed) == ts);
-    if (record->spilled) return false;  // its keys are so many that one may be among those read
+    // Its keys are not all known, or so many that one may be among those read.
+    if (record->spilled || record->changes_range) return false;
     for (const VersionEntry* entry = record->newest; entry != nullptr;
          entry = entry->next_of_writer) {
       if (!entry->lock_only && reads.Covers(entry->tree, entry->key(), entry->hash)) return false;

@@ -40,7 +40,7 @@ void RecordPool::Return(WriteRecord* record) {
   record->id.store(0, std::memory_order_release);
   record->newest = nullptr;
   record->entries = record->reported_entries = 0;
-  record->spilled = false;
+  record->spilled = record->changes_range = false;
   record->arena.Reset();
   Stripe& stripe = stripes_[record->home];
   SpinLatchGuard guard(stripe.latch, runtime_);

@@ -33,7 +33,8 @@ SnapshotManager::SnapshotManager(Runtime& runtime, TxnId first_txn_id)
 
 absl::Status SnapshotManager::Begin(Txn& txn, TransactionImpl* owner) {
   LATCHKEY_CHECK(!txn.active());
-  const uint32_t own = runtime_.ActorIndex() % kMaxTransactions;
+  const uint32_t actor = runtime_.ActorIndex();
+  const uint32_t own = actor % kMaxTransactions;
   if (own >= high_water_.load(std::memory_order_acquire)) PrepareSlots(own + 1);
   TxnSlot* slot = &slots_[own];
   if (!TryTake(*slot)) slot = TakeSlot();
@@ -45,6 +46,7 @@ absl::Status SnapshotManager::Begin(Txn& txn, TransactionImpl* owner) {
         kMaxTransactions);
   }
   slot->owner = owner;
+  slot->user.store(actor, std::memory_order_relaxed);
   txn.slot_ = slot;
   return absl::OkStatus();
 }
@@ -67,6 +69,22 @@ bool SnapshotManager::IsTreeListed(TreeId tree) const {
     }
   }
   return false;
+}
+
+bool SnapshotManager::IsTreeListed(uint32_t slot, TreeId tree) const {
+  for (const std::atomic<uint32_t>& listed : slots_[slot].trees) {
+    if (listed.load(std::memory_order_seq_cst) == Raw(tree)) return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> SnapshotManager::ListWriters(TreeId tree) const {
+  std::vector<uint32_t> writers;
+  const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < slots; ++i) {
+    if (IsTreeListed(i, tree)) writers.push_back(i);
+  }
+  return writers;
 }
 
 TxnSlot* SnapshotManager::TakeSlot() {

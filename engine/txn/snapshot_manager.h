@@ -90,6 +90,8 @@ struct alignas(64) TxnSlot {
   static constexpr uint32_t kNoTree = UINT32_MAX;
   std::atomic<uint32_t> trees[kListedTrees] = {kNoTree, kNoTree, kNoTree,
                                                kNoTree, kNoTree, kNoTree};
+  /// Index of the actor that began the transaction.
+  std::atomic<uint32_t> user{UINT32_MAX};
   /// The slot's transaction, for the close of the database; nullptr = the close need not end it.
   TransactionImpl* owner = nullptr;
 };
@@ -204,6 +206,15 @@ class SnapshotManager {
   }
   /// Whether the tree is listed by a running transaction or by one that could not be rolled back.
   bool IsTreeListed(TreeId tree) const;
+  /// The slots of the running transactions that list the tree.
+  std::vector<uint32_t> ListWriters(TreeId tree) const;
+  /// Whether the transaction in `slot` lists the tree.
+  bool IsTreeListed(uint32_t slot, TreeId tree) const;
+  /// Whether the transaction in `slot` was begun by the actor with this index.
+  bool IsBegunBy(uint32_t slot, uint32_t actor) const {
+    return slots_[slot].user.load(std::memory_order_relaxed) == actor;
+  }
+  uint32_t SlotOf(const Txn& txn) const { return static_cast<uint32_t>(txn.slot_ - slots_); }
 
   /// The snapshot from which `txn` reads, taken at the first call. Call it before reading the page
   /// whose mark is compared with it.

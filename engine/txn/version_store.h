@@ -104,6 +104,9 @@ class VersionStore {
   /// See VersionWriter.
   void EnsureWriter(Txn& txn) { writer_.EnsureWriter(txn); }
 
+  /// See VersionWriter.
+  void EnsureRangeWriter(Txn& txn) { writer_.EnsureRangeWriter(txn); }
+
   // ---- Waiting
 
   /// See LockWaits.

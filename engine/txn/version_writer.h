@@ -39,6 +39,12 @@ class VersionWriter {
   void EnsureWriter(Txn& txn) {
     if (txn.record_ == nullptr) BecomeWriter(txn);
   }
+  /// Makes `txn` a writer that changes a range of keys, without an entry for each: no serializable
+  /// transaction that runs meanwhile may commit after it.
+  void EnsureRangeWriter(Txn& txn) {
+    EnsureWriter(txn);
+    txn.record_->changes_range = true;
+  }
   /// Notes that `actor` (of Runtime::ActorIndex) uses `txn`.
   static void NoteUser(Txn& txn, uint32_t actor) {
     if (txn.record_ != nullptr) txn.record_->user.store(actor, std::memory_order_relaxed);

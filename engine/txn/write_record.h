@@ -64,6 +64,7 @@ struct alignas(64) WriteRecord {
   uint64_t entries = 0;           ///< linked so far
   uint64_t reported_entries = 0;  ///< part of them that is in the store's counters
   bool spilled = false;           ///< more entries are on the spill device (version_spill.h)
+  bool changes_range = false;     ///< a range delete: without an entry for each key
   Arena arena;
   WriteRecord* next = nullptr;  ///< in a free list or a finished queue
   WriteRecord* next_of_home = nullptr;

@@ -164,6 +164,24 @@ static PyObject *tree_approximate_bytes(Tree *self, PyObject *args, PyObject *kw
   return estimate(self->db, self->handle, args, kwargs, lk_approximate_bytes);
 }
 
+static lk_code delete_range_of(lk_db db, lk_tree tree, const lk_bytes *from, const lk_bytes *to, uint64_t *figure,
+                               lk_error *error) {
+  *figure = 0;
+  return lk_delete_range(db, tree, from, to, error);
+}
+static PyObject *tree_delete_range(Tree *self, PyObject *args, PyObject *kwargs) {
+  PyObject *done = estimate(self->db, self->handle, args, kwargs, delete_range_of);
+  if (done == NULL) return NULL;
+  Py_DECREF(done);
+  Py_RETURN_NONE;
+}
+static PyObject *tree_clear_records(Tree *self, PyObject *Py_UNUSED(ignored)) {
+  PyObject *none = PyTuple_New(0);
+  PyObject *done = none == NULL ? NULL : tree_delete_range(self, none, NULL);
+  Py_XDECREF(none);
+  return done;
+}
+
 static PyObject *tree_iter(Tree *self) {
   PyObject *none = PyTuple_New(0);
   PyObject *scan = none == NULL ? NULL : scan_of(self, none, NULL, SCAN_KEYS);
@@ -195,6 +213,11 @@ static PyMethodDef tree_methods[] = {
     METHOD("approximate_bytes", tree_approximate_bytes, METH_VARARGS | METH_KEYWORDS,
            "approximate_bytes($self, start=None, stop=None, *, prefix=None)\n--\n\nAn estimate of the bytes of the "
            "pages of a range."),
+    METHOD("delete_range", tree_delete_range, METH_VARARGS | METH_KEYWORDS,
+           "delete_range($self, start=None, stop=None, *, prefix=None)\n--\n\nDeletes the records of a range in one "
+           "step, as a transaction of its own.\nOlder snapshots go on reading them."),
+    METHOD("clear", tree_clear_records, METH_NOARGS,
+           "clear($self, /)\n--\n\nDeletes all records, as delete_range does."),
     METHOD("put", tree_put, METH_FASTCALL, "put($self, key, value, /)\n--\n\nInserts or replaces."),
     METHOD("delete", tree_delete, METH_O, "delete($self, key, /)\n--\n\nWhether the tree held the key."),
     METHOD("scan", tree_scan, METH_VARARGS | METH_KEYWORDS,

@@ -37,6 +37,18 @@ class ManyKeys(MemoryTest):
         with self.assertRaises(TypeError):
             self.tree.approximate_count(b"1", prefix=b"1")
 
+    def test_ranges_are_deleted(self):
+        self.fill(1000)
+        self.tree.delete_range(b"500")
+        self.assertNotIn(b"999", self.tree)
+        self.assertIn(b"499", self.tree)
+        self.tree.delete_range(prefix=b"1")
+        self.assertNotIn(b"100", self.tree)
+        with self.assertRaises(latchkey.InvalidArgument):
+            self.tree.delete_range(b"2", b"1")
+        self.tree.clear()
+        self.assertEqual(list(self.tree), [])
+
     def test_a_tree_is_renamed(self):
         self.tree[b"a"] = b"1"
         self.db.rename_tree("t", "other")

@@ -26,7 +26,7 @@ class Ends(MemoryTest):
             self.db.close, self.db.trees, self.db.transaction, self.db.snapshot, self.db.write_batch, self.db.checkpoint,
             self.db.sync, lambda: self.db.rename_tree("t", "u"), lambda: self.db.bulk_loader("x"),
             lambda: self.db.backup("nowhere"), lambda: self.tree.get_many([b"k"]), self.tree.approximate_count,
-            self.tree.approximate_bytes,
+            self.tree.approximate_bytes, self.tree.delete_range, self.tree.clear,
             self.db.verify, self.db.statistics, self.db.reset_statistics_extremes, self.db.__enter__,
             lambda: self.db.tree("t"), lambda: self.db.drop_tree("t"), lambda: self.db.set_cache_size(1 << 24),
             lambda: self.db.write(batch), lambda: self.db.page_size, lambda: self.db.device,

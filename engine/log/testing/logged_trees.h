@@ -38,7 +38,8 @@ class LoggedTrees : public GcClient {
         snapshots(ThreadRuntime()),
         versions(ThreadRuntime(), snapshots, *this),
         overflow(*pool, engine_log.get()),
-        context{*pool, snapshots, versions, overflow, engine_log.get()} {
+        ranges(ThreadRuntime(), snapshots),
+        context{*pool, snapshots, versions, overflow, ranges, {}, engine_log.get()} {
     pool->SetWriteAheadLog(engine_log.get());
     pool->SetFreedPages(engine_log.get());
   }
@@ -131,6 +132,7 @@ class LoggedTrees : public GcClient {
   SnapshotManager snapshots;
   VersionStore versions;
   OverflowStore overflow;
+  RangeDeletes ranges;
   TransactionContext context;
   std::map<uint32_t, std::unique_ptr<TreeImpl>> trees;
   uint32_t next_tree = 1;

@@ -46,6 +46,9 @@ constexpr Canary kCanaries[] = {
     {"recovery-keeps-unfinished-inserts", "undo leaves what unfinished transactions inserted",
      kOverwrite},
     {"rollback-without-compensation", "a rollback writes no compensation records", kOverwrite},
+    {"recovery-leaves-a-range-delete", "recovery does not finish a range delete", kOverwrite},
+    {"range-frees-not-logged", "the pages of a deleted range are freed without a log record",
+     kOverwrite},
     {"recovery-leaks-old-values", "recovery forgets replaced overflow chains", kOverwrite},
     // Layouts.
     {"superblock-before-what-it-names", "a superblock is written before the map it names is synced",
@@ -105,6 +108,7 @@ constexpr Canary kCanaries[] = {
     // Transactions.
     {"rollback-forgets-a-record", "a rollback leaves the first change", kModel},
     {"savepoint-off-by-one", "a return to a savepoint undoes one change too few", kModel},
+    {"deleted-range-hidden-from-all", "older snapshots do not see a deleted range either", kModel},
     {"old-value-freed-at-once", "a replaced long value is freed while others may need it", kModel},
     {"versions-collected-too-early", "old versions go while snapshots need them", kIsolation},
     {"settling-forgets-older-snapshots",
@@ -117,6 +121,8 @@ constexpr Canary kCanaries[] = {
     {"spill-extent-given-twice", "the spill file gives one extent to two runs", kIsolation},
     {"snapshot-sees-the-next-commit", "a snapshot sees one commit too many", kIsolation},
     {"write-conflict-unnoticed", "a write over a change after the snapshot is let through",
+     kIsolation},
+    {"range-delete-waits-for-no-writer", "a range delete commits while a transaction has written",
      kIsolation},
     {"reads-not-validated", "serializable transactions commit without looking at their reads",
      kIsolation},

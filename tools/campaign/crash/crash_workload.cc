@@ -49,6 +49,9 @@ class CrashWorkload::User {
       if (rng_.Below(20) == 0) {
         LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_, rng_));
       }
+      if (rng_.Below(12) == 0) {
+        LATCHKEY_RETURN_IF_ERROR(workload_.DeleteRange(own_tree_, rng_));
+      }
       const absl::Status done = Transact();
       if (absl::IsAborted(done)) {
         ++workload_.aborts_;
@@ -287,6 +290,18 @@ absl::Status CrashWorkload::DropAndMakeAgain(uint32_t tree, Rng& rng) {
   return absl::OkStatus();
 }
 
+absl::Status CrashWorkload::DeleteRange(uint32_t tree, Rng& rng) {
+  std::string from = KeyOf(rng.Below(kOwnKeys)), to = KeyOf(rng.Below(kOwnKeys));
+  if (to < from) std::swap(from, to);
+  const bool all = rng.Below(4) == 0;
+  const Step step =
+      all ? Step{.kind = Step::Kind::kDrop, .tree = tree, .key = {}, .value = {}}
+          : Step{.kind = Step::Kind::kDeleteRange, .tree = tree, .key = from, .value = to};
+  return BetweenCommits({step}, [&] {
+    return db_.DeleteRange(*trees_[tree], all ? KeyRange{} : KeyRange{.from = from, .to = to});
+  });
+}
+
 // A bulk load, under the tree's name or under another one that a rename replaces. Some are given up.
 absl::Status CrashWorkload::LoadAgain(uint32_t tree, Rng& rng) {
   const bool renames = rng.Below(2) == 0;
@@ -330,6 +345,9 @@ void CrashWorkload::Tell(CommitOracle& oracle) const {
           break;
         case Step::Kind::kDrop:
           model.Drop(step.tree);
+          break;
+        case Step::Kind::kDeleteRange:
+          model.DeleteRange(step.tree, step.key, step.value);
           break;
       }
     }

@@ -53,10 +53,10 @@ class CrashWorkload {
   static constexpr uint64_t kNever = UINT64_MAX;
   /// Change of one record, or of a whole tree, by one transaction.
   struct Step {
-    enum class Kind : uint8_t { kPut, kDelete, kDrop };
+    enum class Kind : uint8_t { kPut, kDelete, kDrop, kDeleteRange };
     Kind kind = Kind::kPut;
     uint32_t tree = 0;
-    std::string key, value;
+    std::string key, value;  ///< kDeleteRange: from, to
   };
   /// A commit, or a drop, load or rename of a tree. Positions are event numbers of the disks.
   struct Done {
@@ -84,6 +84,7 @@ class CrashWorkload {
   /// Runs a change of a whole tree, which has its place between two commits.
   absl::Status BetweenCommits(std::vector<Step> steps, absl::FunctionRef<absl::Status()> change);
   absl::Status DropAndMakeAgain(uint32_t tree, Rng& rng);
+  absl::Status DeleteRange(uint32_t tree, Rng& rng);
   absl::Status LoadAgain(uint32_t tree, Rng& rng);
   Done& Submit(bool is_drop, std::vector<Step> steps);
   void Promise(Done& done);

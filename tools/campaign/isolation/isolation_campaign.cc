@@ -77,8 +77,9 @@ void CheckRound(Runtime& runtime, uint64_t seed, uint32_t transactions, bool sim
       .actors = round.actors,
       .transactions = transactions / 16,
       .isolation = seed % 2 == 0 ? Isolation::kSnapshot : Isolation::kSerializable};
-  const absl::Status kept =
-      seed % 4 < 2 ? RunBank(runtime, invariant) : RunRing(runtime, invariant);
+  static constexpr absl::Status (*kWorkloads[])(Runtime&, const InvariantRound&) = {
+      RunBank, RunRing, RunBlocks};
+  const absl::Status kept = kWorkloads[seed % std::size(kWorkloads)](runtime, invariant);
   if (!kept.ok()) wrong(std::string(kept.message()));
   counts->invariant_transactions += invariant.transactions;
 }
@@ -147,7 +148,8 @@ int RunIsolationCampaign(const std::vector<std::string>& arguments) {
   for (const std::string& line : counts.wrong) fmt::print("WRONG {}\n", line);
   fmt::print(
       "isolation: {} transactions in {} histories checked ({} committed, {} of them serializable; "
-      "{} dependencies), {} transactions of bank and ring, {} mistakes; seed {}, {:.1f} s\n",
+      "{} dependencies), {} transactions of bank, ring and blocks, {} mistakes; seed {}, {:.1f} "
+      "s\n",
       counts.transactions, counts.histories, counts.committed, counts.serializable, counts.edges,
       counts.invariant_transactions, counts.wrong.size(), seed, seconds);
   fmt::print(

@@ -85,7 +85,7 @@ TEST_CASE("the replay holds serializable transactions to the state before their 
   CHECK(ReplayCommitOrder(skew).empty());
 }
 
-TEST_CASE("money is neither made nor lost, and the ring stays one ring") {
+TEST_CASE("money is neither made nor lost, the ring stays one ring, blocks stay whole") {
   const Isolation isolation = GENERATE(Isolation::kSnapshot, Isolation::kSerializable);
   const InvariantRound round{.seed = 5, .actors = 3, .transactions = 600, .isolation = isolation};
   const absl::Status bank = RunBank(ThreadRuntime(), round);
@@ -94,6 +94,9 @@ TEST_CASE("money is neither made nor lost, and the ring stays one ring") {
   const absl::Status ring = RunRing(ThreadRuntime(), round);
   INFO(ring.message());
   CHECK(ring.ok());
+  const absl::Status blocks = RunBlocks(ThreadRuntime(), round);
+  INFO(blocks.message());
+  CHECK(blocks.ok());
 }
 
 }  // namespace

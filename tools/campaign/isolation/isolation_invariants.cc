@@ -70,6 +70,7 @@ absl::Status RunBeside(Runtime& runtime, const InvariantRound& round,
   }
   for (const auto& actor : actors) actor->Join();
   for (const absl::Status& end : ends) LATCHKEY_RETURN_IF_ERROR(end);
+  LATCHKEY_RETURN_IF_ERROR(db->Verify());
   return db->Close();
 }
 
@@ -121,6 +122,59 @@ absl::Status Exchange(Stage& stage, TransactionImpl& txn, Rng& rng) {
   return Store(stage, txn, static_cast<uint64_t>(b), d);
 }
 
+// ---- Blocks: neighbouring keys that are written together and deleted together
+
+constexpr uint64_t kBlockKeys = 10;
+
+KeyRange BlockRange(uint64_t block) {
+  return {.from = KeyOf(block * kBlockKeys), .to = KeyOf((block + 1) * kBlockKeys)};
+}
+
+// Long, so that a block is some leaves.
+std::string BlockValue(int64_t number) { return std::to_string(number) + std::string(900, '.'); }
+
+// The number that all keys of the block hold; -1 = none of them is there.
+absl::StatusOr<int64_t> ReadBlock(Stage& stage, TransactionImpl& txn, uint64_t block) {
+  uint64_t count = 0;
+  int64_t number = -1;
+  CursorImpl cursor(txn, &stage.tree, BlockRange(block));
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next(), ++count) {
+    const int64_t found = std::stoll(std::string(cursor.value()));
+    if (count != 0 && found != number) {
+      return MakeStatus(absl::StatusCode::kInternal, "block {} holds the numbers {} and {}", block,
+                        number, found);
+    }
+    number = found;
+  }
+  LATCHKEY_RETURN_IF_ERROR(cursor.status());
+  if (count == 0 || count == kBlockKeys) return number;
+  return MakeStatus(absl::StatusCode::kInternal, "block {} holds {} keys instead of none or {}",
+                    block, count, kBlockKeys);
+}
+
+absl::Status WriteBlock(Stage& stage, TransactionImpl& txn, uint64_t block, int64_t number) {
+  for (uint64_t i = 0; i < kBlockKeys; ++i) {
+    LATCHKEY_RETURN_IF_ERROR(
+        txn.Put(stage.tree, KeyOf(block * kBlockKeys + i), BlockValue(number)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UseBlocks(Stage& stage, TransactionImpl& txn, Rng& rng) {
+  const uint64_t block = rng.Below(kPlaces / kBlockKeys);
+  const uint64_t what = rng.Below(8);
+  if (what == 0) return stage.db.DeleteRange(stage.tree, BlockRange(block));
+  if (what > 4) return WriteBlock(stage, txn, block, rng.Between(1, 1000));
+  LATCHKEY_ASSIGN_OR_RETURN(const int64_t number, ReadBlock(stage, txn, block));
+  if (what > 2) return WriteBlock(stage, txn, block, number + 1);
+  // A snapshot shows a block as it was, whatever is deleted between its two reads.
+  LATCHKEY_RETURN_IF_ERROR(ReadBlock(stage, txn, rng.Below(kPlaces / kBlockKeys)).status());
+  LATCHKEY_ASSIGN_OR_RETURN(const int64_t again, ReadBlock(stage, txn, block));
+  if (again == number) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kInternal, "a snapshot showed block {} with {}, then with {}",
+                    block, number, again);
+}
+
 }  // namespace
 
 absl::Status RunBank(Runtime& runtime, const InvariantRound& round) {
@@ -137,6 +191,11 @@ absl::Status RunRing(Runtime& runtime, const InvariantRound& round) {
       [](Stage& stage, TransactionImpl& txn, Rng& rng) {
         return rng.Below(8) == 0 ? GoAround(stage, txn) : Exchange(stage, txn, rng);
       });
+}
+
+absl::Status RunBlocks(Runtime& runtime, const InvariantRound& round) {
+  return RunBeside(
+      runtime, round, [](uint32_t) { return int64_t{0}; }, UseBlocks);
 }
 
 }  // namespace latchkey

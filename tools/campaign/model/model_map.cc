@@ -37,6 +37,13 @@ void ModelMap::Delete(uint8_t tree, const std::string& key) {
   Set(tree, key, std::nullopt);
 }
 
+void ModelMap::DeleteRange(uint8_t tree, const std::string& from, const std::string& to) {
+  for (auto it = trees_[tree].lower_bound(from); it != trees_[tree].end() && it->first < to;
+       it = trees_[tree].lower_bound(from)) {
+    Delete(tree, std::string(it->first));
+  }
+}
+
 void ModelMap::Drop(uint8_t tree) {
   while (!trees_[tree].empty()) Delete(tree, std::string(trees_[tree].begin()->first));
 }

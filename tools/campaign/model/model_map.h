@@ -34,6 +34,8 @@ class ModelMap {
 
   void Put(uint8_t tree, const std::string& key, std::string value);
   void Delete(uint8_t tree, const std::string& key);
+  /// Removes the records from `from` on, below `to`.
+  void DeleteRange(uint8_t tree, const std::string& from, const std::string& to);
   /// Removes all records of a tree.
   void Drop(uint8_t tree);
 

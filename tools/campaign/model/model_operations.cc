@@ -28,7 +28,7 @@ constexpr std::array kWeights = {
     Weight{ModelKind::kCheckReader, 600},   Weight{ModelKind::kReopen, 12},
     Weight{ModelKind::kPowerLoss, 60},      Weight{ModelKind::kCheckpoint, 40},
     Weight{ModelKind::kResizeCache, 30},    Weight{ModelKind::kDropTree, 10},
-    Weight{ModelKind::kVerify, 8},
+    Weight{ModelKind::kVerify, 8},          Weight{ModelKind::kDeleteRange, 80},
 };
 
 ModelKind PickKind(Rng& rng) {

@@ -29,6 +29,7 @@ enum class ModelKind : uint8_t {
   kCheckpoint,
   kResizeCache,
   kDropTree,
+  kDeleteRange,
   kVerify,
 };
 

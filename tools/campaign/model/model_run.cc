@@ -111,6 +111,8 @@ class Runner {
         return ResizeCache(op);
       case ModelKind::kDropTree:
         return DropTree(op);
+      case ModelKind::kDeleteRange:
+        return DeleteRange(op, key);
       case ModelKind::kVerify:
         return Verify();
     }
@@ -411,6 +413,35 @@ class Runner {
     model_.Drop(op.tree);
     model_.Commit();
     LATCHKEY_ASSIGN_OR_RETURN(trees_[op.tree], db_->OpenTree(name));
+    return absl::OkStatus();
+  }
+
+  // The reader goes on reading what is deleted. Without one in every second case: writes to the range
+  // would wait for its end, so it ends when the next write comes.
+  absl::Status DeleteRange(const ModelOperation& op, const std::string& key) {
+    LATCHKEY_RETURN_IF_ERROR(End(/*commit=*/true));
+    const auto& map = model_.tree(op.tree);
+    auto last = map.lower_bound(key);
+    for (uint64_t i = op.salt % 400; i > 0 && last != map.end(); --i) ++last;
+    if (op.salt % 16 == 0 || last == map.end()) {
+      const std::string end(Database::kMaxKeySize, '\xff');
+      const bool all = op.salt % 32 == 0;
+      LATCHKEY_RETURN_IF_ERROR(all ? db_->ClearTree(tree(op))
+                                   : db_->DeleteRange(tree(op), {.from = key, .to = std::nullopt}));
+      if (all) {
+        model_.Drop(op.tree);
+      } else {
+        model_.DeleteRange(op.tree, key, end + end);
+      }
+    } else {
+      const std::string to = last->first;
+      LATCHKEY_RETURN_IF_ERROR(db_->DeleteRange(tree(op), {.from = key, .to = to}));
+      model_.DeleteRange(op.tree, key, to);
+    }
+    model_.Commit();
+    if (!reader_) return absl::OkStatus();
+    LATCHKEY_RETURN_IF_ERROR(CheckReader(op, key));
+    reader_.reset();
     return absl::OkStatus();
   }
 

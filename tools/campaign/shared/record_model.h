@@ -33,6 +33,13 @@ class RecordModel {
     fingerprint_ -= FingerprintPart(tree, key, record->second);
     records_[tree].erase(record);
   }
+  void DeleteRange(uint32_t tree, const std::string& from, const std::string& to) {
+    std::map<std::string, std::string>& records = records_[tree];
+    for (auto at = records.lower_bound(from); at != records.end() && at->first < to;
+         at = records.lower_bound(from)) {
+      Delete(tree, std::string(at->first));
+    }
+  }
   void Drop(uint32_t tree) {
     for (const auto& [key, value] : records_[tree]) {
       fingerprint_ -= FingerprintPart(tree, key, value);
