@@ -280,7 +280,8 @@ absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
   LATCHKEY_ASSIGN_OR_RETURN(plan.settings, ParseSettings(from, plan.data_bytes, config.threads));
   config.seed = plan.settings.kv.techniques.seed;
   config.scan_first = !plan.settings.traits.cache || plan.data_bytes < plan.settings.kv.cache_bytes;
-  LATCHKEY_RETURN_IF_ERROR(CheckTimePasses(plan, config.operations > 0 || plan.from_empty));
+  LATCHKEY_RETURN_IF_ERROR(
+      CheckTimePasses(plan, config.operations > 0 || config.FixedOperations() > 0));
   if (config.workload->reopen) {
     LATCHKEY_RETURN_IF_ERROR(CheckReopens(plan.settings, from.Get("device")));
   }

@@ -39,12 +39,17 @@ struct KvBenchConfig {
   /// Scans everything once before the warm-up, so that a database that fits the cache is cached.
   bool scan_first = false;
   Nanos warmup = 0;
-  Nanos duration = 10 * kNanosPerSecond;  ///< ignored with `operations`, and by loads
+  Nanos duration = 10 * kNanosPerSecond;  ///< ignored with `operations`, and by FixedOperations
   uint64_t operations = 0;                ///< in total, split over the threads; 0 = for `duration`
   const std::atomic<bool>* stop = nullptr;
 
   absl::Status Validate() const;
   uint64_t DataBytes() const { return records * (uint64_t{key_size} + value_size); }
+  /// The records that a load inserts, or that a deletion deletes; else 0. So many operations are run,
+  /// without warm-up, whatever `operations` and `duration` say.
+  uint64_t FixedOperations() const;
+  /// The first of them.
+  uint64_t FirstRecord() const;
 };
 
 /// Operations completed within one second of a run. The last sample may be shorter.
@@ -56,7 +61,7 @@ struct KvBenchSample {
 struct KvBenchResult {
   bool interrupted = false;
   double duration_s = 0;
-  uint64_t operations = 0;  ///< completed in that time; one scan is one operation
+  uint64_t operations = 0;  ///< in that time; a scan is one, a range delete one for each record
   uint64_t retries = 0;     ///< conflicts: attempts that were run again
   /// Measured for one operation in eight, so that reading the clock does not slow down the run.
   std::optional<LatencySummary> latency_us;

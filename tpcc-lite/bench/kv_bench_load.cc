@@ -45,6 +45,15 @@ absl::Status KvBenchConfig::Validate() const {
   return absl::OkStatus();
 }
 
+uint64_t KvBenchConfig::FirstRecord() const {
+  return workload->removal == KvWorkload::Removal::kNone ? 0 : records / 20;
+}
+
+uint64_t KvBenchConfig::FixedOperations() const {
+  if (workload->load) return records;
+  return workload->removal == KvWorkload::Removal::kNone ? 0 : records - 2 * FirstRecord();
+}
+
 absl::Status LoadKvBench(KvBackend& backend, const KvBenchConfig& config,
                          const std::function<void(uint64_t, uint64_t)>& progress) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<KvSession> session, backend.NewSession());

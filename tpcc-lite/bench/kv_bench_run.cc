@@ -46,14 +46,20 @@ struct Shared {
 
 /// Operations that a worker completes in the measured part; 0 = until the time is over.
 uint64_t QuotaOf(const KvBenchConfig& config, uint32_t worker) {
-  const uint64_t total = config.workload->load ? config.records : config.operations;
+  const uint64_t fixed = config.FixedOperations();
+  const uint64_t total = fixed != 0 ? fixed : config.operations;
   return total / config.threads + (worker < total % config.threads ? 1 : 0);
 }
 
-/// First record that a worker of a load inserts: the sum of the quotas of the workers before it.
-uint64_t LoadStartOf(const KvBenchConfig& config, uint32_t worker) {
-  const uint64_t extra = config.records % config.threads;
-  return config.records / config.threads * worker + std::min<uint64_t>(worker, extra);
+/// First record that a worker loads or deletes: behind the quotas of the workers before it.
+uint64_t StartOf(const KvBenchConfig& config, uint32_t worker) {
+  const uint64_t fixed = config.FixedOperations();
+  const uint64_t extra = fixed % config.threads;
+  return config.FirstRecord() + fixed / config.threads * worker + std::min<uint64_t>(worker, extra);
+}
+
+absl::Status Missing(uint64_t record) {
+  return MakeStatus(absl::StatusCode::kDataLoss, "record {} is missing", record);
 }
 
 class Worker {
@@ -65,7 +71,7 @@ class Worker {
         index_(index),
         rng_(config_.seed + (uint64_t{index} + 1) * 0x9E3779B97F4A7C15u),
         key_(config_.key_size),
-        limited_(config_.workload->load || config_.operations > 0) {}
+        limited_(config_.FixedOperations() > 0 || config_.operations > 0) {}
 
   void Run();
 
@@ -84,6 +90,8 @@ class Worker {
   absl::Status Scan(uint64_t record);
   absl::Status ReadModifyWrite(uint64_t record);
   absl::Status InsertNext();
+  absl::Status LoadNext();
+  absl::Status DeleteNext();
   absl::Status CheckValue() const;
   uint64_t ChooseRecord() {
     if (!config_.workload->zipf) return rng_.Below(config_.records);
@@ -108,7 +116,8 @@ class Worker {
   bool measuring_ = false;
   uint64_t measured_ = 0;
   uint64_t retries_ = 0;
-  uint64_t next_load_ = 0;
+  uint64_t next_record_ = 0;  // of a load or deletion
+  uint64_t step_ = 1;         // operations that one attempt completes
   Nanos end_ = 0;
   LatencyHistogram histogram_;
   // Written after every operation, so it shares no cache line with data that other actors write.
@@ -131,7 +140,7 @@ absl::Status Worker::Loop() {
   shared_.ready.fetch_add(1, std::memory_order_release);
   LATCHKEY_RETURN_IF_ERROR(session.status());
   session_ = *std::move(session);
-  next_load_ = LoadStartOf(config_, index_);
+  next_record_ = StartOf(config_, index_);
   const uint64_t quota = limited_ ? QuotaOf(config_, index_) : UINT64_MAX;
   while (shared_.phase.load(std::memory_order_acquire) == Phase::kStarting) {
     shared_.runtime.SleepFor(kNanosPerMilli);
@@ -148,8 +157,8 @@ absl::Status Worker::Loop() {
     const Nanos start = timed ? shared_.runtime.Now() : 0;
     LATCHKEY_RETURN_IF_ERROR(RunOperation());
     if (timed) histogram_.Record(shared_.runtime.Now() - start);
-    ++measured_;
-    done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    measured_ += step_;
+    done_.store(done_.load(std::memory_order_relaxed) + step_, std::memory_order_relaxed);
   }
 }
 
@@ -166,13 +175,8 @@ absl::Status Worker::RunOperation() {
 
 absl::Status Worker::Attempt() {
   const KvMix& mix = config_.workload->mix;
-  if (config_.workload->load) {
-    const uint64_t record = next_load_;
-    const uint64_t at = config_.workload->sequential ? record : shared_.scramble(record);
-    LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key_.Of(at), shared_.values.Next(rng_)));
-    ++next_load_;
-    return absl::OkStatus();
-  }
+  if (config_.workload->load) return LoadNext();
+  if (config_.workload->removal != KvWorkload::Removal::kNone) return DeleteNext();
   double choice = rng_.Unit();
   if ((choice -= mix.read) < 0) return Read(ChooseRecord());
   if ((choice -= mix.update) < 0) {
@@ -185,6 +189,26 @@ absl::Status Worker::Attempt() {
   return mix.read_modify_write > 0 ? ReadModifyWrite(ChooseRecord()) : Read(ChooseRecord());
 }
 
+absl::Status Worker::LoadNext() {
+  const uint64_t at = config_.workload->sequential ? next_record_ : shared_.scramble(next_record_);
+  LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key_.Of(at), shared_.values.Next(rng_)));
+  ++next_record_;
+  return absl::OkStatus();
+}
+
+absl::Status Worker::DeleteNext() {
+  if (config_.workload->removal == KvWorkload::Removal::kRange) {
+    step_ = QuotaOf(config_, index_);
+    const std::string from(key_.Of(next_record_));
+    return session_->DeleteRangeAuto(0, from, key_.Of(next_record_ + step_));
+  }
+  const absl::Status deleted = session_->DeleteAuto(0, key_.Of(next_record_));
+  if (absl::IsNotFound(deleted)) return Missing(next_record_);
+  LATCHKEY_RETURN_IF_ERROR(deleted);
+  ++next_record_;
+  return absl::OkStatus();
+}
+
 absl::Status Worker::CheckValue() const {
   if (value_.size() == config_.value_size) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss, "read a value of {} bytes where {} were written",
@@ -193,9 +217,7 @@ absl::Status Worker::CheckValue() const {
 
 absl::Status Worker::Read(uint64_t record) {
   absl::Status status = session_->GetAuto(0, key_.Of(record), &value_);
-  if (absl::IsNotFound(status)) {
-    return MakeStatus(absl::StatusCode::kDataLoss, "record {} is missing", record);
-  }
+  if (absl::IsNotFound(status)) return Missing(record);
   LATCHKEY_RETURN_IF_ERROR(status);
   return CheckValue();
 }
@@ -296,7 +318,7 @@ void Bench::Spawn() {
 }
 
 void Bench::Warm() {
-  if (config_.warmup == 0 || config_.workload->load) return;
+  if (config_.warmup == 0 || config_.FixedOperations() > 0) return;
   shared_.phase.store(Phase::kWarming, std::memory_order_release);
   const Nanos end = shared_.runtime.Now() + config_.warmup;
   while (shared_.runtime.Now() < end && !Stopped() && !AllFinished()) {
@@ -326,7 +348,7 @@ void Bench::Measure() {
   while (before != Phase::kOver &&
          !shared_.phase.compare_exchange_weak(before, Phase::kMeasuring)) {
   }
-  const bool limited = config_.workload->load || config_.operations > 0;
+  const bool limited = config_.FixedOperations() > 0 || config_.operations > 0;
   const Nanos end = limited ? kForever : begin_ + config_.duration;
   for (;;) {
     const Nanos now = shared_.runtime.Now();

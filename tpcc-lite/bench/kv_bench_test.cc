@@ -1,8 +1,12 @@
 #include "tpcc-lite/bench/kv_bench.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "storage/runtime/testing/forwarding_runtime.h"
+#include "tpcc-lite/bench/kv_bench_data.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
 namespace latchkey::kv_bench_test {
@@ -34,7 +38,8 @@ TEST_CASE("Every workload of the KV benchmark completes its operations") {
     if (!workload.load) REQUIRE(LoadKvBench(*backend, config).ok());
     const auto result = RunKvBench(*backend, config);
     REQUIRE(result.ok());
-    CHECK(result->operations == (workload.load ? config.records : config.operations));
+    const uint64_t fixed = config.FixedOperations();
+    CHECK(result->operations == (fixed != 0 ? fixed : config.operations));
     CHECK(result->latency_us.has_value());
     CHECK_FALSE(result->interrupted);
     uint64_t sampled = 0;
@@ -80,6 +85,36 @@ TEST_CASE("The loads leave the same records whatever their order") {
     KvBenchConfig read = SmallConfig("read-uniform");
     read.operations = 20'000;  // a missing record is DataLoss
     CHECK(RunKvBench(*backend, read).ok());
+  }
+}
+
+TEST_CASE("The deletions leave the first and the last twentieth of the records") {
+  const std::string_view name = GENERATE("delete-seq", "delete-range");
+  const uint32_t threads = GENERATE(1u, 3u);
+  CAPTURE(name, threads);
+  const auto backend = OpenMemory();
+  KvBenchConfig config = SmallConfig(name);
+  config.threads = threads;
+  REQUIRE(LoadKvBench(*backend, config).ok());
+  const auto result = RunKvBench(*backend, config);
+  REQUIRE(result.ok());
+  CHECK(result->operations == 1800);
+  std::vector<std::string> left;
+  const auto session = *backend->NewSession();
+  REQUIRE(session->Begin().ok());
+  REQUIRE(session
+              ->Scan(0, "", "\xff", false,
+                     [&](std::string_view key, std::string_view) {
+                       left.emplace_back(key);
+                       return true;
+                     })
+              .ok());
+  REQUIRE(session->Commit().ok());
+  KvBenchKey key(config.key_size);
+  REQUIRE(left.size() == 200);
+  for (uint64_t i = 0; i < 100; ++i) {
+    CHECK(left[i] == key.Of(i));
+    CHECK(left[100 + i] == key.Of(1900 + i));
   }
 }
 

@@ -33,6 +33,14 @@ constexpr KvWorkload kWorkloads[] = {
      .mix = {.update = 1},
      .what = "updates until the cache is full of dirty pages, a crash, and the open after it",
      .reopen = true},
+    {.name = "delete-seq",
+     .mix = {},
+     .what = "delete 90 % of the records, one by one, in key order",
+     .removal = KvWorkload::Removal::kEach},
+    {.name = "delete-range",
+     .mix = {},
+     .what = "delete 90 % of the records by the engine's range delete, RocksDB's with a compaction",
+     .removal = KvWorkload::Removal::kRange},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,10 @@ struct KvWorkload {
   std::string_view what;
   bool device_rate = false;  ///< shown beside the device's own rate of synced overwrites
   bool reopen = false;       ///< not timed: a crash ends it, and the open after it is (reopen.h)
+  enum class Removal : uint8_t { kNone, kEach, kRange };
+  /// Deletes the middle 90 % of the records: each in a transaction of its own, in key order, or by one
+  /// range delete per thread (KvSession::DeleteRangeAuto).
+  Removal removal = Removal::kNone;
 
   bool read_only() const { return mix.read + mix.scan >= 1; }
 };

@@ -105,6 +105,14 @@ class KvSession {
   virtual absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) {
     return Auto([&] { return Put(table, key, value); });
   }
+  virtual absl::Status DeleteAuto(TableIndex table, std::string_view key) {
+    return Auto([&] { return Delete(table, key); });
+  }
+  /// Deletes the keys of [from, to), and gives their space back, as well as the backend can: by a call
+  /// of its own or, as here, by transactions that delete many keys each. So it may not be atomic.
+  /// Deletes nothing if `from` >= `to`. Each of its transactions may be Aborted, as above.
+  virtual absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                                       std::string_view to);
 
  private:
   absl::Status Auto(absl::FunctionRef<absl::Status()> operation) {

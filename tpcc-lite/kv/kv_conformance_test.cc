@@ -1,5 +1,6 @@
 // Tests the promises of KvBackend for every backend of the build. A new backend is tested as soon
 // as it is in the list. every_backend.h names the few allowed differences.
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -240,6 +241,35 @@ void SingleOperationsCommit(Fixture& f) {
   REQUIRE(f.session->GetAuto(kFirst, "key", &value).ok());
   CHECK(value == "2");
   CHECK(ReadAlone(*f.session, "key") == "2");
+  REQUIRE(f.session->DeleteAuto(kFirst, "key").ok());
+  CHECK(ReadAlone(*f.session, "key") == "(none)");
+}
+
+void RangesAreDeleted(Fixture& f) {
+  const auto key = [](int i) { return fmt::format("{:05}", i); };
+  constexpr int kKeys = 3000;
+  REQUIRE(f.session->DeleteRangeAuto(kFirst, "a", "b").ok());  // of an empty table
+  REQUIRE(f.session->Begin().ok());
+  for (int i = 0; i < kKeys; ++i) REQUIRE(f.session->Put(kFirst, key(i), "1").ok());
+  REQUIRE(f.session->Put(kSecond, key(20), "1").ok());
+  REQUIRE(f.session->Commit().ok());
+  for (const auto& [from, to] : {std::pair(key(10), key(10)),
+                                 {key(20), key(10)},
+                                 {"x", "y"},
+                                 {key(10), key(2500)},
+                                 {"", key(3)},
+                                 {key(2990), "~"}}) {
+    REQUIRE(f.session->DeleteRangeAuto(kFirst, from, to).ok());
+  }
+  Rows expected;
+  for (int i = 3; i < 2990; ++i) {
+    if (i < 10 || i >= 2500) expected.emplace_back(key(i), "1");
+  }
+  REQUIRE(f.session->Begin().ok());
+  CHECK(ScanAll(*f.session, "", "~") == expected);
+  std::string value;
+  CHECK(f.session->Get(kSecond, key(20), &value).ok());
+  REQUIRE(f.session->Commit().ok());
 }
 
 void PrefetchChangesNothing(Fixture& f) {
@@ -386,6 +416,8 @@ constexpr Behaviour kBehaviours[] = {
      Overlap::kNone},
     {"a session goes on after commits, rollbacks and missing keys", SessionsGoOn, Overlap::kNone},
     {"single operations are transactions of their own", SingleOperationsCommit, Overlap::kNone},
+    {"a range is deleted, its end is not, and other tables keep their keys", RangesAreDeleted,
+     Overlap::kNone},
     {"a prefetch changes nothing that is read", PrefetchChangesNothing, Overlap::kNone},
     {"what was committed is there after closing and opening again", ContentSurvivesReopening,
      Overlap::kNone, /*persistent=*/true},

@@ -82,6 +82,15 @@ class LatchkeySession final : public KvSession {
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
     return database_.Put(trees_[table], key, value);
   }
+  absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
+    return database_.Delete(trees_[table], key);
+  }
+  absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                               std::string_view to) override {
+    if (from >= to) return absl::OkStatus();
+    return database_.DeleteRange(trees_[table],
+                                 KeyRange{.from = std::string(from), .to = std::string(to)});
+  }
 
  private:
   static absl::Status NotOpen() {

@@ -88,6 +88,8 @@ class LmdbSession final : public KvSession {
     Rollback().IgnoreError();
     return put;
   }
+  absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                               std::string_view to) override;
 
  private:
   MDB_txn* current() { return writer_ != nullptr ? writer_ : reader_; }
@@ -296,6 +298,26 @@ absl::Status LmdbSession::Scan(TableIndex table, std::string_view from, std::str
   }
   mdb_cursor_close(cursor);
   return code == MDB_NOTFOUND ? absl::OkStatus() : ToStatus(code);
+}
+
+// One transaction, one cursor. A deletion leaves the cursor at the next key.
+absl::Status LmdbSession::DeleteRangeAuto(TableIndex table, std::string_view from,
+                                          std::string_view to) {
+  if (from >= to) return absl::OkStatus();
+  LATCHKEY_RETURN_IF_ERROR(StartWriting());
+  MDB_cursor* cursor = nullptr;
+  int code = mdb_cursor_open(writer_, backend_.tables_[table], &cursor);
+  MDB_val key = ToValue(from), value;
+  MDB_cursor_op step = from.empty() ? MDB_FIRST : MDB_SET_RANGE;
+  while (code == MDB_SUCCESS) {
+    code = mdb_cursor_get(cursor, &key, &value, std::exchange(step, MDB_NEXT));
+    if (code != MDB_SUCCESS || ToView(key) >= to) break;
+    code = mdb_cursor_del(cursor, 0);
+  }
+  if (cursor != nullptr) mdb_cursor_close(cursor);
+  if (code == MDB_SUCCESS || code == MDB_NOTFOUND) return Commit();
+  Rollback().IgnoreError();
+  return ToStatus(code);
 }
 
 }  // namespace

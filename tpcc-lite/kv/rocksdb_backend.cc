@@ -104,6 +104,9 @@ class RocksDbSession final : public KvSession {
   void Prefetch(std::span<const TableKey> keys) override;
   absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override;
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override;
+  absl::Status DeleteAuto(TableIndex table, std::string_view key) override;
+  absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                               std::string_view to) override;
 
  private:
   /// Takes the snapshot of this transaction at its first operation.
@@ -579,6 +582,24 @@ absl::Status RocksDbSession::PutAuto(TableIndex table, std::string_view key,
                                      std::string_view value) {
   return ToStatus(backend_.db_->Put(backend_.WriteOptions(), FamilyOf(table), Stored(table, key),
                                     ToSlice(value)));
+}
+
+absl::Status RocksDbSession::DeleteAuto(TableIndex table, std::string_view key) {
+  return ToStatus(
+      backend_.db_->Delete(backend_.WriteOptions(), FamilyOf(table), Stored(table, key)));
+}
+
+// The compaction gives the space back, and reads no longer step over the deleted keys.
+absl::Status RocksDbSession::DeleteRangeAuto(TableIndex table, std::string_view from,
+                                             std::string_view to) {
+  if (from >= to) return absl::OkStatus();
+  // TransactionDB refuses DeleteRange.
+  if (backend_.optimistic_ == nullptr) return KvSession::DeleteRangeAuto(table, from, to);
+  const rdb::Slice begin = Stored(table, from, key_), end = Stored(table, to, upper_key_);
+  LATCHKEY_RETURN_IF_ERROR(ToStatus(backend_.optimistic_->GetBaseDB()->DeleteRange(
+      backend_.WriteOptions(), FamilyOf(table), begin, end)));
+  return ToStatus(
+      backend_.db_->CompactRange(rdb::CompactRangeOptions(), FamilyOf(table), &begin, &end));
 }
 
 absl::StatusOr<std::unique_ptr<KvBackend>> OpenAs(const KvOptions& options, Concurrency concurrency,

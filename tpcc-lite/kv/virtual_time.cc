@@ -43,6 +43,13 @@ class ChargedSession final : public KvSession {
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
     return Charged().PutAuto(table, key, value);
   }
+  absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
+    return Charged().DeleteAuto(table, key);
+  }
+  absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                               std::string_view to) override {
+    return Charged().DeleteRangeAuto(table, from, to);
+  }
 
  private:
   KvSession& Charged() {

@@ -182,6 +182,14 @@ class WiredTigerSession final : public KvSession {
     ResetCursors();
     return WiredTigerStatus(code);
   }
+  absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
+    WT_CURSOR* const cursor = At(table, key);
+    const int code = cursor->remove(cursor);
+    ResetCursors();
+    return WiredTigerStatus(code);
+  }
+  absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
+                               std::string_view to) override;
 
  private:
   /// The cursor of the table with its key set. The key must stay valid until the operation.
@@ -205,6 +213,8 @@ class WiredTigerSession final : public KvSession {
   }
   int Read(TableIndex table, std::string_view key, std::string* value);
   int Write(TableIndex table, std::string_view key, std::string_view value);
+  /// Deletes the keys of the range, which is not empty, in the open transaction.
+  int Truncate(TableIndex table, std::string_view from, std::string_view to);
   /// Moves to the first entry of a scan.
   static int Seek(WT_CURSOR* cursor, std::string_view bound, bool reverse);
   /// Ends the transaction when `code` is a conflict, as KvSession promises.
@@ -265,6 +275,32 @@ absl::Status WiredTigerSession::Scan(
     code = reverse ? cursor->prev(cursor) : cursor->next(cursor);
   }
   return Finish(code == WT_NOTFOUND ? 0 : code);
+}
+
+int WiredTigerSession::Truncate(TableIndex table, std::string_view from, std::string_view to) {
+  WT_CURSOR* const last = Positioned(table);
+  WT_ITEM key{};
+  int code = Seek(last, to, /*reverse=*/true);
+  if (code == 0) code = last->get_key(last, &key);
+  if (code != 0) return code;
+  if (ToBytes(key) < from) return WT_NOTFOUND;
+  WT_CURSOR* first = nullptr;
+  code = session_->open_cursor(session_.get(), nullptr, last, nullptr, &first);
+  if (code != 0) return code;
+  code = Seek(first, from, /*reverse=*/false);
+  if (code == 0) code = session_->truncate(session_.get(), nullptr, first, last, nullptr);
+  first->close(first);
+  return code;
+}
+
+absl::Status WiredTigerSession::DeleteRangeAuto(TableIndex table, std::string_view from,
+                                                std::string_view to) {
+  if (from >= to) return absl::OkStatus();
+  LATCHKEY_RETURN_IF_ERROR(Begin());
+  const int code = Truncate(table, from, to);
+  if (code == 0 || code == WT_NOTFOUND) return Commit();
+  Rollback().IgnoreError();
+  return WiredTigerStatus(code);
 }
 
 class WiredTigerBackend final : public KvBackend {
