@@ -62,6 +62,13 @@ if(NOT LATCHKEY_SANITIZE)
   set_tests_properties(${engine_only_test} PROPERTIES LABELS house)
 endif()
 
+if(NOT LATCHKEY_SANITIZE)
+  set(deb_test "house: the Debian packages have what they promise, install, run and are removed")
+  add_test(NAME ${deb_test}
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/install_test/deb_test.py ${PROJECT_BINARY_DIR})
+  set_tests_properties(${deb_test} PROPERTIES LABELS house SKIP_RETURN_CODE 77)
+endif()
+
 # The guide for users. Once is enough: not with sanitizers, which Python and Go do not have. The name says that
 # tools/test --fast leaves it out.
 if(NOT LATCHKEY_SANITIZE)

@@ -9,6 +9,7 @@
 #   lib/cmake/Latchkey/                  the package: targets Latchkey::latchkey and Latchkey::c
 #   share/doc/Latchkey/                  README, guide and examples
 #   bin/latchkey                         the command line, when it was built
+#   share/man/man1/latchkey*.1.gz        its manual pages; beside them the completion of bash, zsh and fish
 #
 # Component "development" is all but the command line.
 include(GNUInstallDirs)
@@ -71,12 +72,23 @@ install(FILES ${PROJECT_BINARY_DIR}/LatchkeyConfig.cmake
               ${PROJECT_BINARY_DIR}/LatchkeyConfigVersion.cmake cmake/FindLibaio.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
+# Debian looks for a package's licence there.
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/latchkey-dev RENAME copyright COMPONENT development)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 install(DIRECTORY docs/guide DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT development
         FILES_MATCHING PATTERN "*.md")
 if(TARGET latchkey_cli)
   install(TARGETS latchkey_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/latchkey RENAME copyright COMPONENT runtime)
+  install(DIRECTORY ${LATCHKEY_MAN_DIR}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime
+          FILES_MATCHING PATTERN "*.1.gz")
+  install(FILES ${LATCHKEY_COMPLETION_DIR}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME latchkey COMPONENT runtime)
+  install(FILES ${LATCHKEY_COMPLETION_DIR}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+          RENAME _latchkey COMPONENT runtime)
+  install(FILES ${LATCHKEY_COMPLETION_DIR}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          RENAME latchkey.fish COMPONENT runtime)
   # `latchkey experiment` runs this script.
   install(PROGRAMS tools/experiment DESTINATION ${CMAKE_INSTALL_DATADIR}/latchkey/tools
           COMPONENT runtime)

@@ -60,6 +60,70 @@ complete -o default -F _latchkey latchkey tpcc-lite
                      cases);
 }
 
+std::string ZshQuoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char letter : text)
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
+std::string HelpOf(const std::vector<CompletedVerb>& verbs, const std::string& path) {
+  for (const CompletedVerb& verb : verbs) {
+    if (verb.path == path) return verb.help;
+  }
+  return "";
+}
+
+// As in bash. Zsh shows the help of a verb beside it.
+std::string ZshScript(const std::vector<CompletedVerb>& verbs) {
+  std::string cases;
+  for (const CompletedVerb& verb : verbs) {
+    const CompletedVerb& offered = verb.path == "help" ? verbs.front() : verb;
+    std::string words;
+    for (const std::string& name : offered.verbs) {
+      const std::string path = offered.path.empty() ? name : offered.path + " " + name;
+      words += ZshQuoted(name + ":" + HelpOf(verbs, path)) + " ";
+    }
+    cases += fmt::format("    '{}') verbs=({}) flags=({}) ;;\n", verb.path, words,
+                         fmt::join(verb.flags, " "));
+  }
+  return fmt::format(R"(#compdef latchkey tpcc-lite
+# zsh completion of latchkey: put it as _latchkey into a folder of $fpath, or source it behind compinit
+_latchkey_of() {{
+  case "$1" in
+{}    *) return 1 ;;
+  esac
+}}
+_latchkey() {{
+  local verb= next
+  local -a verbs flags
+  integer at
+  [[ ${{words[1]:t}} == tpcc-lite ]] && verb=tpcc-lite
+  for ((at = 2; at < CURRENT; ++at)); do
+    next="${{verb:+$verb }}${{words[at]}}"
+    _latchkey_of "$next" && verb=$next
+  done
+  _latchkey_of "$verb"
+  if [[ $PREFIX == --*=* ]]; then
+    compset -P '*='
+    _files
+  elif [[ $PREFIX == -* ]]; then
+    compadd -- $flags
+  elif (( $#verbs )); then
+    _describe -t verbs verb verbs
+  else
+    _files
+  fi
+}}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _latchkey "$@"
+else
+  compdef _latchkey latchkey tpcc-lite
+fi
+)",
+                     cases);
+}
+
 std::string FishQuoted(std::string text) {
   for (char& letter : text) {
     if (letter == '\'' || letter == '\\' || letter == '\n') letter = ' ';
@@ -104,11 +168,7 @@ std::vector<CompletedVerb> CompletedVerbs(const CLI::App& app) {
 absl::StatusOr<std::string> CompletionScript(const CLI::App& app, std::string_view shell) {
   const std::vector<CompletedVerb> verbs = CompletedVerbs(app);
   if (shell == "bash") return BashScript(verbs);
-  if (shell == "zsh") {
-    return "# zsh completion of latchkey: source this file behind compinit\n"
-           "autoload -Uz bashcompinit && bashcompinit\n" +
-           BashScript(verbs);
-  }
+  if (shell == "zsh") return ZshScript(verbs);
   if (shell == "fish") return FishScript(verbs);
   return InvalidArgument("completion {}: no such shell; known: bash, zsh, fish", shell);
 }

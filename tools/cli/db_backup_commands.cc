@@ -85,8 +85,8 @@ absl::Status VerifyBackup(const std::string& directory) {
 
 }  // namespace
 
-int BackupCommand(const BackupFlags& flags) { return FinishWithDamage(Backup(flags)); }
-int RestoreCommand(const RestoreFlags& flags) { return FinishWithDamage(Restore(flags)); }
+int BackupCommand(const BackupFlags& flags) { return Finish(Backup(flags)); }
+int RestoreCommand(const RestoreFlags& flags) { return Finish(Restore(flags)); }
 
 bool IsBackupDirectory(const std::string& path) {
   namespace fs = std::filesystem;
@@ -98,8 +98,6 @@ bool IsBackupDirectory(const std::string& path) {
   return false;
 }
 
-int VerifyBackupCommand(const std::string& directory) {
-  return FinishWithDamage(VerifyBackup(directory));
-}
+int VerifyBackupCommand(const std::string& directory) { return Finish(VerifyBackup(directory)); }
 
 }  // namespace latchkey

@@ -53,7 +53,7 @@ absl::Status Compact(const CompactFlags& flags) {
 
 int CompactCommand(const CompactFlags& flags) {
   const absl::Status status = Compact(flags);
-  return status.ok() ? kExitOk : FailWithDamage(status);
+  return Finish(status);
 }
 
 }  // namespace latchkey

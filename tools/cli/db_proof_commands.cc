@@ -189,12 +189,12 @@ absl::Status OpenAndVerify(const VerifyFlags& flags) {
 
 int VerifyCommand(const VerifyFlags& flags) {
   if (IsBackupDirectory(flags.db.path)) return VerifyBackupCommand(flags.db.path);
-  return FinishWithDamage(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
+  return Finish(AboutDatabase(flags.db.path, OpenAndVerify(flags)));
 }
 
 int SalvageCommand(const SalvageFlags& flags) {
   const absl::StatusOr<SalvageReport> report = RunSalvage(flags);
-  if (!report.ok()) return FinishWithDamage(report.status());
+  if (!report.ok()) return Finish(report.status());
   PrintReport(*report);
   return report->whole() ? kExitOk : kExitInconsistent;
 }

@@ -2,21 +2,16 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
-namespace CLI {
-class App;
-}
+#include "tools/cli/verb_runs.h"
 
 namespace latchkey {
 
 class DbVerbs {
  public:
-  /// Adds the verbs to `app`, which outlives this.
-  explicit DbVerbs(CLI::App& app);
+  /// Adds the verbs to `app`. It and this outlive the use of `runs`.
+  DbVerbs(CLI::App& app, VerbRuns& runs);
   ~DbVerbs();
-  /// Runs the verb that was given; nullopt: it is none of these.
-  std::optional<int> Run();
 
  private:
   struct Impl;

@@ -1,17 +1,7 @@
 # Runs the program as a user would, and checks how it exits and what it prints.
 #   cmake -D PROGRAM=... -D WORK_DIR=... -P exit_code_test.cmake
-file(REMOVE_RECURSE ${WORK_DIR})
-file(MAKE_DIRECTORY ${WORK_DIR})
-
-# expect(CODE REGEX arguments...): the exit code, and what stdout and stderr together must match.
-function(expect code regex)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} WORKING_DIRECTORY ${WORK_DIR}
-                  RESULT_VARIABLE actual OUTPUT_VARIABLE out ERROR_VARIABLE err)
-  string(REPLACE ";" " " command "${ARGN}")
-  if(NOT actual STREQUAL code OR NOT "${out}${err}" MATCHES "${regex}")
-    message(SEND_ERROR "latchkey ${command}\nexits ${actual}, expected ${code}; must match '${regex}':\n${out}${err}")
-  endif()
-endfunction()
+cmake_minimum_required(VERSION 3.22)
+include(${CMAKE_CURRENT_LIST_DIR}/expect.cmake)
 
 set(small --engine=memory --warehouses=1 --scale=0.01 --users=2 --transactions=200 --warmup=0)
 set(quick --engine=memory --records=500 --operations=1000 --warmup=0)
@@ -26,7 +16,7 @@ expect(2 "help fly: no such verb; known: .*tpcc-lite" help fly)
 expect(2 "" no-such-verb)
 expect(0 "Exit codes:.*130  interrupted" --help)
 expect(2 "completion tcsh: no such shell; known: bash, zsh, fish" completion tcsh)
-expect(0 "bashcompinit.*complete -o default -F _latchkey latchkey" completion zsh)
+expect(0 "^#compdef latchkey tpcc-lite.*'get:print the value of a key'.*compdef _latchkey" completion zsh)
 expect(0 "complete -c latchkey -n '__fish_use_subcommand' -a doctor" completion fish)
 # What bash offers behind some words; the last one is being typed.
 function(expect_completion expected)
@@ -49,6 +39,29 @@ set(typed --check)
 expect_completion("--check" tpcc-lite run --users=4)
 set(typed x)
 expect_completion("" doctor)
+
+# The same of zsh, if it is there. Its completion system is stood in for by functions that print.
+find_program(zsh zsh)
+if(zsh)
+  set(stand_ins "compdef() { }; compadd() { shift; print -r -- flags \$@ }; _files() { print files }; compset() { }; _describe() { print -r -- \${(P)4} }")
+  function(expect_zsh expected)
+    string(REPLACE ";" " " words "${ARGN}")
+    execute_process(COMMAND ${zsh} -f -c "${stand_ins}; \"$0\" completion zsh > script.zsh; source ./script.zsh; words=(latchkey $1 \"$2\"); CURRENT=$#words; PREFIX=\"$2\"; _latchkey"
+                            ${PROGRAM} "${words}" "${typed}"
+                    WORKING_DIRECTORY ${WORK_DIR} OUTPUT_VARIABLE out ERROR_VARIABLE err)
+    if(NOT out MATCHES "${expected}" OR err)
+      message(SEND_ERROR "behind 'latchkey ${words}', zsh completes '${typed}' to '${out}', expected '${expected}' ${err}")
+    endif()
+  endfunction()
+  set(typed r)
+  expect_zsh("^prepare:make the loads that runs begin from run:run the mix" tpcc-lite)
+  set(typed --s)
+  expect_zsh("^flags .*--seconds" doctor /tmp)
+  set(typed --json=x)
+  expect_zsh("^files" doctor /tmp)
+  set(typed "")
+  expect_zsh("^get:print the value of a key .*rerun:repeat the run" help)
+endif()
 expect(0 "list, show, run: the papers" help experiment)
 expect(0 "fig-thesis-4.6 " experiment list)
 expect(0 "throughput has spikes" experiment show fig-thesis-4.6)
@@ -103,6 +116,16 @@ expect(0 "spread of 2" tpcc-lite run ${small} --repeat=2)
 expect(0 "latchkey.run/1" tpcc-lite run ${small} --json=-)
 expect(0 "operations/s" bench ${quick} --workload=load-seq,read-zipf,a,e --threads=1,2 --csv=bench.csv)
 expect(0 "engine,layout" bench ${quick} --csv=-)
+
+# Quiet: stdout has the results, stderr nothing. Without it a note of each run is on stderr.
+foreach(flag "" --quiet -q)
+  execute_process(COMMAND ${PROGRAM} bench ${quick} --repeat=2 ${flag} WORKING_DIRECTORY ${WORK_DIR}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT result EQUAL 0 OR NOT out MATCHES "operations/s" OR (flag AND err) OR (NOT flag AND NOT err))
+    message(SEND_ERROR "bench with '${flag}' exits ${result}, prints:\n${out}\nand on stderr:\n${err}")
+  endif()
+endforeach()
+expect(2 "users=none" tpcc-lite run --users=none --quiet)
 
 # On simulated disks the same seed gives the same table.
 set(simulated --device=fixed:service_ms=9 --disks=11 --scale=0.01 --warehouses=2 --users=6
@@ -188,7 +211,7 @@ expect(0 "loaded 2 records of 2" load copy db.dump)
 expect(0 "2 records" verify copy)
 expect(1 "no-such-file" load copy no-such-file)
 file(WRITE ${WORK_DIR}/bad.dump "latchkey-dump text 1\ntree t\n=a\n")
-expect(1 "bad.dump: the dump is malformed at line 3" load fresh bad.dump)
+expect(3 "bad.dump: the dump is malformed at line 3" load fresh bad.dump)
 if(EXISTS ${WORK_DIR}/fresh)
   message(SEND_ERROR "a refused load made a database")
 endif()

@@ -80,11 +80,6 @@ int FailWith(const absl::Status& status) {
   return ExitCodeOf(status);
 }
 
-int FailWithDamage(const absl::Status& status) {
-  const int code = FailWith(status);
-  return absl::IsDataLoss(status) ? kExitInconsistent : code;
-}
-
 int FinishSweep(const ExperimentFlags& flags, const SweepOutcome& outcome, std::string_view schema,
                 std::span<const Column> columns) {
   Results results;

@@ -56,14 +56,8 @@ ExitCode ExitCodeOf(const SweepOutcome& outcome);
 
 /// Logs the reason why a command failed. Returns the exit code.
 int FailWith(const absl::Status& status);
-/// As FailWith; damage (DataLoss) has the exit code of inconsistency.
-int FailWithDamage(const absl::Status& status);
 /// The exit code of a command that ended with `status`; an error is printed as by FailWith.
 inline int Finish(const absl::Status& status) { return status.ok() ? kExitOk : FailWith(status); }
-/// As Finish, with FailWithDamage.
-inline int FinishWithDamage(const absl::Status& status) {
-  return status.ok() ? kExitOk : FailWithDamage(status);
-}
 
 /// Writes the results of a sweep. Returns the exit code.
 int FinishSweep(const ExperimentFlags& flags, const SweepOutcome& outcome, std::string_view schema,

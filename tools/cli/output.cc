@@ -16,6 +16,7 @@
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/file_failure.h"
+#include "tools/cli/invocation.h"
 #include "tools/cli/report_command.h"
 #include "tpcc-lite/report/csv.h"
 #include "tpcc-lite/report/measured_run.h"
@@ -44,7 +45,13 @@ std::vector<std::string> AllWarnings(std::span<const Json> rows) {
 }
 
 Json DocumentOf(const Results& results) {
-  Json document = MakeDocument(results.schema, results.database_path, results.rows);
+  Json document = {{"schema", std::string(results.schema)}};
+  if (const std::optional<Invocation>& invocation = CurrentInvocation()) {
+    document["started_at"] = invocation->started_at;
+    document["argv"] = invocation->argv;
+    document["flags"] = invocation->flags;
+  }
+  document.update(MakeDocument(results.schema, results.database_path, results.rows));
   if (results.interrupted) {
     document["interrupted"] = true;
     document["combinations_not_run"] = results.not_run;

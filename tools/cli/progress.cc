@@ -4,15 +4,21 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
 namespace latchkey {
+namespace {
+
+std::atomic<bool> is_quiet = false;
+
+}  // namespace
 
 Progress::Progress() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::Show(const std::string& text) {
-  if (!on_terminal_) return;
+  if (!on_terminal_ || is_quiet.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
   std::fprintf(stderr, "\r\033[K%s", text.c_str());
   std::fflush(stderr);
@@ -23,6 +29,11 @@ void Progress::Clear() {
   MutexLock lock(mutex_);
   if (shown_) std::fputs("\r\033[K", stderr);
   shown_ = false;
+}
+
+void BeQuiet() {
+  is_quiet = true;
+  spdlog::set_level(spdlog::level::err);
 }
 
 void SetUpLogging() {

@@ -25,6 +25,9 @@ class Progress {
   bool shown_ = false;
 };
 
+/// From now on nothing is shown: no `Progress`, and no log message but errors (--quiet).
+void BeQuiet();
+
 /// Log messages go to stderr, one line each. On a terminal they are coloured, unless the
 /// environment has NO_COLOR. `Progress` lines are not log messages.
 void SetUpLogging();

@@ -1,10 +1,5 @@
 #include "tools/cli/report_command.h"
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "storage/base/status_macros.h"
@@ -19,20 +14,10 @@
 namespace latchkey {
 namespace {
 
-absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return FileFailure("read", path, EISDIR);
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (in.is_open() && !in.bad()) return text;
-  return FileFailure("read", path, errno != 0 ? errno : EIO);
-}
-
 absl::StatusOr<std::vector<ResultDocument>> ReadDocuments(const std::vector<std::string>& files) {
   std::vector<ResultDocument> documents;
   for (const std::string& file : files) {
-    LATCHKEY_ASSIGN_OR_RETURN(const std::string text, ReadWhole(file));
+    LATCHKEY_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file));
     LATCHKEY_ASSIGN_OR_RETURN(ResultDocument document,
                               ParseResultDocument(file, text, ReportKinds()));
     documents.push_back(std::move(document));

@@ -32,6 +32,7 @@ TEST_CASE("Repetitions combine into medians, with the median repetition's texts 
   CHECK(combined["repeat"] == 3);
   CHECK(combined["repetitions"].size() == 3);
   CHECK(combined["repetitions"][1]["rate"] == 30.0);
+  CHECK(combined["repetitions"][1]["samples"] == Json({3}));
   CHECK(combined["spread"]["rate"]["min"] == 10.0);
   CHECK(combined["spread"]["rate"]["max"] == 30.0);
   CHECK(combined["spread"]["rate"]["half_range"] == 0.5);

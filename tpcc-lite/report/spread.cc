@@ -78,6 +78,8 @@ Json CombineRepetitions(std::span<const Json> repetitions, std::span<const std::
     for (const std::string& figure : figures) {
       row[LastName(figure)] = ValueAt(repetition, figure);
     }
+    if (repetitions.size() > 1 && repetition.contains("samples"))
+      row["samples"] = repetition["samples"];
     each.push_back(std::move(row));
   }
   Json spread = Json::object();
