@@ -15,12 +15,11 @@
 #include "tools/cli/db_transfer.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 
 namespace latchkey {
 namespace {
-
-constexpr uint64_t kRecordsBetweenProgress = 4096;
 
 struct TreeProof {
   uint64_t records = 0, bytes = 0;

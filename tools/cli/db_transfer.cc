@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/progress.h"
 
 namespace latchkey {
 namespace {
 
 constexpr char kProgressKey[] = "progress";
-constexpr uint64_t kRecordsBetweenProgress = 4096;
 
 constexpr char kDumpStopped[] = "interrupted: the dump is not complete; run dump again";
 constexpr char kCheckStopped[] =

@@ -1,12 +1,16 @@
 // Progress on stderr: on a terminal a line that rewrites itself, otherwise nothing.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
+
+/// A walk over records shows how far it has got once in this many.
+inline constexpr uint64_t kRecordsBetweenProgress = 4096;
 
 /// Thread-safe.
 class Progress {

@@ -184,7 +184,7 @@ std::span<const CanaryNet> CanaryNets() {
         "--power-losses=8"},
        "runs"},
       {kCorruption,
-       {"corruption", "--layout=overwrite", "--image=closed", "--cases=4000", "--jobs=1"},
+       {"corruption", "--layout=overwrite", "--image=closed", "--cases=12000", "--jobs=1"},
        "cases"},
   };
   return nets;
