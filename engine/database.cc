@@ -272,7 +272,7 @@ absl::StatusOr<Tree> Database::OpenTree(std::string_view name, bool create) {
   });
 }
 absl::Status Database::DropTree(std::string_view name) {
-  return Guarded(*impl_, [name](DatabaseImpl& database) { return database.DropTree(name); });
+  return GuardedWrite(*impl_, [name](DatabaseImpl& database) { return database.DropTree(name); });
 }
 std::vector<std::string> Database::ListTrees() const {
   if (!impl_->identity().CheckOpen().ok()) return {};
@@ -338,7 +338,7 @@ absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commi
 }
 
 absl::Status Database::Checkpoint() {
-  return Guarded(*impl_, [](DatabaseImpl& database) { return database.Checkpoint(); });
+  return GuardedWrite(*impl_, [](DatabaseImpl& database) { return database.Checkpoint(); });
 }
 absl::Status Database::SetCacheBytes(uint64_t cache_bytes) {
   return Guarded(*impl_, [cache_bytes](DatabaseImpl& database) {
@@ -366,7 +366,7 @@ absl::Status Database::Verify() {
 }
 absl::StatusOr<CompactInfo> Database::Compact(const CompactOptions& options) {
   CompactInfo info;
-  LATCHKEY_RETURN_IF_ERROR(Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+  LATCHKEY_RETURN_IF_ERROR(GuardedWrite(*impl_, [&](DatabaseImpl& database) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(info, database.Compact(options));
     return absl::OkStatus();
   }));
@@ -375,7 +375,7 @@ absl::StatusOr<CompactInfo> Database::Compact(const CompactOptions& options) {
 absl::StatusOr<BackupInfo> Database::Backup(const std::string& directory,
                                             const BackupOptions& options) {
   BackupInfo info;
-  LATCHKEY_RETURN_IF_ERROR(Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+  LATCHKEY_RETURN_IF_ERROR(GuardedWrite(*impl_, [&](DatabaseImpl& database) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(info, database.Backup(directory, options, BackupSizing{}));
     return absl::OkStatus();
   }));

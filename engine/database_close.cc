@@ -31,6 +31,7 @@ absl::Status DatabaseImpl::Close() {
           "the bulk load is over: its database was closed before Finish"));
     });
     LATCHKEY_RETURN_IF_ERROR(RollBackRunning());
+    if (options_.read_only) return absl::OkStatus();
     if (absl::Status ranges = FinishRanges(); !ranges.ok()) {
       // With a log the next open finishes them.
       if (IsOutOfMemory(ranges) || engine_log_ == nullptr) return ranges;

@@ -9,6 +9,7 @@
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
 #include "storage/device/file_open.h"
+#include "storage/device/memory_device.h"
 
 namespace latchkey {
 namespace {
@@ -79,6 +80,13 @@ absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists
   return SyncDirectory(path_ + "/..");
 }
 
+absl::Status DatabaseFiles::PrepareForReading() {
+  for_reading_ = true;
+  exists_ = Exists(File(kDataFile));
+  if (exists_) return RefuseTinyData();
+  return MakeStatus(absl::StatusCode::kNotFound, "there is no database at {}", path_);
+}
+
 // A device has whole blocks only. It would take such a file for an empty one and overwrite it.
 absl::Status DatabaseFiles::RefuseTinyData() const {
   constexpr uint64_t kLargestBlock = 4096;
@@ -111,12 +119,22 @@ absl::Status DatabaseFiles::RemoveLeftovers() {
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenFile(const std::string& file,
                                                                      bool must_be_new) {
+  if (for_reading_) return OpenForReading(file, must_be_new);
   auto device = FileDevice::Open(
       runtime_, file,
       {.creation = must_be_new ? FileCreation::kMustBeNew : FileCreation::kMustExist,
        .log_sink = log_sink_});
   if (must_be_new && device.ok()) created_.push_back(file);
   return device;
+}
+
+// A file that is missing, and that the database need not have, is empty.
+absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenForReading(const std::string& file,
+                                                                           bool is_missing) {
+  if (is_missing) return MemoryDevice::Create(runtime_, {.name = file});
+  return FileDevice::Open(
+      runtime_, file,
+      {.creation = FileCreation::kMustExist, .read_only = true, .log_sink = log_sink_});
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenData(bool staged) {

@@ -28,7 +28,9 @@ class DatabaseFiles {
   /// left. AlreadyExists, NotFound: as the two options ask. FailedPrecondition: the directory holds
   /// a log or a journal without the data file that it belongs to.
   absl::Status Prepare(bool create_if_missing, bool error_if_exists);
-  /// REQUIRES: Prepare.
+  /// For an open that changes nothing: the files are opened read-only. NotFound: there is no database.
+  absl::Status PrepareForReading();
+  /// REQUIRES: Prepare or PrepareForReading.
   bool exists() const { return exists_; }
   bool has_log() const;
   bool has_journal() const;
@@ -51,11 +53,14 @@ class DatabaseFiles {
   absl::Status RefuseTinyData() const;
   absl::Status RemoveLeftovers();
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenFile(const std::string& file, bool must_be_new);
+  absl::StatusOr<std::unique_ptr<BlockDevice>> OpenForReading(const std::string& file,
+                                                              bool is_missing);
 
   Runtime& runtime_;
   const std::string path_;
   const LogSink log_sink_;
   bool exists_ = false;
+  bool for_reading_ = false;
   std::vector<std::string> created_;  // in order; the directory too if it is new
 };
 

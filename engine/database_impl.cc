@@ -50,9 +50,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtim
                                                                  const std::string& path,
                                                                  const Options& options,
                                                                  const DatabaseSizing& sizing) {
-  LATCHKEY_ASSIGN_OR_RETURN(const ResolvedOptions resolved, ResolveOptions(options));
+  LATCHKEY_ASSIGN_OR_RETURN(ResolvedOptions resolved, ResolveOptions(options));
+  if (options.read_only) resolved = ForReading(resolved, HasLogFiles(path));
   const LogSink log_sink = AdaptLogSink(options.log_sink);
-  if (options.durability == Durability::kNone && !options.in_memory_device &&
+  if (resolved.durability == Durability::kNone && !options.in_memory_device &&
       !options.error_if_exists && HasLogFiles(path)) {
     // The log is recovered first; an open without a log would never read it again.
     ResolvedOptions recovering = resolved;
@@ -72,7 +73,8 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtim
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOverDevices(
     Runtime& runtime, DatabaseDevices devices, const Options& options) {
-  LATCHKEY_ASSIGN_OR_RETURN(const ResolvedOptions resolved, ResolveOptions(options));
+  LATCHKEY_ASSIGN_OR_RETURN(ResolvedOptions resolved, ResolveOptions(options));
+  if (options.read_only) resolved = ForReading(resolved, devices.log != nullptr);
   LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStoreOver(runtime, std::move(devices), resolved,
                                                               AdaptLogSink(options.log_sink)));
   return OpenOver(runtime, std::move(opened), resolved);
@@ -231,7 +233,7 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   context_.reset(
       new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, *ranges_,
                              [this](TreeImpl& tree) { return catalog_->NoteChains(tree); },
-                             engine_log_.get(), &identity_});
+                             engine_log_.get(), &identity_, options_.read_only});
   return absl::OkStatus();
 }
 
@@ -246,7 +248,7 @@ absl::Status DatabaseImpl::StartCleaners() {
 absl::StatusOr<bool> DatabaseImpl::StartCheckpoints(const Recovery* recovery) {
   checkpointer_ = std::make_unique<Checkpointer>(
       *pool_, engine_log_.get(), [this] { return DescribeRoot(); }, root_, log_sink_);
-  if (engine_log_ == nullptr) return false;
+  if (engine_log_ == nullptr || options_.read_only) return false;
   const uint64_t interval = CheckpointLogBytes(options_);
   const bool is_new = recovery == nullptr;
   const bool was_needed = !is_new && recovery->is_needed();
@@ -267,7 +269,12 @@ ClientRoot DatabaseImpl::DescribeRoot() const {
   return root;
 }
 
+absl::Status DatabaseImpl::CheckWritable() const {
+  return options_.read_only ? OpenedReadOnly() : absl::OkStatus();
+}
+
 absl::Status DatabaseImpl::Sync() {
+  if (options_.read_only) return absl::OkStatus();  // everything is durable
   if (engine_log_ != nullptr) return engine_log_->FlushAll();
   return absl::FailedPreconditionError(
       "the database was opened with durability none, so only closing it makes its commits durable: "
@@ -282,6 +289,7 @@ absl::Status DatabaseImpl::Checkpoint() {
 absl::StatusOr<TreeImpl*> DatabaseImpl::OpenTree(std::string_view name, bool create) {
   absl::StatusOr<TreeImpl*> tree = catalog_->OpenTree(name, /*create=*/false);
   if (!create || !absl::IsNotFound(tree.status())) return tree;
+  LATCHKEY_RETURN_IF_ERROR(CheckWritable());
   tree = catalog_->OpenTree(name, /*create=*/true);
   if (tree.ok()) LATCHKEY_RETURN_IF_ERROR(AcknowledgeTrees());
   return tree;

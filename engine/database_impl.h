@@ -100,11 +100,14 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   absl::StatusOr<RangeEstimate> Estimate(Tree tree, const KeyRange& range);
 
   std::unique_ptr<TransactionImpl> Begin(const BeginOptions& options = {});
-  /// `options` with the database's default isolation if they name none.
+  /// `options` with the database's default isolation if they name none, read-only if it is.
   BeginOptions Resolve(BeginOptions options) const {
     if (!options.isolation) options.isolation = options_.isolation;
+    options.read_only |= options_.read_only;
     return options;
   }
+  /// FailedPrecondition: the database was opened with Options::read_only.
+  absl::Status CheckWritable() const;
   absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
   /// The leaf that covers `key`; with FixMode::kLatched it stays latched in `held`.
   absl::Status FindLeaf(TreeImpl& tree, std::string_view key, OptimisticGuard* leaf,

@@ -91,13 +91,16 @@ absl::Status Database::Sync() {
 }
 
 absl::Status Database::RenameTree(std::string_view from, std::string_view to) {
-  return Guarded(*impl_,
-                 [&](DatabaseImpl& database) { return database.RenameTree(from, to); });
+  return GuardedWrite(*impl_,
+                      [&](DatabaseImpl& database) { return database.RenameTree(from, to); });
 }
 
 absl::Status Database::DeleteRange(Tree tree, const KeyRange& range) {
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TreeImpl& found) { return impl_->DeleteRange(found, range); });
+    return OnTree(*impl_, tree, [&](TreeImpl& found) -> absl::Status {
+      LATCHKEY_RETURN_IF_ERROR(impl_->CheckWritable());
+      return impl_->DeleteRange(found, range);
+    });
   });
 }
 
@@ -117,6 +120,7 @@ absl::StatusOr<std::unique_ptr<BulkLoader>> Database::NewBulkLoader(
     std::string_view name, const BulkLoadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<BulkLoader>> {
     LATCHKEY_RETURN_IF_ERROR(impl_->identity().CheckOpen());
+    LATCHKEY_RETURN_IF_ERROR(impl_->CheckWritable());
     LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<BulkLoadImpl> load,
                               impl_->NewBulkLoad(name, options));
     return std::unique_ptr<BulkLoader>(new BulkLoader(std::move(load)));

@@ -110,6 +110,9 @@ constexpr Option kOptions[] = {
     {"error-if-exists", "true, false",
      [](Text text, Options& o) { return SetBool(text, o.error_if_exists); },
      [](const Options& o) -> std::string { return TextOf(o.error_if_exists); }},
+    {"read-only", "true: changes no byte, beside other readers; false",
+     [](Text text, Options& o) { return SetBool(text, o.read_only); },
+     [](const Options& o) -> std::string { return TextOf(o.read_only); }},
     {"cache-size", "all memory of the database: bytes, at least 1MiB",
      [](Text text, Options& o) -> absl::Status {
        LATCHKEY_ASSIGN_OR_RETURN(

@@ -13,6 +13,7 @@
 #include "layout/segment_store.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/overlay_device.h"
 #include "storage/page_format.h"
 
 namespace latchkey {
@@ -135,11 +136,20 @@ absl::Status RefuseBeforeChanges(const DatabaseFiles& files, BlockDevice& data,
       path);
 }
 
+// An open for reading alone writes to memory.
+std::unique_ptr<BlockDevice> OverlaidFor(const Options& options, Runtime& runtime,
+                                         std::unique_ptr<BlockDevice> device) {
+  if (!options.read_only || device == nullptr) return device;
+  return std::make_unique<OverlayDevice>(runtime, std::move(device));
+}
+
 absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
                                       const ResolvedOptions& options, const DatabaseSizing& sizing,
                                       const LogSink& log_sink) {
   auto files = std::make_shared<DatabaseFiles>(runtime, path, log_sink);
-  LATCHKEY_RETURN_IF_ERROR(files->Prepare(options.create_if_missing, options.error_if_exists));
+  LATCHKEY_RETURN_IF_ERROR(
+      options.read_only ? files->PrepareForReading()
+                        : files->Prepare(options.create_if_missing, options.error_if_exists));
   const bool logged = IsLogged(options);
   LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<BlockDevice> data, files->OpenData(/*staged=*/logged));
   LATCHKEY_RETURN_IF_ERROR(RefuseBeforeChanges(*files, *data, options, path));
@@ -149,9 +159,12 @@ absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
   }
   LATCHKEY_ASSIGN_OR_RETURN(
       OpenedStore opened,
-      OpenPages(runtime, std::move(data), std::move(journal), options, sizing, log_sink));
+      OpenPages(runtime, OverlaidFor(options, runtime, std::move(data)),
+                OverlaidFor(options, runtime, std::move(journal)), options, sizing, log_sink));
   opened.finish_opening = [files] { return files->FinishOpening(); };
-  LATCHKEY_ASSIGN_OR_RETURN(opened.spill_device, files->OpenSpill());
+  if (!options.read_only) {  // else there are no old versions
+    LATCHKEY_ASSIGN_OR_RETURN(opened.spill_device, files->OpenSpill());
+  }
   if (!logged) return opened;
   LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
   if (needs_log && !files->has_log()) {
@@ -160,13 +173,20 @@ absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
                       "salvage the data file",
                       path);
   }
-  LATCHKEY_ASSIGN_OR_RETURN(opened.log_device, files->OpenLog());
+  LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<BlockDevice> log, files->OpenLog());
+  opened.log_device = OverlaidFor(options, runtime, std::move(log));
   return opened;
 }
 
 }  // namespace
 
 absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
+  if (options.read_only && (options.error_if_exists || options.in_memory_device)) {
+    return InvalidArgument(
+        "a read-only open with {}: it needs a database that is there; leave one of the two options "
+        "out",
+        options.in_memory_device ? "in_memory_device" : "error_if_exists");
+  }
   if (options.page_size != 0 && !IsValidPageSize(options.page_size)) {
     return InvalidArgument("page size {}: a power of two from {} to {}, or 0 for the default",
                            options.page_size, kMinPageSize, kMaxPageSize);
@@ -216,10 +236,12 @@ uint64_t SnapshotSpillBytes(const Options& options) {
 
 absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devices,
                                           const ResolvedOptions& options, const LogSink& log_sink) {
-  LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened,
-                            OpenPages(runtime, std::move(devices.data),
-                                      IsLogged(options) ? std::move(devices.journal) : nullptr,
-                                      options, devices.sizing, log_sink));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      OpenedStore opened,
+      OpenPages(
+          runtime, OverlaidFor(options, runtime, std::move(devices.data)),
+          IsLogged(options) ? OverlaidFor(options, runtime, std::move(devices.journal)) : nullptr,
+          options, devices.sizing, log_sink));
   opened.spill_device = std::move(devices.spill);
   if (!IsLogged(options)) return opened;
   LATCHKEY_ASSIGN_OR_RETURN(const bool needs_log, NeedsLog(opened.client_root));
@@ -228,7 +250,7 @@ absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devi
         "the device of the log is empty, and with it what was committed last is missing: put the "
         "log back, or salvage the data");
   }
-  opened.log_device = std::move(devices.log);
+  opened.log_device = OverlaidFor(options, runtime, std::move(devices.log));
   return opened;
 }
 
@@ -246,6 +268,15 @@ absl::StatusOr<OpenedStore> OpenStore(Runtime& runtime, const std::string& path,
                               MemoryDevice::Create(runtime, {.name = path + ".map"}));
   }
   return OpenStoreOver(runtime, std::move(devices), options, log_sink);
+}
+
+ResolvedOptions ForReading(const ResolvedOptions& options, bool has_log) {
+  ResolvedOptions reading = options;
+  reading.durability = has_log ? Durability::kCommit : Durability::kNone;
+  reading.torn_write_protection = TornWriteProtection::kNone;
+  reading.create_if_missing = false;
+  reading.techniques.cleaners = 0;
+  return reading;
 }
 
 bool HasLogFiles(const std::string& path) {

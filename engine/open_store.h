@@ -45,7 +45,8 @@ struct DatabaseSizing {
 };
 
 /// The devices of a database. `log` and `journal` are used only if the database is logged. With
-/// Durability::kNone they may be nullptr if it never was.
+/// Durability::kNone they may be nullptr if it never was. With Options::read_only nothing is written to
+/// them, and the database is logged if there is a `log`.
 struct DatabaseDevices {
   std::unique_ptr<BlockDevice> data;
   std::unique_ptr<BlockDevice> log;
@@ -93,6 +94,10 @@ absl::StatusOr<OpenedStore> OpenStore(Runtime& runtime, const std::string& path,
 /// if the database has a log and the log's device is empty.
 absl::StatusOr<OpenedStore> OpenStoreOver(Runtime& runtime, DatabaseDevices devices,
                                           const ResolvedOptions& options, const LogSink& log_sink);
+
+/// The options of an open for reading alone: with the log if the database has one, without anything
+/// that writes beside its users.
+ResolvedOptions ForReading(const ResolvedOptions& options, bool has_log);
 
 /// Whether the database at `path` has log files: it then recovers before an open without a log.
 bool HasLogFiles(const std::string& path);

@@ -74,6 +74,13 @@ enum class LogSeverity { kDebug, kInfo, kWarning, kError };
 struct Options {
   bool create_if_missing = true;
   bool error_if_exists = false;
+  /// Opens for reading alone, and changes no byte on the device, which may be read-only. Several
+  /// processes may have the database open so at once; one that writes excludes them, and they it. A
+  /// database that was not closed cleanly is recovered in memory, which takes memory beyond
+  /// cache_bytes for the pages that recovery changes. Calls that write return FailedPrecondition.
+  /// create_if_missing, durability, torn_write_protection and the techniques that concern writes
+  /// have no effect. Not with error_if_exists or in_memory_device.
+  bool read_only = false;
   /// All memory of the database: frames, page table, maps, versions, I/O buffers. Bytes. At least 1
   /// MiB; with a log at least 1.5 MiB, and more for pages above 4 KiB. A database that is created
   /// with less than 64 MiB gets smaller buffers and segments. The database takes more than this

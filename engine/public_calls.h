@@ -47,4 +47,13 @@ absl::Status Guarded(DatabaseImpl& database, Call call) {
   });
 }
 
+/// The same for a call that writes.
+template <typename Call>
+absl::Status GuardedWrite(DatabaseImpl& database, Call call) {
+  return Guarded(database, [&](DatabaseImpl& open) -> absl::Status {
+    LATCHKEY_RETURN_IF_ERROR(open.CheckWritable());
+    return call(open);
+  });
+}
+
 }  // namespace latchkey

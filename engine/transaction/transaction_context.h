@@ -27,6 +27,7 @@ struct TransactionContext {
   EngineLog* log = nullptr;  ///< nullptr = nothing is logged
   /// The database whose handles the public calls pass; nullptr = there are no handles.
   const DatabaseIdentity* identity = nullptr;
+  bool is_read_only = false;  ///< Options::read_only
   /// Without a log: some pages hold changes of a transaction that could not be rolled back.
   std::atomic<bool> holds_uncommitted = false;
 };

@@ -15,6 +15,7 @@ absl::Status TransactionState::NotActive() const {
 
 absl::Status TransactionState::NotWritable() const {
   LATCHKEY_RETURN_IF_ERROR(CheckActive());
+  if (context.is_read_only) return OpenedReadOnly();
   return absl::FailedPreconditionError(
       "the transaction is read-only: begin one without BeginOptions::read_only to write or lock");
 }
@@ -22,6 +23,11 @@ absl::Status TransactionState::NotWritable() const {
 absl::Status KeyTooLong(size_t key_size) {
   return InvalidArgument("a key of {} bytes is too long: keys have 0 to {} bytes", key_size,
                          Database::kMaxKeySize);
+}
+
+absl::Status OpenedReadOnly() {
+  return absl::FailedPreconditionError(
+      "the database was opened read-only: open it without Options::read_only to write");
 }
 
 absl::Status NoSuchKey() { return absl::NotFoundError("no such key"); }

@@ -59,5 +59,7 @@ inline absl::Status CheckKey(std::string_view key) {
   return key.size() <= Database::kMaxKeySize ? absl::OkStatus() : KeyTooLong(key.size());
 }
 absl::Status NoSuchKey();
+/// The answer to a call that writes in a database opened with Options::read_only.
+absl::Status OpenedReadOnly();
 
 }  // namespace latchkey

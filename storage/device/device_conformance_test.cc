@@ -16,6 +16,7 @@
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/device/file_device.h"
 #include "storage/device/memory_device.h"
+#include "storage/device/overlay_device.h"
 #include "storage/device/simulated/disk_array.h"
 #include "storage/device/simulated/simulated_disk.h"
 
@@ -47,6 +48,12 @@ struct DirectFileUnderTest {
 struct BufferedFileUnderTest : DirectFileUnderTest {
   std::unique_ptr<BlockDevice> Make(uint64_t size_bytes) {
     return DirectFileUnderTest::Make(size_bytes, /*direct_io=*/false);
+  }
+};
+
+struct OverlayUnderTest : DirectFileUnderTest {
+  std::unique_ptr<BlockDevice> Make(uint64_t size_bytes) {
+    return std::make_unique<OverlayDevice>(ThreadRuntime(), DirectFileUnderTest::Make(size_bytes));
   }
 };
 
@@ -104,9 +111,9 @@ struct MechanicalUnderTest {
 };
 
 using DevicesUnderTest =
-    std::tuple<MemoryUnderTest, DirectFileUnderTest, BufferedFileUnderTest, FaultyUnderTest,
-               SlowFaultyUnderTest, SimulatedUnderTest, ScanUnderTest, Raid5UnderTest,
-               ScanRaid5UnderTest, MechanicalUnderTest, FlashUnderTest>;
+    std::tuple<MemoryUnderTest, DirectFileUnderTest, BufferedFileUnderTest, OverlayUnderTest,
+               FaultyUnderTest, SlowFaultyUnderTest, SimulatedUnderTest, ScanUnderTest,
+               Raid5UnderTest, ScanRaid5UnderTest, MechanicalUnderTest, FlashUnderTest>;
 
 // Content that identifies the page and the number of its write.
 void FillPage(std::byte* page, uint64_t number, uint64_t generation) {

@@ -44,7 +44,7 @@ absl::Status Backup(const BackupFlags& flags) {
     options.max_bytes_per_second = rate * kBytesPerMb;
   }
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
-                            OpenDatabase(flags.db, /*create=*/false, progress));
+                            OpenDatabase(flags.db, DatabaseUse::kWrite, progress));
   const auto run = [&]() -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const BackupInfo info, db->Backup(flags.directory, options));
     progress.Clear();

@@ -48,16 +48,15 @@ absl::StatusOr<std::string> ParseFlag(const char* what, const std::string& text,
 
 /// Opens, runs `body(db)`, closes.
 template <typename Body>
-absl::Status WithDatabase(const DatabaseFlags& flags, bool create, Body&& body) {
+absl::Status WithDatabase(const DatabaseFlags& flags, DatabaseUse use, Body&& body) {
   Progress progress;
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
-                            OpenDatabase(flags, create, progress));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db, OpenDatabase(flags, use, progress));
   return CloseAfter(*db, AboutDatabase(flags.path, body(*db)));
 }
 
 absl::Status Get(const GetFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
-  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+  return WithDatabase(flags.db, DatabaseUse::kRead, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
     std::string value;
     const absl::Status got = db.Get(tree, key, &value);
@@ -85,7 +84,7 @@ absl::StatusOr<std::string> ValueOf(const PutFlags& flags) {
 absl::Status Put(const PutFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
   LATCHKEY_ASSIGN_OR_RETURN(const std::string value, ValueOf(flags));
-  return WithDatabase(flags.db, /*create=*/true, [&](Database& db) -> absl::Status {
+  return WithDatabase(flags.db, DatabaseUse::kCreate, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/true));
     return db.Put(tree, key, value);
   });
@@ -97,7 +96,7 @@ absl::Status Del(const DelFlags& flags) {
     LATCHKEY_ASSIGN_OR_RETURN(std::string key, ParseFlag("key", text, flags.form()));
     keys.push_back(std::move(key));
   }
-  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+  return WithDatabase(flags.db, DatabaseUse::kWrite, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
     Transaction transaction = db.Begin();
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -153,7 +152,7 @@ absl::Status Scan(const ScanFlags& flags) {
   if (!flags.limit.empty()) {
     LATCHKEY_ASSIGN_OR_RETURN(limit, ParseCount("limit", flags.limit, 0, UINT64_MAX));
   }
-  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+  return WithDatabase(flags.db, DatabaseUse::kRead, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
     Transaction transaction = db.Begin();
     Cursor cursor = transaction.NewCursor(tree, std::move(range));
@@ -186,7 +185,7 @@ absl::StatusOr<TreeSize> CountTree(Database& db, const std::string& name) {
 }
 
 absl::Status Stat(const StatFlags& flags) {
-  return WithDatabase(flags.db, /*create=*/false, [&](Database& db) -> absl::Status {
+  return WithDatabase(flags.db, DatabaseUse::kRead, [&](Database& db) -> absl::Status {
     const Statistics s = db.GetStatistics();
     std::string text = fmt::format(
         "device             {}\npage size          {}\nlive bytes         {}\n"

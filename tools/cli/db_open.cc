@@ -21,7 +21,7 @@ absl::StatusOr<uint32_t> ParsePageSize(const std::string& text) {
   return ParsePowerOfTwo("page-size", text, kMinPageSize, kMaxPageSize, ", or auto");
 }
 
-/// A reading verb leaves a database as it is: it adds no log to a database without one.
+/// A verb adds no log to a database without one.
 absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
   if (!flags.durability.empty()) return ParseDurability(flags.durability);
   std::error_code error;
@@ -41,10 +41,11 @@ absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& pr
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, bool create,
+absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, DatabaseUse use,
                                                        Progress& progress) {
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags, progress));
-  options.create_if_missing = create;
+  options.create_if_missing = use == DatabaseUse::kCreate;
+  options.read_only = use == DatabaseUse::kRead;
   absl::StatusOr<std::unique_ptr<Database>> db = Database::Open(flags.path, options);
   if (!db.ok()) return AboutDatabase(flags.path, db.status());
   return db;

@@ -24,9 +24,15 @@ struct DatabaseFlags {
 /// The options that the flags describe. InvalidArgument names the flag.
 absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& progress);
 
+enum class DatabaseUse {
+  kRead,    ///< Options::read_only: beside other readers, and nothing changes
+  kWrite,   ///< of a database that is there
+  kCreate,  ///< created if it is missing
+};
+
 /// Opens the database. Its warnings become log lines. Errors as Database::Open, with the path in
 /// front.
-absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, bool create,
+absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const DatabaseFlags& flags, DatabaseUse use,
                                                        Progress& progress);
 
 /// The tree with this name. An empty name: the only tree of the database. InvalidArgument with the

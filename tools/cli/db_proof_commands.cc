@@ -176,7 +176,7 @@ absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
 absl::Status OpenAndVerify(const VerifyFlags& flags) {
   Progress progress;
   LATCHKEY_ASSIGN_OR_RETURN(Options options, DatabaseOptions(flags.db, progress));
-  options.create_if_missing = false;
+  options.read_only = true;
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseImpl> db,
                             DatabaseImpl::Open(ThreadRuntime(), flags.db.path, options));
   const absl::Status verified = Verify(*db, progress);

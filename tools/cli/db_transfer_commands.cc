@@ -43,7 +43,7 @@ absl::Status Dump(const DumpFlags& flags) {
   Progress progress;
   LATCHKEY_ASSIGN_OR_RETURN(const DumpForm form, ParseForm(flags.format));
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
-                            OpenDatabase(flags.db, /*create=*/false, progress));
+                            OpenDatabase(flags.db, DatabaseUse::kRead, progress));
   const auto run = [&]() -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const auto interrupted, FindInterruptedLoad(*db));
     if (interrupted) {
@@ -166,7 +166,7 @@ absl::Status Load(const LoadFlags& flags) {
   if (!valid.ok()) return WithPath(flags.file, valid.status());
   progress.Clear();
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
-                            OpenDatabase(flags.db, /*create=*/true, progress));
+                            OpenDatabase(flags.db, DatabaseUse::kCreate, progress));
   const auto run = [&]() -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(source, dump->Source());
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t applied,

@@ -63,6 +63,10 @@ foreach(verb ${order} ${pages})
   list(REMOVE_AT words 0)
   execute_process(COMMAND ${PROGRAM} ${words} ${more_of_${verb}} --quiet WORKING_DIRECTORY ${WORK_DIR}
                   RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE err)
+  # A calibration refuses to measure two threads that had no processor each; other tests run beside this one.
+  if(verb STREQUAL contention-calibrate AND result EQUAL 1 AND err MATCHES "repeat it[ \n]+while two processors are idle")
+    continue()
+  endif()
   if(NOT result EQUAL 0 OR err)
     message(SEND_ERROR "the example of ${verb}, ${example} ${more_of_${verb}} --quiet, exits ${result}: ${err}")
   endif()

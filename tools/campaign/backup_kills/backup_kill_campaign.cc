@@ -98,13 +98,15 @@ class BackupLives {
     // at any time or call.
     const uint32_t finished = backups_.finished.load();
     const bool finishes_one = finished < BackupNotes::kMostBackups && rng_.Below(2) == 0;
-    const bool dies_after_one = !closes && finishes_one && rng_.Below(2) == 0;
+    const bool dies_after_one = !closes && finishes_one && rng_.Below(4) != 0;
     life.beside = [this, dies_after_one](Database& db) {
       return BackUpBeside(db, series_, options_.threads, kills_, backups_, dies_after_one);
     };
     if (!closes && !finishes_one) life.kill_in_work = SomePoint(20);
-    // A child that never reaches its kill point comes to an end of its work, and is killed then.
-    if (life.kill_in_work) life.transactions_per_thread = 60;
+    // A child that never reaches its kill point comes to an end of its work, and is killed then. One that
+    // dies at the end of a backup does little beside it: a checkpoint would make durable what the backup
+    // has noted.
+    if (life.kill_in_work || dies_after_one) life.transactions_per_thread = 60;
     const Nanos delay = SomeTime();
     kills_.stage.store(KillStage::kOpening);
     auto started = ChildProcess::Start([&] { return RunKillLife(life, kills_, models_); });

@@ -50,6 +50,8 @@ constexpr Canary kCanaries[] = {
     {"range-frees-not-logged", "the pages of a deleted range are freed without a log record",
      kOverwrite},
     {"recovery-leaks-old-values", "recovery forgets replaced overflow chains", kOverwrite},
+    {"overlay-reads-below", "a block that an open for reading has changed is read from the disk",
+     kOverwrite},
     // Layouts.
     {"superblock-before-what-it-names", "a superblock is written before the map it names is synced",
      kLfs},

@@ -49,7 +49,9 @@ class BusyDatabase final : public CrashSubject {
 
  private:
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(uint64_t seed, CrashMachine& machine,
-                                                     bool create);
+                                                     bool create, bool read_only = false);
+  /// Recovers for reading alone, and proves that the disks stay as they are.
+  absl::StatusOr<uint64_t> RecoverReadOnly(uint64_t seed, CrashMachine& machine);
 
   const BusyDatabaseOptions options_;
   CrashTally tally_;
