@@ -13,8 +13,10 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER / "calls.txt"
 HEADERS = ("engine/latchkey.h", "engine/keys.h", "engine/options.h")
-# Figures and options go by their names, which ListStatistics, ListOptions and SetOption tell.
-BY_NAME = {"Statistics", "Options", "Techniques", "NamedStatistic", "NamedOption", "Log", "Recovery"}
+# Figures and options go by their names, which ListStatistics, ListOptions and SetOption tell; latencies are in the text
+# of GetMetrics.
+BY_NAME = {"Statistics", "Options", "Techniques", "NamedStatistic", "NamedOption", "Log", "Recovery", "OperationLatency",
+           "Bucket"}
 SCOPE = re.compile(r"(class|struct|enum class|namespace)\s+(\w+)[^;{}]*\{")
 
 

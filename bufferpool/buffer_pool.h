@@ -57,6 +57,7 @@
 #include "bufferpool/private_copies.h"
 #include "bufferpool/write_back.h"
 #include "storage/base/ids.h"
+#include "storage/base/latency_recorder.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"
 #include "storage/wal/log.h"
@@ -121,6 +122,20 @@ class BufferPool {
   /// By the write-ahead rule there is no such page unless the log has lost its end. Do not call it
   /// before redo has ended, because redo replaces damaged pages.
   void RefusePagesBeyondLog() { loader_.RefusePagesBeyondLog(); }
+
+  /// Where the pool and its cleaners note how long page reads and writes take; nullptr: nowhere.
+  /// Reads are those that an actor waits for. A write lasts from the store's acceptance to the
+  /// device; cleaners of a fixed number of writes time none.
+  struct Latencies {
+    LatencyRecorder* reads = nullptr;
+    LatencyRecorder* writes = nullptr;
+  };
+  /// Set before the first fix and before there are cleaners.
+  void SetLatencies(const Latencies& latencies) {
+    loader_.SetLatencies(runtime_, latencies.reads);
+    write_latencies_ = latencies.writes;
+  }
+  LatencyRecorder* write_latencies() const { return write_latencies_; }
 
   /// How the layers above fix what they read. Set before they are made on top of the pool.
   void SetFixMode(FixMode mode) { fix_mode_ = mode; }
@@ -362,6 +377,7 @@ class BufferPool {
   PoolResizer resizer_;
   std::unique_ptr<PrivateCopies> copies_;  // nullptr: the scheme has none
   FixMode fix_mode_ = FixMode::kOptimistic;
+  LatencyRecorder* write_latencies_ = nullptr;
 };
 
 // ---- Functions of the guards that need the pool.

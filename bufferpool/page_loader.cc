@@ -7,6 +7,7 @@
 #include "storage/base/racy_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
+#include "storage/runtime/latency_timer.h"
 
 namespace latchkey {
 
@@ -28,7 +29,7 @@ absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, Page
   LATCHKEY_ASSIGN_OR_RETURN(const FrameId frame,
                             evictor_.ObtainFrame(actor, page, /*patient=*/true));
   PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
-  ReadChecked(std::span(&read, 1));  // throws nothing, so the frame is not lost
+  ReadTimed(read);  // throws nothing, so the frame is not lost
   if (!read.status.ok()) {
     policy_.ReturnFreeFrame(frame);
     return read.status;
@@ -43,7 +44,7 @@ absl::StatusOr<FrameId> PageLoader::RaceToLoad(PoolActor& actor, PageId page, Pa
   const absl::StatusOr<FrameId> frame = evictor_.ObtainFrame(actor, page, /*patient=*/true);
   if (!frame.ok()) return word.Read() == seen ? frame : kNoFrame;
   PageRead read{.id = page, .out = frames_.DataOf(*frame), .status = {}};
-  ReadChecked(std::span(&read, 1));  // throws nothing, so the frame is not lost
+  ReadTimed(read);  // throws nothing, so the frame is not lost
   if (read.status.ok() && word.TryBeginLoad(seen)) {
     Publish(actor, page, word, *frame, cause, latch);
     return frame;
@@ -87,7 +88,7 @@ absl::StatusOr<FrameId> PageLoader::LoadCopied(PoolActor& actor, PageId page, Pa
 absl::StatusOr<bool> PageLoader::ReadCopy(PoolActor& actor, PageId page, PageWord& word,
                                           PageState seen, ActorCopies& copies, uint32_t limit) {
   PageRead read{.id = page, .out = copies.TakeFrame(page, limit), .status = {}};
-  ReadChecked(std::span(&read, 1));
+  ReadTimed(read);
   const PageState now = word.Read();
   if (now.version() != seen.version() || (!read.status.ok() && now != seen)) {
     PoolActor::Add(actor.failed_page_ins, 1);
@@ -197,6 +198,12 @@ void PageLoader::ReadChecked(std::span<PageRead> reads) {
     if (!read.status.ok()) continue;
     read.status = CatchOutOfMemory([&] { return Check(read); });
   }
+}
+
+void PageLoader::ReadTimed(PageRead& read) {
+  if (read_latencies_ == nullptr) return ReadChecked(std::span(&read, 1));
+  const LatencyTimer timer(*runtime_, read_latencies_);
+  ReadChecked(std::span(&read, 1));
 }
 
 void PageLoader::ReadUnchecked(std::span<PageRead> reads) {

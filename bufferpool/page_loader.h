@@ -28,7 +28,9 @@
 #include "bufferpool/pool_actor.h"
 #include "bufferpool/private_copies.h"
 #include "storage/base/ids.h"
+#include "storage/base/latency_recorder.h"
 #include "storage/page_store.h"
+#include "storage/runtime/runtime.h"
 
 namespace latchkey {
 
@@ -49,6 +51,11 @@ class PageLoader {
   /// As BufferPool::SetPageCheck and BufferPool::RefusePagesBeyondLog.
   void SetPageCheck(PageCheck check) { page_check_ = check; }
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
+  /// Each page that a Load or a ReadCopy reads is timed. Set before the first of them.
+  void SetLatencies(Runtime& runtime, LatencyRecorder* reads) {
+    runtime_ = &runtime;
+    read_latencies_ = reads;
+  }
   /// Set before the first load.
   void SetPageIn(PageIn page_in) { page_in_ = page_in; }
 
@@ -88,6 +95,7 @@ class PageLoader {
   /// Each read gets its status, even when memory runs out.
   void ReadChecked(std::span<PageRead> reads);
   void ReadUnchecked(std::span<PageRead> reads);
+  void ReadTimed(PageRead& read);
   absl::Status Check(const PageRead& read) const;
   /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
   void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadCause cause,
@@ -103,6 +111,8 @@ class PageLoader {
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;
   PageIn page_in_ = PageIn::kBlocking;
+  Runtime* runtime_ = nullptr;
+  LatencyRecorder* read_latencies_ = nullptr;  // of pages that an actor waits for
 };
 
 }  // namespace latchkey

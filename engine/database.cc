@@ -10,6 +10,7 @@
 #include "engine/latchkey.h"
 #include "engine/public_calls.h"
 #include "engine/transaction_impl.h"
+#include "engine/watch/metrics_text.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -132,7 +133,7 @@ absl::Status Transaction::Get(Tree tree, std::string_view key, std::string* valu
                      [this, tree, value](std::string_view copy) { return Get(tree, copy, value); });
   }
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+    return OnTree(*impl_, tree, Timed::kGet, [&](TransactionImpl& transaction, TreeImpl& found) {
       return transaction.Get(found, key, value);
     });
   });
@@ -140,7 +141,7 @@ absl::Status Transaction::Get(Tree tree, std::string_view key, std::string* valu
 absl::Status Transaction::Put(Tree tree, std::string_view key, std::string_view value) {
   if (impl_ == nullptr) return Refusal();
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+    return OnTree(*impl_, tree, Timed::kPut, [&](TransactionImpl& transaction, TreeImpl& found) {
       return transaction.Put(found, key, value);
     });
   });
@@ -148,7 +149,7 @@ absl::Status Transaction::Put(Tree tree, std::string_view key, std::string_view 
 absl::Status Transaction::Insert(Tree tree, std::string_view key, std::string_view value) {
   if (impl_ == nullptr) return Refusal();
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+    return OnTree(*impl_, tree, Timed::kPut, [&](TransactionImpl& transaction, TreeImpl& found) {
       return transaction.Insert(found, key, value);
     });
   });
@@ -156,7 +157,7 @@ absl::Status Transaction::Insert(Tree tree, std::string_view key, std::string_vi
 absl::Status Transaction::Delete(Tree tree, std::string_view key) {
   if (impl_ == nullptr) return Refusal();
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+    return OnTree(*impl_, tree, Timed::kDelete, [&](TransactionImpl& transaction, TreeImpl& found) {
       return transaction.Delete(found, key);
     });
   });
@@ -169,7 +170,7 @@ absl::Status Transaction::GetForUpdate(Tree tree, std::string_view key, std::str
     });
   }
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
+    return OnTree(*impl_, tree, Timed::kGetForUpdate, [&](TransactionImpl& transaction, TreeImpl& found) {
       return transaction.GetForUpdate(found, key, value);
     });
   });
@@ -218,7 +219,11 @@ absl::Status Transaction::RollbackTo(const Savepoint& savepoint) {
 }
 absl::Status Transaction::Commit(const CommitOptions& options) {
   if (impl_ == nullptr) return Refusal();
-  return Guarded(*impl_, [&](TransactionImpl& transaction) { return transaction.Commit(options); });
+  return Guarded(*impl_, [&](TransactionImpl& transaction) -> absl::Status {
+    if (transaction.writes() == 0) return transaction.Commit(options);
+    return transaction.sampled().Measure(Timed::kCommit,
+                                         [&] { return transaction.Commit(options); });
+  });
 }
 absl::Status Transaction::Rollback() {
   if (impl_ == nullptr) return Refusal();
@@ -285,6 +290,7 @@ Transaction Database::Begin(const BeginOptions& options) {
       return Transaction(std::move(open));
     }
     auto transaction = std::make_shared<TransactionImpl>(impl_->context());
+    transaction->sampled() = SampledCalls(impl_->latencies());
     if (absl::Status begun = transaction->Begin(impl_->Resolve(options)); !begun.ok()) {
       return Transaction(std::move(begun));
     }
@@ -300,27 +306,33 @@ absl::Status Database::Get(Tree tree, std::string_view key, std::string* value) 
                      [this, tree, value](std::string_view copy) { return Get(tree, copy, value); });
   }
   return CatchOutOfMemory([&] {
-    return OnTree(*impl_, tree, [&](TreeImpl& found) { return impl_->Get(found, key, value); });
+    return OnTree(*impl_, tree, [&](TreeImpl& found) {
+      return impl_->latencies().Measure(Timed::kGet, [&] { return impl_->Get(found, key, value); });
+    });
   });
 }
 absl::Status Database::Put(Tree tree, std::string_view key, std::string_view value) {
   return CatchOutOfMemory([&] {
     return OnTree(*impl_, tree, [&](TreeImpl& found) {
-      return impl_->RunTransaction(
-          [&](TransactionImpl& transaction) { return transaction.Put(found, key, value); });
+      return impl_->latencies().Measure(Timed::kWrite, [&] {
+        return impl_->RunTransaction(
+            [&](TransactionImpl& transaction) { return transaction.Put(found, key, value); });
+      });
     });
   });
 }
 absl::Status Database::Delete(Tree tree, std::string_view key) {
   return CatchOutOfMemory([&] {
     return OnTree(*impl_, tree, [&](TreeImpl& found) {
-      return impl_->RunTransaction(
-          [&](TransactionImpl& transaction) { return transaction.Delete(found, key); });
+      return impl_->latencies().Measure(Timed::kWrite, [&] {
+        return impl_->RunTransaction(
+            [&](TransactionImpl& transaction) { return transaction.Delete(found, key); });
+      });
     });
   });
 }
 absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commit) {
-  return Guarded(*impl_, [&](DatabaseImpl& database) -> absl::Status {
+  const auto write = [&](DatabaseImpl& database) -> absl::Status {
     return database.RunTransaction(
         [&](TransactionImpl& transaction) -> absl::Status {
           for (const WriteBatch::Operation& operation : batch.operations_) {
@@ -334,6 +346,9 @@ absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commi
           return absl::OkStatus();
         },
         commit);
+  };
+  return Guarded(*impl_, [&](DatabaseImpl& database) {
+    return database.latencies().Measure(Timed::kWrite, [&] { return write(database); });
   });
 }
 
@@ -349,6 +364,12 @@ Statistics Database::GetStatistics() const {
   if (impl_->identity().IsForeign()) return {};
   const DatabaseImpl::LastWords* closed = impl_->last_words();
   return closed != nullptr ? closed->statistics : impl_->GetStatistics();
+}
+std::vector<OperationLatency> Database::GetLatencies() const { return impl_->latencies().List(); }
+std::string Database::GetMetrics(MetricsFormat format) const {
+  const std::vector<NamedStatistic> figures = ListStatistics(GetStatistics());
+  return format == MetricsFormat::kPrometheus ? PrometheusText(figures, GetLatencies())
+                                              : JsonText(figures, GetLatencies());
 }
 void Database::ResetStatisticsExtremes() {
   if (impl_->identity().CheckOpen().ok()) impl_->store().ResetExtremes();

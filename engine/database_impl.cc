@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/cache_plan.h"
-#include "engine/statistics_figures.h"
+#include "engine/watch/statistics_figures.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
@@ -41,6 +41,7 @@ DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_sink_(AdaptLogSink(options_.log_sink)),
+      latencies_(runtime, options_.latency_sampling),
       bulk_loads_(std::make_unique<BulkLoads>(runtime)),
       ranges_mutex_(runtime),
       drops_mutex_(runtime),
@@ -162,6 +163,7 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
   LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
+  pool_->SetLatencies({&latencies_.of(Timed::kPageRead), &latencies_.of(Timed::kPageWrite)});
   pool_->SetFixMode(choices.fix.entry().mode);
   pool_->SetPageIn(choices.page_in.entry().page_in);
   pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
@@ -187,6 +189,8 @@ absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   log.buffer_bytes = static_cast<uint32_t>(log_buffer_bytes_);
   log.group_space = GroupSpace::kShared;
   log.log_sink = log_sink_;
+  // Memory is not synced, and reading the clock for it would take longer than the call.
+  if (!options_.in_memory_device) log.sync_latencies = &latencies_.of(Timed::kLogSync);
   if (root_.has_log) {
     LATCHKEY_ASSIGN_OR_RETURN(log_file_, OpenLog(runtime_, std::move(opened.log_device), log));
     return absl::OkStatus();

@@ -42,6 +42,7 @@
 #include "engine/transaction_impl.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_store.h"
+#include "engine/watch/latencies.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -130,6 +131,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
                                     const BackupSizing& sizing);
   absl::Status SetCacheBytes(uint64_t cache_bytes);
   Statistics GetStatistics() const;
+  Latencies& latencies() { return latencies_; }
   /// As BufferPool::SetFixRecorder.
   void SetFixRecorder(FixRecorder* recorder) { pool_->SetFixRecorder(recorder); }
   /// As Database::Verify. *verified counts the checked parts, also when a fault ends the walk.
@@ -224,6 +226,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   DatabaseIdentity identity_;
   const ResolvedOptions options_;
   LogSink log_sink_;
+  Latencies latencies_;
   ClientRoot root_;      // at the open
   bool is_new_ = false;  // nothing was ever stored in it
   uint64_t log_buffer_bytes_ = 0;

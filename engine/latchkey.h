@@ -383,9 +383,38 @@ struct NamedStatistic {
   bool is_integer = false;  ///< true: `integer` is exact, and `real` the nearest double
   uint64_t integer = 0;
   double real = 0;
+  bool is_counter = false;  ///< it only grows while the database is open; false: a state of now
+  std::string_view help;    ///< a line about it; ends with a NUL
 };
 /// Every figure of `statistics`, measured or not, in the order of the members.
 std::vector<NamedStatistic> ListStatistics(const Statistics& statistics);
+
+/// How long one kind of call took, or one kind of wait, since the open.
+struct OperationLatency {
+  struct Bucket {
+    uint64_t most_ns = 0;  ///< latencies up to this, and above that of the bucket before
+    uint64_t count = 0;
+  };
+  /// "get", "get_for_update", "put", "delete", "commit": calls of transactions; "write": Put, Delete and Write
+  /// of the database, with their commit. Of these, one in Options::latency_sampling is timed. "log_sync",
+  /// "page_read", "page_write": what calls or page cleaners wait for; each of them is timed.
+  std::string_view operation;
+  std::string_view help;  ///< a line about it
+  uint64_t count = 0;     ///< timed
+  uint64_t sum_ns = 0, longest_ns = 0;
+  std::vector<Bucket> buckets;  ///< those that are not empty, ascending; each at most 25 % wide
+  /// The latency that the share `share` (0 to 1) of them does not exceed, at most 25 % above the
+  /// exact one. 0: none was timed.
+  uint64_t Quantile(double share) const;
+};
+
+/// Texts of all statistics and latencies, for monitoring systems.
+enum class MetricsFormat {
+  /// Prometheus's text format, each figure as latchkey_NAME.
+  kPrometheus,
+  /// {"statistics": {NAME: number or null}, "latencies": {OPERATION: {"count", "mean_s", "p50_s", ...}}}
+  kJson,
+};
 
 // ---- Compaction
 
@@ -499,7 +528,7 @@ class Database {
 
   /// Rolls back the running transactions (with every durability), writes everything out and
   /// releases the path. Afterwards every call returns FailedPrecondition, except Close (OK), and
-  /// GetStatistics, page_size and DeviceDescription (values at the close). The database is also
+  /// GetStatistics, GetLatencies, GetMetrics, page_size and DeviceDescription (values at the close). The database is also
   /// closed if Close returns an error: with a log, the next open recovers; without one, the next
   /// open refuses it as not closed cleanly. Exception: after ResourceExhausted for lack of memory
   /// it is still open, and the caller may try again. REQUIRES: no other call in progress.
@@ -573,6 +602,10 @@ class Database {
   absl::Status SetCacheBytes(uint64_t cache_bytes);
 
   Statistics GetStatistics() const;
+  /// Latencies of the calls of this database, and of what they wait for. May be called at any time.
+  std::vector<OperationLatency> GetLatencies() const;
+  /// GetStatistics and GetLatencies as text.
+  std::string GetMetrics(MetricsFormat format) const;
   /// Restarts the minimum and maximum of space utilisation from now.
   void ResetStatisticsExtremes();
   uint32_t page_size() const;

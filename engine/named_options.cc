@@ -155,6 +155,11 @@ constexpr Option kOptions[] = {
     {"snapshot-spill-size", "largest size of the spill file: bytes, or auto",
      [](Text text, Options& o) { return SetBytesOrAuto(text, 1, o.snapshot_spill_bytes); },
      [](const Options& o) -> std::string { return OrAuto(o.snapshot_spill_bytes); }},
+    {"latency-sampling", "one call in so many is timed: 1 to 1000000; 0: none",
+     [](Text text, Options& o) {
+       return SetCount(text, 0, kMostLatencySampling, o.latency_sampling);
+     },
+     [](const Options& o) -> std::string { return fmt::format("{}", o.latency_sampling); }},
     {"device", "file, memory",
      [](Text text, Options& o) -> absl::Status {
        if (text.value != "file" && text.value != "memory") {

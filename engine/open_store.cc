@@ -199,6 +199,10 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
     return InvalidArgument("a group commit delay of {} ms: 1 to {}", options.group_commit_delay_ms,
                            kMostGroupCommitDelayMs);
   }
+  if (options.latency_sampling > kMostLatencySampling) {
+    return InvalidArgument("a latency sampling of one call in {}: 0 to {}", options.latency_sampling,
+                           kMostLatencySampling);
+  }
   if (options.lock_wait_ms < 1 || options.lock_wait_ms > kMostLockWaitMs) {
     return InvalidArgument("a lock wait of {} ms: 1 to {}", options.lock_wait_ms, kMostLockWaitMs);
   }

@@ -122,6 +122,8 @@ struct Options {
   /// ("snapshot too old"), first among the serializable ones that may write. A write whose undo
   /// finds no room then returns ResourceExhausted.
   uint64_t snapshot_spill_bytes = 0;
+  /// One call in so many is timed for Database::GetLatencies, at most 1,000,000; 0: none is.
+  uint32_t latency_sampling = 64;
   /// Keep everything in memory; the path is then only a name. For tests and experiments.
   bool in_memory_device = false;
   Techniques techniques;

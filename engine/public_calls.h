@@ -8,6 +8,7 @@
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
 #include "engine/transaction_impl.h"
+#include "engine/watch/latencies.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -18,6 +19,14 @@ template <typename Call>
 absl::Status OnTree(TransactionImpl& transaction, Tree tree, Call call) {
   if (__builtin_expect(!transaction.CanUse(tree), 0)) return transaction.Refuse(tree);
   return call(transaction, DatabaseIdentity::ImplOf(tree));
+}
+
+/// The same for a call that is timed as `kind` if its turn has come.
+template <typename Call>
+absl::Status OnTree(TransactionImpl& transaction, Tree tree, Timed kind, Call call) {
+  return OnTree(transaction, tree, [&](TransactionImpl& running, TreeImpl& found) {
+    return running.sampled().Measure(kind, [&] { return call(running, found); });
+  });
 }
 
 /// Runs a call of a running transaction that uses no tree.

@@ -27,6 +27,7 @@
 #include "engine/transaction/transaction_state.h"
 #include "engine/transaction/transaction_writer.h"
 #include "engine/tree_impl.h"
+#include "engine/watch/latencies.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -93,6 +94,8 @@ class TransactionImpl {
     return reader_.ReadChain(reference, value);
   }
   TransactionContext& context() { return state_.context; }
+  /// Says which of the public calls are timed.
+  SampledCalls& sampled() { return sampled_; }
   Txn& txn() { return state_.txn; }
   /// Number of writes so far. If it has changed since a cursor copied a leaf, the cursor copies it
   /// again.
@@ -132,6 +135,7 @@ class TransactionImpl {
   uint64_t DatabaseNumber() const { return identity() == nullptr ? 0 : identity()->number(); }
 
   TransactionState state_;
+  SampledCalls sampled_;
   TransactionRollback rollback_{state_};
   TransactionReader reader_{state_, rollback_};
   TransactionWriter writer_{state_, rollback_};

@@ -13,7 +13,10 @@ lk_code Tell(const NamedStatistic& figure, lk_statistic* to, lk_error* error) {
                              0,
                              figure.name.data(),  // a literal: it ends with NUL
                              figure.integer,
-                             figure.real};
+                             figure.real,
+                             figure.is_counter,
+                             0,
+                             figure.help.data()};  // also a literal
   return WriteStruct(told, "lk_statistic", to, error);
 }
 
@@ -80,6 +83,22 @@ lk_code lk_statistics_find(lk_statistics statistics, const char* name, lk_statis
 
 lk_code lk_statistics_release(lk_statistics statistics, lk_error* error) {
   return Release(statistic_lists, "statistics", statistics.id, error);
+}
+
+lk_code lk_metrics(lk_db db, int format, lk_value* text, lk_error* error) {
+  if (text == nullptr) return FailNull(error, "text");
+  if (format != LK_METRICS_PROMETHEUS && format != LK_METRICS_JSON) {
+    return Fail(error, LK_INVALID_ARGUMENT,
+                "the metrics format is " + std::to_string(format) +
+                    ": give LK_METRICS_PROMETHEUS or LK_METRICS_JSON");
+  }
+  return WithDatabase(db, error, [&](Database& database) {
+    return ReadInto(text, error, [&](std::string* written) {
+      *written = database.GetMetrics(format == LK_METRICS_JSON ? MetricsFormat::kJson
+                                                               : MetricsFormat::kPrometheus);
+      return absl::OkStatus();
+    });
+  });
 }
 
 lk_code lk_reset_statistics_extremes(lk_db db, lk_error* error) {

@@ -604,9 +604,12 @@ typedef struct lk_statistic {
   const char *name; /* static */
   uint64_t integer;
   double real;
+  int32_t is_counter; /* not 0: it only grows while the database is open; 0: a state of now */
+  int32_t reserved2;
+  const char *help; /* a line about it; static */
 } lk_statistic;
 #define LK_STATISTIC_INIT \
-  { (uint32_t)sizeof(lk_statistic), 0, 0, 0, NULL, 0, 0 }
+  { (uint32_t)sizeof(lk_statistic), 0, 0, 0, NULL, 0, 0, 0, 0, NULL }
 
 /* The figures of now; they do not change afterwards. End with lk_statistics_release. */
 LK_API lk_code lk_statistics_take(lk_db db, lk_statistics *statistics, lk_error *error);
@@ -617,6 +620,17 @@ LK_API lk_code lk_statistics_at(lk_statistics statistics, size_t index, lk_stati
 LK_API lk_code lk_statistics_find(lk_statistics statistics, const char *name,
                                   lk_statistic *statistic, lk_error *error);
 LK_API lk_code lk_statistics_release(lk_statistics statistics, lk_error *error);
+
+/* Texts of all statistics and latencies, for monitoring systems. */
+typedef enum lk_metrics_format {
+  LK_METRICS_PROMETHEUS = 0, /* Prometheus's text format, each figure as latchkey_NAME */
+  /* {"statistics": {NAME: number or null}, "latencies": {OPERATION: {"count", "mean_s", "p50_s", ...}}} */
+  LK_METRICS_JSON = 1
+} lk_metrics_format;
+/* Latencies are of the calls get, get_for_update, put, delete, commit of transactions, of the database's own
+ * writes ("write"), of which one in so many is timed (option latency-sampling), and of log_sync, page_read and
+ * page_write. LK_INVALID_ARGUMENT: no such format. */
+LK_API lk_code lk_metrics(lk_db db, int format, lk_value *text, lk_error *error);
 /* Restarts the minimum and maximum of space utilisation from now. */
 LK_API lk_code lk_reset_statistics_extremes(lk_db db, lk_error *error);
 

@@ -176,6 +176,7 @@ static void a_commit_has_the_durability_that_it_asks_for(const char *folder) {
   OK(lk_sync(db, &test_error));
   OK(lk_statistics_take(db, &statistics, &test_error));
   OK(lk_statistics_find(statistics, "log.syncs", &syncs, &test_error));
+  CHECK(syncs.is_counter && strcmp(syncs.help, "syncs of the log") == 0);
   OK(lk_statistics_release(statistics, &test_error));
   how.durability = LK_DURABILITY_NONE;
   for (i = 0; i < 20; ++i) {

@@ -87,6 +87,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_verify(no_db, e));
   ZERO(lk_page_size(no_db, &size, e));
   ZERO(lk_device_description(no_db, &value, e));
+  ZERO(lk_metrics(no_db, LK_METRICS_JSON, &value, e));
   ZERO(lk_reset_statistics_extremes(no_db, e));
   ZERO(lk_statistics_take(no_db, &made_statistics, e));
   ZERO(lk_statistics_at(statistics, 0, &statistic, e));
@@ -154,6 +155,7 @@ static void a_null_pointer_for_a_result_or_a_name_is_an_error(const char *folder
   NULL_ARGUMENT(lk_put(db, tree, lk_text("k"), lk_slice(NULL, 3), e));
   NULL_ARGUMENT(lk_page_size(db, NULL, e));
   NULL_ARGUMENT(lk_device_description(db, NULL, e));
+  NULL_ARGUMENT(lk_metrics(db, LK_METRICS_JSON, NULL, e));
   NULL_ARGUMENT(lk_statistics_take(db, NULL, e));
   NULL_ARGUMENT(lk_batch_create(NULL, e));
   NULL_ARGUMENT(lk_bulk_loader_create(db, lk_text("x"), NULL, NULL, e));

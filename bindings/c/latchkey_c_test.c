@@ -147,6 +147,11 @@ static void single_calls_and_batches_write_and_read(void) {
   EXPECT(LK_INVALID_ARGUMENT, lk_set_cache_size(db, 1, &test_error));
   OK(lk_page_size(db, &page_size, &test_error));
   CHECK(page_size == 4096);
+  OK(lk_metrics(db, LK_METRICS_PROMETHEUS, &value, &test_error));
+  CHECK(strstr(value.data, "\nlatchkey_commits_total ") != NULL);
+  OK(lk_metrics(db, LK_METRICS_JSON, &value, &test_error));
+  CHECK(strncmp(value.data, "{\"statistics\":{", 15) == 0);
+  EXPECT(LK_INVALID_ARGUMENT, lk_metrics(db, 2, &value, &test_error));
   OK(lk_device_description(db, &value, &test_error));
   CHECK(value.size > 0);
   OK(lk_close(db, &test_error));

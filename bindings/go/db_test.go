@@ -2,6 +2,7 @@ package latchkey_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -186,6 +187,21 @@ func TestStatisticsHaveNames(t *testing.T) {
 	if f := figures["log.records"]; f.Measured || f.Name != "log.records" {
 		t.Fatalf("%+v", f) // durability none has no log
 	}
+	if f := figures["commits"]; !f.IsCounter || f.Help != "transactions committed" {
+		t.Fatalf("%+v", f)
+	}
+	text, err := db.Metrics(latchkey.PrometheusMetrics)
+	ok(t, err)
+	if !strings.Contains(text, "\nlatchkey_commits_total ") {
+		t.Fatal(text)
+	}
+	text, err = db.Metrics(latchkey.JSONMetrics)
+	ok(t, err)
+	if !json.Valid([]byte(text)) {
+		t.Fatal(text)
+	}
+	_, err = db.Metrics(7)
+	is(t, err, latchkey.ErrInvalidArgument)
 	ok(t, db.ResetStatisticsExtremes())
 	ok(t, db.SetCacheBytes(16<<20))
 	is(t, db.SetCacheBytes(1), latchkey.ErrInvalidArgument)

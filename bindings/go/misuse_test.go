@@ -28,6 +28,7 @@ func calls(db *latchkey.DB, tree *latchkey.Tree, tx *latchkey.Tx, c *latchkey.Cu
 		"db.SetCacheBytes": func() error { return db.SetCacheBytes(1 << 24) }, "db.PageSize": func() error { return drop(db.PageSize()) },
 		"db.Device": func() error { return drop(db.Device()) }, "db.Statistics": func() error { return drop(db.Statistics()) },
 		"db.ResetStatisticsExtremes": db.ResetStatisticsExtremes,
+		"db.Metrics":                 func() error { return drop(db.Metrics(latchkey.JSONMetrics)) },
 		"db.Sync":                    db.Sync, "db.RenameTree": func() error { return db.RenameTree("t", "u") },
 		"db.WriteWith":  func() error { return db.WriteWith(&latchkey.Batch{}, latchkey.NoDurability) },
 		"db.BulkLoader": func() error { return drop(db.BulkLoader("new", latchkey.BulkLoadOptions{})) },

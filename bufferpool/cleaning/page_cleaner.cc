@@ -53,7 +53,9 @@ PageCleaners::PageCleaners(BufferPool& pool, std::unique_ptr<CleaningController>
       log_(std::move(log)),
       adjust_mutex_(runtime_),
       next_adjustment_(runtime_.Now() + controller_->interval()) {
-  for (uint32_t i = 0; i < count; ++i) cleaners_.emplace_back(i, depth_);
+  for (uint32_t i = 0; i < count; ++i) {
+    cleaners_.emplace_back(i, depth_, pool.write_latencies());
+  }
 }
 
 PageCleaners::~PageCleaners() {

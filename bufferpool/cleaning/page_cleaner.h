@@ -51,7 +51,8 @@ class PageCleaners final : public CleanerSignal {
 
  private:
   struct Cleaner {
-    Cleaner(uint32_t number, uint32_t depth) : part(number), times(depth) {}
+    Cleaner(uint32_t number, uint32_t depth, LatencyRecorder* latencies)
+        : part(number), times(depth, latencies) {}
     const uint32_t part;
     std::unique_ptr<PageWriter> writer;
     std::vector<FrameId> frames;  // dirty pages of the present pass

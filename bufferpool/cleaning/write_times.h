@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "storage/base/latency_recorder.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -16,7 +17,10 @@ namespace latchkey {
 class WriteTimes {
  public:
   /// `most` writes are unwritten at once, at most.
-  explicit WriteTimes(size_t most) { accepted_.reserve(most); }
+  /// `latencies` receives each time, too; nullptr: nothing does.
+  explicit WriteTimes(size_t most, LatencyRecorder* latencies = nullptr) : latencies_(latencies) {
+    accepted_.reserve(most);
+  }
 
   void NoteAccepted(Nanos now) {
     if (accepted_.size() < accepted_.capacity()) accepted_.push_back(now);
@@ -29,6 +33,7 @@ class WriteTimes {
     for (size_t i = 0; i < done; ++i) {
       sum += now - accepted_[i];
       shortest = std::min(shortest, now - accepted_[i]);
+      if (latencies_ != nullptr) latencies_->Record(now - accepted_[i]);
     }
     accepted_.erase(accepted_.begin(), accepted_.begin() + static_cast<ptrdiff_t>(done));
     sum_.fetch_add(sum, std::memory_order_relaxed);
@@ -44,6 +49,7 @@ class WriteTimes {
   Nanos shortest() const { return shortest_.load(std::memory_order_relaxed); }
 
  private:
+  LatencyRecorder* const latencies_;
   std::vector<Nanos> accepted_;  // when, the oldest first
   std::atomic<Nanos> sum_{0};
   std::atomic<uint64_t> writes_{0};

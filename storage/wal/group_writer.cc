@@ -61,7 +61,7 @@ absl::Status GroupWriter::Write(LogMedium& medium, GroupBuffer& group) {
   AddEarlyHeaders(medium);
   LATCHKEY_RETURN_IF_ERROR(WritePlaced(medium));
   if (LATCHKEY_CANARY("ack-before-flush")) return absl::OkStatus();
-  return medium.device->Sync();
+  return medium.SyncGroup();
 }
 
 void GroupWriter::AddBody(LogMedium& medium, GroupBuffer& group) {

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "storage/base/ids.h"
+#include "storage/base/latency_recorder.h"
 #include "storage/base/log_sink.h"
 #include "storage/device/block_device.h"
 #include "storage/runtime/runtime.h"
@@ -71,6 +72,7 @@ struct LogOptions {
   /// may use half of them. A log of less than twice as many bytes keeps half of its bytes back.
   uint64_t least_kept_back = 0;
   LogSink log_sink = nullptr;
+  LatencyRecorder* sync_latencies = nullptr;  ///< receives the time of each group's sync, if there is one
 };
 
 /// One record as read back; `bytes` is valid until the reader moves on.

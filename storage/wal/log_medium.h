@@ -15,6 +15,7 @@
 
 #include "storage/base/thread_annotations.h"
 #include "storage/device/block_device.h"
+#include "storage/runtime/latency_timer.h"
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
 #include "storage/wal/log_format.h"
@@ -57,11 +58,18 @@ struct LogMedium {
     return geometry.StartOf(table.EndOfRun(geometry.IndexOf(lsn)));
   }
 
+  /// Makes the writes so far durable: the last step of a group.
+  absl::Status SyncGroup() {
+    const LatencyTimer timer(runtime, sync_latencies);
+    return device->Sync();
+  }
+
   Runtime& runtime;
   const std::unique_ptr<BlockDevice> device;
   LogGeometry geometry;
   uint64_t database_id = 0;
   std::string name;  ///< for messages
+  LatencyRecorder* sync_latencies = nullptr;  ///< of SyncGroup; nullptr: nobody asks
   SpinLatch latch;
   SegmentTable table LATCHKEY_GUARDED_BY(latch);
 };

@@ -226,6 +226,7 @@ std::unique_ptr<LogMedium> NewMedium(Runtime& runtime, std::unique_ptr<BlockDevi
   medium->geometry = geometry;
   medium->database_id = options.database_id;
   medium->name = options.name;
+  medium->sync_latencies = options.sync_latencies;
   return medium;
 }
 

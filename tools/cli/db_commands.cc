@@ -90,7 +90,39 @@ absl::Status Put(const PutFlags& flags) {
   });
 }
 
+absl::StatusOr<KeyRange> RangeOf(const RangeFlags& flags) {
+  KeyRange range;
+  if (flags.has_from) {
+    LATCHKEY_ASSIGN_OR_RETURN(range.from, ParseFlag("--from", flags.from, flags.form()));
+  }
+  if (flags.has_to) {
+    LATCHKEY_ASSIGN_OR_RETURN(range.to, ParseFlag("--to", flags.to, flags.form()));
+  }
+  if (range.from && range.to && *range.to < *range.from) {
+    return InvalidArgument("--from={} --to={}: the range ends before it begins; exchange the two",
+                           flags.from, flags.to);
+  }
+  return range;
+}
+
+absl::Status DelRange(const DelFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const KeyRange range, RangeOf(flags));
+  return WithDatabase(flags.db, DatabaseUse::kWrite, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
+    return db.DeleteRange(tree, range);
+  });
+}
+
 absl::Status Del(const DelFlags& flags) {
+  const bool has_range = flags.has_from || flags.has_to;
+  if (has_range && !flags.keys.empty()) {
+    return InvalidArgument("keys and a range were both given: give only one of them");
+  }
+  if (has_range) return DelRange(flags);
+  if (flags.keys.empty()) {
+    return InvalidArgument(
+        "neither keys nor a range were given: give keys, or --from and --to, of which one may be left out");
+  }
   std::vector<std::string> keys;
   for (const std::string& text : flags.keys) {
     LATCHKEY_ASSIGN_OR_RETURN(std::string key, ParseFlag("key", text, flags.form()));
@@ -108,23 +140,6 @@ absl::Status Del(const DelFlags& flags) {
     }
     return transaction.Commit();
   });
-}
-
-absl::StatusOr<KeyRange> RangeOf(const ScanFlags& flags) {
-  KeyRange range;
-  if (flags.has_from) {
-    LATCHKEY_ASSIGN_OR_RETURN(range.from, ParseFlag("--from", flags.from, flags.form()));
-  }
-  if (flags.has_to) {
-    LATCHKEY_ASSIGN_OR_RETURN(range.to, ParseFlag("--to", flags.to, flags.form()));
-  }
-  if (range.from && range.to && *range.to < *range.from) {
-    return InvalidArgument(
-        "--from={} --to={}: the range ends before it begins; exchange the two (--reverse prints it "
-        "from the last key down)",
-        flags.from, flags.to);
-  }
-  return range;
 }
 
 absl::Status PrintRecords(Cursor& cursor, const ScanFlags& flags, uint64_t limit) {
@@ -186,6 +201,11 @@ absl::StatusOr<TreeSize> CountTree(Database& db, const std::string& name) {
 
 absl::Status Stat(const StatFlags& flags) {
   return WithDatabase(flags.db, DatabaseUse::kRead, [&](Database& db) -> absl::Status {
+    if (!flags.metrics.empty()) {
+      LATCHKEY_RETURN_IF_ERROR(Print(db.GetMetrics(flags.metrics == "json" ? MetricsFormat::kJson
+                                                                           : MetricsFormat::kPrometheus)));
+      return FlushOutput();
+    }
     const Statistics s = db.GetStatistics();
     std::string text = fmt::format(
         "device             {}\npage size          {}\nlive bytes         {}\n"

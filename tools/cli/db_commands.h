@@ -32,15 +32,19 @@ struct PutFlags : RecordCommandFlags {
 };
 int PutCommand(const PutFlags& flags);
 
-struct DelFlags : RecordCommandFlags {
-  std::vector<std::string> keys;
-};
-/// Deletes all keys in one transaction. Exit code 1: a key is missing, and none was deleted.
-int DelCommand(const DelFlags& flags);
-
-struct ScanFlags : RecordCommandFlags {
+struct RangeFlags : RecordCommandFlags {
   std::string from, to;
   bool has_from = false, has_to = false;
+};
+
+struct DelFlags : RangeFlags {
+  std::vector<std::string> keys;
+};
+/// Deletes all keys in one transaction, or every record of a range. Exit code 1: a key is missing, and none
+/// was deleted.
+int DelCommand(const DelFlags& flags);
+
+struct ScanFlags : RangeFlags {
   std::string limit;  ///< a count; empty: all of them
   bool reverse = false;
   bool keys_only = false;
@@ -50,7 +54,8 @@ int ScanCommand(const ScanFlags& flags);
 
 struct StatFlags {
   DatabaseFlags db;
-  bool count = false;  ///< count the records of every tree, which reads all of it
+  bool count = false;   ///< count the records of every tree, which reads all of it
+  std::string metrics;  ///< prometheus or json; empty: sizes and trees
 };
 int StatCommand(const StatFlags& flags);
 

@@ -40,6 +40,17 @@ struct DbVerbs::Impl {
         ->type_name("NAME");
     verb->add_flag("--hex", flags.hex, "keys and values as hexadecimal digits, not as \\xNN text");
   }
+  static void AddRange(CLI::App* verb, RangeFlags& flags) {
+    const auto bound = [verb](const char* name, std::string& key, bool& given, const char* help) {
+      const auto set = [&key, &given](const std::string& text) {
+        key = text;
+        given = true;
+      };
+      verb->add_option_function<std::string>(name, set, help)->type_name("KEY");
+    };
+    bound("--from", flags.from, flags.has_from, "the first key of the range");
+    bound("--to", flags.to, flags.has_to, "the range ends before this key");
+  }
   static void AddDurability(CLI::App* verb, DatabaseFlags& flags) {
     flags.durability = "commit";
     verb->add_option("--durability", flags.durability,
@@ -105,17 +116,24 @@ void DbVerbs::Impl::AddRecordVerbs() {
   AddDurability(puts, put.db);
 
   verb = Verb({.name = "del",
-               .help = "delete keys: all of them or, if one is missing, none",
+               .help = "delete keys, all of them or, if one is missing, none; or every record of a range",
                .example = "del shop.db alice bob"},
               del.db, [this] { return DelCommand(del); });
-  verb->add_option("KEY", del.keys, kKeyHelp)->required();
+  verb->add_option("KEY", del.keys, kKeyHelp);
+  AddRange(verb, del);
   AddRecordFlags(verb, del);
   AddDurability(verb, del.db);
 
   AddScan();
   verb = Verb({.name = "stat", .help = "print sizes and trees", .example = "stat shop.db --count"},
               stat.db, [this] { return StatCommand(stat); });
-  verb->add_flag("--count", stat.count, "count the records of every tree: reads all of it");
+  CLI::Option* count =
+      verb->add_flag("--count", stat.count, "count the records of every tree: reads all of it");
+  verb->add_option("--metrics", stat.metrics,
+                   "all figures for a monitoring system: prometheus or json")
+      ->type_name("FORM")
+      ->check(CLI::IsMember({"prometheus", "json"}))
+      ->excludes(count);
 }
 
 void DbVerbs::Impl::AddScan() {
@@ -123,15 +141,7 @@ void DbVerbs::Impl::AddScan() {
                          .help = "print the records of a range, one line each",
                          .example = "scan shop.db --from=a --to=c --limit=10"},
                         scan.db, [this] { return ScanCommand(scan); });
-  const auto bound = [verb](const char* name, std::string& key, bool& given, const char* help) {
-    const auto set = [&key, &given](const std::string& text) {
-      key = text;
-      given = true;
-    };
-    verb->add_option_function<std::string>(name, set, help)->type_name("KEY");
-  };
-  bound("--from", scan.from, scan.has_from, "the first key of the range");
-  bound("--to", scan.to, scan.has_to, "the range ends before this key");
+  AddRange(verb, scan);
   verb->add_option("--limit", scan.limit, "print at most that many, e.g. 10 or 1k")->type_name("N");
   verb->add_flag("--reverse", scan.reverse, "from the last key down");
   verb->add_flag("--keys-only", scan.keys_only, "print no values");

@@ -6,17 +6,10 @@
 namespace latchkey {
 
 void LatencyHistogram::Merge(const LatencyHistogram& other) {
-  for (size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
   sum_ += other.sum_;
   max_ = std::max(max_, other.max_);
-}
-
-Nanos LatencyHistogram::MiddleOf(size_t bucket) {
-  if (bucket < 2 * kSubBuckets) return bucket;
-  const uint32_t shift = static_cast<uint32_t>(bucket >> kSubBits) - 1;
-  const Nanos low = static_cast<Nanos>(bucket - (size_t{shift} << kSubBits)) << shift;
-  return low + (Nanos{1} << shift) / 2;
 }
 
 Nanos LatencyHistogram::Quantile(double quantile) const {
@@ -25,9 +18,9 @@ Nanos LatencyHistogram::Quantile(double quantile) const {
   const auto rank = std::max<uint64_t>(
       1, static_cast<uint64_t>(std::ceil(clamped * static_cast<double>(count_))));
   uint64_t seen = 0;
-  for (size_t i = 0; i < kBuckets; ++i) {
+  for (size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];
-    if (seen >= rank) return i == kBuckets - 1 ? max_ : std::min(MiddleOf(i), max_);
+    if (seen >= rank) return i == counts_.size() - 1 ? max_ : std::min(Buckets::Middle(i), max_);
   }
   return max_;
 }

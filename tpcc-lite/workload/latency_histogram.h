@@ -4,10 +4,10 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "storage/base/log_linear_buckets.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -16,10 +16,10 @@ namespace latchkey {
 class LatencyHistogram {
  public:
   /// Latencies above this (about 18 minutes) share the last bucket; max() stays exact.
-  static constexpr Nanos kLimit = Nanos{1} << 40;
+  static constexpr Nanos kLimit = LogLinearBuckets<6, 40>::kLimit;
 
   void Record(Nanos latency) {
-    ++counts_[BucketOf(latency)];
+    ++counts_[Buckets::Of(latency)];
     ++count_;
     sum_ += latency;
     if (latency > max_) max_ = latency;
@@ -35,21 +35,9 @@ class LatencyHistogram {
   Nanos Quantile(double quantile) const;
 
  private:
-  static constexpr uint32_t kSubBits = 6;
-  static constexpr uint32_t kSubBuckets = 1u << kSubBits;
-  static constexpr size_t kBuckets = (40 - kSubBits + 1) * kSubBuckets;
+  using Buckets = LogLinearBuckets<6, 40>;
 
-  // Each value below 2 * kSubBuckets has its own bucket; above, the top kSubBits + 1 bits choose
-  // it.
-  static size_t BucketOf(Nanos value) {
-    if (value >= kLimit) return kBuckets - 1;
-    if (value < kSubBuckets) return value;
-    const uint32_t shift = static_cast<uint32_t>(std::bit_width(value)) - kSubBits - 1;
-    return (size_t{shift} << kSubBits) + (value >> shift);
-  }
-  static Nanos MiddleOf(size_t bucket);
-
-  std::array<uint64_t, kBuckets> counts_{};
+  std::array<uint64_t, Buckets::kCount> counts_{};
   uint64_t count_ = 0;
   uint64_t sum_ = 0;
   Nanos max_ = 0;

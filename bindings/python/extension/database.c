@@ -356,6 +356,28 @@ static PyObject *database_statistics(Database *self, PyObject *Py_UNUSED(ignored
   return dict;
 }
 
+static PyObject *database_metrics(Database *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"format", NULL};
+  NEW_ERROR(error);
+  lk_value value = LK_VALUE_INIT;
+  const char *format = "prometheus";
+  lk_code code;
+  PyObject *text;
+  int is_json;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "|s:metrics", names, &format)) return NULL;
+  is_json = strcmp(format, "json") == 0;
+  if (!is_json && strcmp(format, "prometheus") != 0) {
+    return raise_error(LK_INVALID_ARGUMENT, "the format is \"prometheus\" or \"json\"");
+  }
+  if (!may_enter(self)) return NULL;
+  WITHOUT_GIL(self, code = lk_metrics(self->handle, is_json ? LK_METRICS_JSON : LK_METRICS_PROMETHEUS, &value,
+                                      &error));
+  text = code == LK_OK ? PyUnicode_DecodeUTF8(value.data, (Py_ssize_t)value.size, "replace")
+                       : raise_error(code, error.message);
+  lk_value_release(&value);
+  return text;
+}
+
 static PyObject *database_reset_extremes(Database *self, PyObject *Py_UNUSED(ignored)) {
   NEW_ERROR(error);
   lk_code code;
@@ -428,6 +450,9 @@ static PyMethodDef database_methods[] = {
            "set_cache_size($self, bytes, /)\n--\n\nChanges the option cache_size while running."),
     METHOD("statistics", database_statistics, METH_NOARGS,
            "statistics($self, /)\n--\n\nThe figures of now by name; None: not measured."),
+    METHOD("metrics", database_metrics, METH_VARARGS | METH_KEYWORDS,
+           "metrics($self, /, format=\"prometheus\")\n--\n\nAll statistics and latencies as text for monitoring\n"
+           "systems; \"json\" is the other format."),
     METHOD("reset_statistics_extremes", database_reset_extremes, METH_NOARGS,
            "reset_statistics_extremes($self, /)\n--\n\nRestarts the extremes of space utilisation."),
     METHOD("__enter__", database_enter, METH_NOARGS, NULL),

@@ -1,5 +1,6 @@
 """Opening, options, trees, batches, statistics, Database.run."""
 
+import json
 import logging
 import os
 import subprocess
@@ -204,6 +205,14 @@ class Figures(MemoryTest):
         self.assertIsInstance(figures["space_utilization"], float)
         self.assertIsNone(figures["log.records"])  # durability none has no log
         self.db.reset_statistics_extremes()
+
+    def test_metrics_are_text_for_monitoring_systems(self):
+        self.assertIn("\nlatchkey_commits_total ", self.db.metrics())
+        metrics = json.loads(self.db.metrics(format="json"))
+        self.assertEqual(metrics["statistics"]["cache_bytes"], self.db.statistics()["cache_bytes"])
+        self.assertIn("count", metrics["latencies"]["write"])
+        with self.assertRaises(latchkey.InvalidArgument):
+            self.db.metrics("xml")
 
     def test_the_cache_is_resized(self):
         self.db.set_cache_size(16 << 20)

@@ -27,7 +27,7 @@ class Ends(MemoryTest):
             self.db.sync, lambda: self.db.rename_tree("t", "u"), lambda: self.db.bulk_loader("x"),
             lambda: self.db.backup("nowhere"), lambda: self.tree.get_many([b"k"]), self.tree.approximate_count,
             self.tree.approximate_bytes, self.tree.delete_range, self.tree.clear,
-            self.db.verify, self.db.statistics, self.db.reset_statistics_extremes, self.db.__enter__,
+            self.db.verify, self.db.statistics, self.db.metrics, self.db.reset_statistics_extremes, self.db.__enter__,
             lambda: self.db.tree("t"), lambda: self.db.drop_tree("t"), lambda: self.db.set_cache_size(1 << 24),
             lambda: self.db.write(batch), lambda: self.db.page_size, lambda: self.db.device,
             lambda: self.db.run(lambda tx: None),

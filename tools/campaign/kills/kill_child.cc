@@ -209,7 +209,9 @@ class Life {
     if (life_.beside) {
       actors.push_back(runtime.Spawn("beside", [&] {
         ends.back() = life_.beside(*db_);
-        if (!ends.back().ok()) notes_.Fail(ends.back());
+        if (ends.back().ok()) return;
+        notes_.Fail(ends.back());
+        stop.store(true);
       }));
     }
     for (const auto& actor : actors) actor->Join();

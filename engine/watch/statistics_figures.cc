@@ -1,4 +1,4 @@
-#include "engine/statistics_figures.h"
+#include "engine/watch/statistics_figures.h"
 
 namespace latchkey {
 

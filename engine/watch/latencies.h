@@ -1,0 +1,103 @@
+// Latencies: how long the calls of a database take, and what they wait for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/latchkey.h"
+#include "storage/base/latency_recorder.h"
+#include "storage/runtime/latency_timer.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// What is timed; OperationLatency::operation names them in this order.
+enum class Timed : uint8_t {
+  kGet,
+  kGetForUpdate,
+  kPut,
+  kDelete,
+  kCommit,
+  kWrite,
+  kLogSync,
+  kPageRead,
+  kPageWrite,
+};
+inline constexpr size_t kTimedKinds = 9;
+
+/// One call in `sampling` of each actor is timed, at random; 0: none is. Syncs of the log and pages that are read or
+/// written are not calls: whoever waits for them records them (of). Thread-safety: all actors may call every member
+/// at once. Takes 15 KiB.
+class Latencies {
+ public:
+  Latencies(Runtime& runtime, uint32_t sampling);
+
+  /// Runs `call`, and times it if its turn has come. Returns its result.
+  template <typename Call>
+  auto Measure(Timed kind, const Call& call) {
+    if (__builtin_expect(!IsDue(), 1)) return call();
+    return Time(kind, call);
+  }
+  /// Runs `call`, times it, and returns its result.
+  template <typename Call>
+  [[gnu::noinline, gnu::cold]] auto Time(Timed kind, const Call& call) {
+    const LatencyTimer timer(runtime_, &of(kind));
+    return call();
+  }
+  LatencyRecorder& of(Timed kind) { return recorders_[static_cast<size_t>(kind)]; }
+
+  uint32_t sampling() const { return sampling_; }
+  /// Below `most`, each number as likely as another.
+  uint32_t Draw(uint32_t most) { return Draw(Here(), most); }
+
+  std::vector<OperationLatency> List() const;
+
+ private:
+  // Actors that share one lose some of its steps, which does no harm.
+  struct alignas(64) Countdown {
+    std::atomic<uint32_t> left{1};
+    std::atomic<uint32_t> random{0};
+  };
+
+  Countdown& Here() { return countdowns_[runtime_.ActorIndex() % countdowns_.size()]; }
+  bool IsDue() {
+    if (sampling_ == 0) return false;
+    Countdown& own = Here();
+    const uint32_t left = own.left.load(std::memory_order_relaxed) - 1;
+    own.left.store(left, std::memory_order_relaxed);
+    return left == 0 && Restart(own);
+  }
+  // A fixed distance would meet the same call again and again where calls repeat in that distance.
+  bool Restart(Countdown& own);
+  static uint32_t Draw(Countdown& own, uint32_t most);
+
+  Runtime& runtime_;
+  const uint32_t sampling_;
+  std::array<LatencyRecorder, kTimedKinds> recorders_;
+  std::array<Countdown, 32> countdowns_;
+};
+
+/// The calls of one transaction. Draws once where the first timed one is, which costs the others two instructions.
+class SampledCalls {
+ public:
+  SampledCalls() = default;  ///< none is timed
+  explicit SampledCalls(Latencies& latencies) : latencies_(&latencies) {
+    if (latencies.sampling() > 0) left_ = latencies.Draw(latencies.sampling());
+  }
+
+  /// As Latencies::Measure.
+  template <typename Call>
+  auto Measure(Timed kind, const Call& call) {
+    if (__builtin_expect(left_-- != 0, 1)) return call();
+    left_ = latencies_->sampling() - 1;
+    return latencies_->Time(kind, call);
+  }
+
+ private:
+  Latencies* latencies_ = nullptr;
+  uint64_t left_ = UINT64_MAX;  // calls before the next one that is timed
+};
+
+}  // namespace latchkey
