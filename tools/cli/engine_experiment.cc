@@ -193,11 +193,8 @@ void EngineExperiment::StartCounting(KvBackend& backend) {
     trace_ = std::make_unique<TraceRecording>(*runtime_, flags_.trace, flags_.trace_limit);
     trace_->Begin(backend, running_->settings);
   }
+  live_view_.reset();
   running_->begin = backend.GetStatistics();
-}
-
-void EngineExperiment::CountSample(const KvBackend& backend) {
-  running_->samples.push_back(backend.GetStatistics());
 }
 
 void EngineExperiment::StopCounting(KvBackend& backend, const std::string& what,
@@ -212,9 +209,16 @@ void EngineExperiment::StopCounting(KvBackend& backend, const std::string& what,
   spdlog::info("{}: {}", what, result);
 }
 
-void EngineExperiment::ShowRate(const std::string& what, double end_s, double rate,
-                                std::string_view unit) {
-  progress_.Show(fmt::format("{}: {:.0f} s, {:.0f} {}/s", what, end_s, rate, unit));
+void EngineExperiment::ShowSample(const KvBackend& backend, const std::string& what,
+                                  const LiveSample& sample, std::string_view units) {
+  running_->samples.push_back(backend.GetStatistics());
+  if (!flags_.live) {
+    progress_.Show(
+        fmt::format("{}: {:.0f} s, {:.0f} {}/s", what, sample.end_s, sample.rate, units));
+    return;
+  }
+  if (!live_view_) live_view_.emplace(what, std::string(units));
+  progress_.ShowLines(live_view_->Add(sample, running_->samples.back(), Progress::Columns()));
 }
 
 }  // namespace latchkey

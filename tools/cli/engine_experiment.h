@@ -6,12 +6,14 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "tools/cli/database_catalog.h"
 #include "tools/cli/experiment.h"
+#include "tools/cli/live_view.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/settings.h"
 #include "tools/cli/trace_recording.h"
@@ -70,13 +72,13 @@ class EngineExperiment {
 
   /// Records a trace from now on, if there is to be one.
   void StartCounting(KvBackend& backend);
-  /// Keeps the statistics at the end of a sample.
-  void CountSample(const KvBackend& backend);
   /// `result` is a summary for a log message.
   /// `done`: how many `units` ("transactions") were completed meanwhile.
   void StopCounting(KvBackend& backend, const std::string& what, const std::string& result,
                     uint64_t done, std::string_view units);
-  void ShowRate(const std::string& what, double end_s, double rate, std::string_view unit);
+  /// Keeps the statistics at the end of a sample, and shows it. `units`: of its rate.
+  void ShowSample(const KvBackend& backend, const std::string& what, const LiveSample& sample,
+                  std::string_view units);
 
   const ExperimentFlags& flags_;
   DatabaseCatalog catalog_;
@@ -98,6 +100,7 @@ class EngineExperiment {
   MeasuredRun* running_ = nullptr;  // the record of the run in progress
   Runtime* runtime_ = nullptr;      // of the run in progress
   std::unique_ptr<TraceRecording> trace_;
+  std::optional<LiveView> live_view_;  // of the run in progress
 };
 
 }  // namespace latchkey

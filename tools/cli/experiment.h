@@ -23,6 +23,7 @@ struct ExperimentFlags {
   uint32_t repeat = 1;
   bool keep = false;   ///< keep the database of every run, not only where there is one combination
   bool check = false;  ///< check consistency after every run (tpcc-lite)
+  bool live = false;   ///< show each second's figures on a terminal
   bool dry_run = false;               ///< print what would run, and write nothing
   std::string trace;                  ///< file for the fixes of the one run; empty: none
   uint64_t trace_limit = 50'000'000;  ///< records of the trace

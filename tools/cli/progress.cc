@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,18 +18,37 @@ std::atomic<bool> is_quiet = false;
 
 Progress::Progress() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void Progress::Show(const std::string& text) {
+void Progress::Show(const std::string& text) { ShowLines({text}); }
+
+void Progress::ShowLines(const std::vector<std::string>& lines) {
   if (!on_terminal_ || is_quiet.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  ClearShown();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::fprintf(stderr, "%s%s", i == 0 ? "" : "\n", lines[i].c_str());
+  }
   std::fflush(stderr);
-  shown_ = true;
+  shown_lines_ = lines.size();
+}
+
+size_t Progress::Columns() {
+  constexpr size_t kUsual = 80;
+  winsize window{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  return known ? window.ws_col : kUsual;
 }
 
 void Progress::Clear() {
   MutexLock lock(mutex_);
-  if (shown_) std::fputs("\r\033[K", stderr);
-  shown_ = false;
+  ClearShown();
+}
+
+// The cursor stands at the end of the last line: back to the begin of the first one, and clear from there.
+void Progress::ClearShown() {
+  if (shown_lines_ == 0) return;
+  if (shown_lines_ > 1) std::fprintf(stderr, "\033[%zuA", shown_lines_ - 1);
+  std::fputs("\r\033[J", stderr);
+  shown_lines_ = 0;
 }
 
 void BeQuiet() {

@@ -1,10 +1,13 @@
-// Progress on stderr: on a terminal a line that rewrites itself, otherwise nothing.
+// Progress on stderr: on a terminal lines that rewrite themselves, otherwise nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "storage/base/thread_annotations.h"
 #include "storage/runtime/mutex.h"
 
 namespace latchkey {
@@ -20,13 +23,18 @@ class Progress {
 
   /// Replaces the text shown before by `text`; on a terminal only.
   void Show(const std::string& text);
-  /// Removes the line, for example before a log message.
+  /// The same for several lines, each narrower than Columns().
+  void ShowLines(const std::vector<std::string>& lines);
+  /// Width of the terminal; 80 where it is not known.
+  static size_t Columns();
+  /// Removes the text, for example before a log message.
   void Clear();
 
  private:
   const bool on_terminal_;
   Mutex mutex_{ThreadRuntime()};
-  bool shown_ = false;
+  void ClearShown() LATCHKEY_REQUIRES(mutex_);
+  size_t shown_lines_ LATCHKEY_GUARDED_BY(mutex_) = 0;
 };
 
 /// From now on nothing is shown: no `Progress`, and no log message but errors (--quiet).

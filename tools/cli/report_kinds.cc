@@ -55,21 +55,24 @@ std::vector<Breakdown> EngineBreakdowns() {
 }
 
 ReportKind RunKind() {
-  return {.schema = std::string(kRunSchema),
-          .title = "TPC-C-lite",
-          .columns = CopyOf(RunColumns()),
-          .figures = {{"NewOrder/min (tpcc-lite, not TPC-C)", "/new_order_per_min", kCount, kRate},
-                      {"Transactions per second", "/transactions_per_s", kCount, kRate},
-                      {"NewOrder p99", "/latency_us/new_order/p99", kMicros, kTime},
-                      {"Bytes written", "/io/bytes_written", kBytes, kNeutral}},
-          .over_time = EngineOverTime({{"Transactions per second", "/transactions", kCount, true},
-                                       {"Aborts per second", "/aborts", kCount, true}}),
-          .latencies = {{"NewOrder", "/latency_us/new_order"},
-                        {"Payment", "/latency_us/payment"},
-                        {"OrderStatus", "/latency_us/order_status"},
-                        {"Delivery", "/latency_us/delivery"},
-                        {"StockLevel", "/latency_us/stock_level"}},
-          .breakdowns = EngineBreakdowns()};
+  return {
+      .schema = std::string(kRunSchema),
+      .title = "TPC-C-lite",
+      .columns = CopyOf(RunColumns()),
+      .figures = {{"NewOrder/min (tpcc-lite, not TPC-C)", "/new_order_per_min", kCount, kRate},
+                  {"Transactions per second", "/transactions_per_s", kCount, kRate},
+                  {"NewOrder p99", "/latency_us/new_order/p99", kMicros, kTime},
+                  {"Bytes written", "/io/bytes_written", kBytes, kNeutral}},
+      .over_time = EngineOverTime({{"Transactions per second", "/transactions", kCount, true},
+                                   {"Latency p50, all transactions", "/latency_us/p50", kMicros},
+                                   {"Latency p99, all transactions", "/latency_us/p99", kMicros},
+                                   {"Aborts per second", "/aborts", kCount, true}}),
+      .latencies = {{"NewOrder", "/latency_us/new_order"},
+                    {"Payment", "/latency_us/payment"},
+                    {"OrderStatus", "/latency_us/order_status"},
+                    {"Delivery", "/latency_us/delivery"},
+                    {"StockLevel", "/latency_us/stock_level"}},
+      .breakdowns = EngineBreakdowns()};
 }
 
 ReportKind BenchKind() {
@@ -90,7 +93,9 @@ ReportKind BenchKind() {
                        kNumber, kGain},
                       {"Reopening after a crash, seconds", "/reopen/open_s", kNumber, kTime},
                       {"Redo, seconds", "/reopen/redo_s", kNumber, kTime}},
-          .over_time = EngineOverTime({{"Operations per second", "/operations", kCount, true}}),
+          .over_time = EngineOverTime({{"Operations per second", "/operations", kCount, true},
+                                       {"Latency p50", "/latency_us/p50", kMicros},
+                                       {"Latency p99", "/latency_us/p99", kMicros}}),
           .latencies = {{"Operation", "/latency_us"}},
           .breakdowns = std::move(breakdowns)};
 }

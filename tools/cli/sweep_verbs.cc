@@ -83,6 +83,8 @@ void AddDryRunFlag(SweepVerb& verb) {
 void AddRunFlags(SweepVerb& verb) {
   AddRepeatFlag(verb);
   AddKeepFlag(*verb.app, verb.flags.keep);
+  verb.app->add_flag("--live", verb.flags.live,
+                     "on a terminal: each second's rate, latency, pool, device, log and space");
   AddOutputFlags(*verb.app, verb.flags.output);
   AddTraceFlag(*verb.app, verb.flags.trace);
   AddCountFlag(verb, "trace-limit", verb.flags.trace_limit, kMaxTraceLimit,

@@ -7,7 +7,10 @@ namespace latchkey {
 namespace {
 
 Json SampleToJson(const KvBenchSample& sample) {
-  return {{"end_s", sample.end_s}, {"seconds", sample.seconds}, {"operations", sample.operations}};
+  return {{"end_s", sample.end_s},
+          {"seconds", sample.seconds},
+          {"operations", sample.operations},
+          {"latency_us", LatencyToJson(sample.latency_us)}};
 }
 
 Json ReopenToJson(const std::optional<ReopenResult>& reopen, uint32_t page_size) {

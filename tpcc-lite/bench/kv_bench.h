@@ -56,6 +56,7 @@ struct KvBenchConfig {
 struct KvBenchSample {
   double end_s = 0, seconds = 0;
   uint64_t operations = 0;
+  std::optional<LatencySummary> latency_us;  ///< nullopt: none was timed
 };
 
 struct KvBenchResult {

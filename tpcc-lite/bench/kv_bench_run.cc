@@ -77,8 +77,8 @@ class Worker {
 
   /// Completed so far, warm-up included. Other actors read it during the run.
   uint64_t done() const { return done_.load(std::memory_order_relaxed); }
-  // Valid after Run has returned:
   const LatencyHistogram& histogram() const { return histogram_; }
+  // Valid after Run has returned:
   uint64_t retries() const { return retries_; }
   Nanos end() const { return end_; }
 
@@ -279,6 +279,7 @@ class Bench {
   void Spawn();
   void Warm();
   void Measure();
+  LatencyHistogram Latencies() const;
   void TakeSample(Nanos now);
   KvBenchResult Collect();
 
@@ -293,6 +294,7 @@ class Bench {
   Nanos sample_begin_ = 0;
   uint64_t done_at_begin_ = 0;
   uint64_t done_at_sample_ = 0;
+  LatencyHistogram latencies_at_sample_;
 };
 
 absl::Status Bench::ScanEverything() {
@@ -326,13 +328,22 @@ void Bench::Warm() {
   }
 }
 
+LatencyHistogram Bench::Latencies() const {
+  LatencyHistogram latencies;
+  for (const auto& worker : workers_) latencies.Merge(worker->histogram());
+  return latencies;
+}
+
 void Bench::TakeSample(Nanos now) {
   const uint64_t done = Done();
+  LatencyHistogram latencies = Latencies();
   KvBenchSample sample;
   sample.end_s = static_cast<double>(now - begin_) / kNanosPerSecond;
   sample.seconds = static_cast<double>(now - sample_begin_) / kNanosPerSecond;
   sample.operations = done - done_at_sample_;
+  sample.latency_us = Summarize(latencies.Since(latencies_at_sample_));
   done_at_sample_ = done;
+  latencies_at_sample_ = std::move(latencies);
   sample_begin_ = now;
   result_.samples.push_back(sample);
   if (hooks_.on_sample) hooks_.on_sample(sample);
@@ -368,17 +379,15 @@ KvBenchResult Bench::Collect() {
   result_.operations = Done() - done_at_begin_;
   shared_.phase.store(Phase::kOver, std::memory_order_release);
   for (auto& actor : actors_) actor->Join();
-  LatencyHistogram latencies;
   Nanos last = begin_;
   for (const auto& worker : workers_) {
-    latencies.Merge(worker->histogram());
     result_.retries += worker->retries();
     last = std::max(last, worker->end());
   }
   const Nanos end = all_done ? last : now;
   result_.duration_s = static_cast<double>(end - begin_) / kNanosPerSecond;
   if (end > sample_begin_) TakeSample(end);
-  result_.latency_us = Summarize(latencies);
+  result_.latency_us = Summarize(Latencies());
   return result_;
 }
 

@@ -20,7 +20,8 @@ Json SampleToJson(const TpccSample& sample) {
           {"seconds", sample.seconds},
           {"transactions", sample.transactions},
           {"new_orders", sample.new_orders},
-          {"aborts", sample.aborts}};
+          {"aborts", sample.aborts},
+          {"latency_us", LatencyToJson(sample.latency_us)}};
 }
 
 Json ConsistencyToJson(const std::optional<ConsistencyReport>& report) {

@@ -6,10 +6,24 @@
 namespace latchkey {
 
 void LatencyHistogram::Merge(const LatencyHistogram& other) {
-  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-  count_ += other.count_;
-  sum_ += other.sum_;
-  max_ = std::max(max_, other.max_);
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i].Add(other.counts_[i]);
+  count_.Add(other.count_);
+  sum_.Add(other.sum_);
+  max_ = std::max<uint64_t>(max_, other.max_);
+}
+
+LatencyHistogram LatencyHistogram::Since(const LatencyHistogram& earlier) const {
+  const auto more = [](uint64_t now, uint64_t before) { return now > before ? now - before : 0; };
+  LatencyHistogram since;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    since.counts_[i] = more(counts_[i], earlier.counts_[i]);
+    if (since.counts_[i] == 0) continue;
+    since.count_.Add(since.counts_[i]);
+    since.max_ = i + 1 == counts_.size() ? uint64_t{max_}
+                                         : std::min<uint64_t>(Buckets::Lowest(i + 1) - 1, max_);
+  }
+  since.sum_ = more(sum_, earlier.sum_);
+  return since;
 }
 
 Nanos LatencyHistogram::Quantile(double quantile) const {
@@ -20,7 +34,8 @@ Nanos LatencyHistogram::Quantile(double quantile) const {
   uint64_t seen = 0;
   for (size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];
-    if (seen >= rank) return i == counts_.size() - 1 ? max_ : std::min(Buckets::Middle(i), max_);
+    if (seen < rank) continue;
+    return i + 1 == counts_.size() ? max() : std::min(Buckets::Middle(i), max());
   }
   return max_;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,19 +13,22 @@
 
 namespace latchkey {
 
-/// Not thread-safe: one per actor, merged afterwards.
+/// One actor records. Others may read it and merge it meanwhile.
 class LatencyHistogram {
  public:
   /// Latencies above this (about 18 minutes) share the last bucket; max() stays exact.
   static constexpr Nanos kLimit = LogLinearBuckets<6, 40>::kLimit;
 
   void Record(Nanos latency) {
-    ++counts_[Buckets::Of(latency)];
-    ++count_;
-    sum_ += latency;
+    counts_[Buckets::Of(latency)].Add(1);
+    count_.Add(1);
+    sum_.Add(latency);
     if (latency > max_) max_ = latency;
   }
   void Merge(const LatencyHistogram& other);
+  /// What was recorded since `earlier`, an older state of this histogram. Its max is that of its last
+  /// bucket. A histogram that was cleared meanwhile has only what came afterwards.
+  LatencyHistogram Since(const LatencyHistogram& earlier) const;
   void Clear() { *this = LatencyHistogram(); }
 
   uint64_t count() const { return count_; }
@@ -37,10 +41,25 @@ class LatencyHistogram {
  private:
   using Buckets = LogLinearBuckets<6, 40>;
 
-  std::array<uint64_t, Buckets::kCount> counts_{};
-  uint64_t count_ = 0;
-  uint64_t sum_ = 0;
-  Nanos max_ = 0;
+  // A number that one actor writes and others read. It can be copied.
+  class Number {
+   public:
+    Number() = default;
+    Number(uint64_t value) : value_(value) {}  // NOLINT: it is a number
+    Number(const Number& other) : value_(uint64_t{other}) {}
+    Number& operator=(const Number& other) {
+      value_.store(other, std::memory_order_relaxed);
+      return *this;
+    }
+    operator uint64_t() const { return value_.load(std::memory_order_relaxed); }  // NOLINT
+    void Add(uint64_t more) { *this = *this + more; }
+
+   private:
+    std::atomic<uint64_t> value_{0};
+  };
+
+  std::array<Number, Buckets::kCount> counts_;
+  Number count_, sum_, max_;
 };
 
 }  // namespace latchkey

@@ -68,5 +68,22 @@ TEST_CASE("a merged histogram is that of both recordings") {
     CHECK(one.Quantile(quantile) == both.Quantile(quantile));
 }
 
+TEST_CASE("what was recorded since an earlier state is a histogram of its own") {
+  LatencyHistogram histogram;
+  for (Nanos value = 1; value <= 1000; ++value) histogram.Record(1'000'000);
+  const LatencyHistogram earlier = histogram;
+  CHECK(histogram.Since(earlier).count() == 0);
+  for (Nanos value = 1; value <= 1000; ++value) histogram.Record(value);
+  const LatencyHistogram since = histogram.Since(earlier);
+  CHECK(since.count() == 1000);
+  CHECK(since.mean() == 500.5);
+  CHECK(since.Quantile(.5) == Approx(500).epsilon(1. / 64));
+  CHECK(since.max() >= 1000);
+  CHECK(since.max() <= 1000 + 1000 / 64);
+  histogram.Clear();
+  histogram.Record(7);
+  CHECK(histogram.Since(earlier).count() == 1);
+}
+
 }  // namespace
 }  // namespace latchkey::latency_histogram_test

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "storage/base/status_macros.h"
@@ -43,6 +44,7 @@ class TpccRun {
   void BeginMeasuring();
   void TakeSample(Nanos now);
   Totals Sum() const;
+  LatencyHistogram SumOfLatencies() const;
   void Summarize();
 
   KvBackend& backend_;
@@ -60,6 +62,7 @@ class TpccRun {
   Nanos begin_ = 0;        // of the measured part
   Nanos last_sample_ = 0;  // end of the last sample
   Totals sampled_;         // totals at the end of the last sample
+  LatencyHistogram sampled_latencies_;
   TpccResult result_;
 };
 
@@ -166,15 +169,26 @@ Totals TpccRun::Sum() const {
   return totals;
 }
 
+LatencyHistogram TpccRun::SumOfLatencies() const {
+  LatencyHistogram sum;
+  for (const auto& user : users_) {
+    for (const UserStatistics::Type& type : user->statistics().types) sum.Merge(type.latency);
+  }
+  return sum;
+}
+
 void TpccRun::TakeSample(Nanos now) {
   const Totals totals = Sum();
+  LatencyHistogram latencies = SumOfLatencies();
   const TpccSample sample{
       .end_s = static_cast<double>(now - begin_) / kNanosPerSecond,
       .seconds = static_cast<double>(now - last_sample_) / kNanosPerSecond,
       .transactions = totals.transactions - sampled_.transactions,
       .new_orders = totals.new_orders - sampled_.new_orders,
       .aborts = totals.aborts - sampled_.aborts,
+      .latency_us = latchkey::Summarize(latencies.Since(sampled_latencies_)),
   };
+  sampled_latencies_ = std::move(latencies);
   last_sample_ = now;
   sampled_ = totals;
   result_.samples.push_back(sample);

@@ -35,6 +35,7 @@ struct TpccSample {
   double end_s = 0;    ///< seconds since the measured part began
   double seconds = 0;  ///< length
   uint64_t transactions = 0, new_orders = 0, aborts = 0;
+  std::optional<LatencySummary> latency_us = {};  ///< of all types; nullopt when none completed
 };
 
 struct TpccResult {

@@ -19,8 +19,8 @@ namespace latchkey {
 /// The phase of a run: written by the driver, read by every user once per transaction.
 enum class RunPhase : uint32_t { kWarmup, kMeasure, kStop };
 
-/// Counts of a user. Only the user writes them. The driver reads the atomics during the run and the
-/// other fields after its end. On its own cache lines.
+/// Counts of a user. Only the user writes them. The driver reads them at any time. On its own cache
+/// lines.
 struct alignas(128) UserStatistics {
   struct Type {
     std::atomic<uint64_t> commits{0}, rollbacks{0}, aborts{0};
