@@ -123,16 +123,18 @@ class BufferPool {
   /// before redo has ended, because redo replaces damaged pages.
   void RefusePagesBeyondLog() { loader_.RefusePagesBeyondLog(); }
 
-  /// Where the pool and its cleaners note how long page reads and writes take; nullptr: nowhere.
-  /// Reads are those that an actor waits for. A write lasts from the store's acceptance to the
-  /// device; cleaners of a fixed number of writes time none.
+  /// Where the pool and its cleaners note how long page reads, writes and waits for frames take;
+  /// nullptr: nowhere. Reads are those that an actor waits for. A write lasts from the store's
+  /// acceptance to the device; cleaners of a fixed number of writes time none.
   struct Latencies {
     LatencyRecorder* reads = nullptr;
     LatencyRecorder* writes = nullptr;
+    WaitWatch waits = {};
   };
   /// Set before the first fix and before there are cleaners.
   void SetLatencies(const Latencies& latencies) {
-    loader_.SetLatencies(runtime_, latencies.reads);
+    loader_.SetLatencies(runtime_, latencies.reads, latencies.waits.ledger);
+    evictor_.SetWaits(latencies.waits);
     write_latencies_ = latencies.writes;
   }
   LatencyRecorder* write_latencies() const { return write_latencies_; }

@@ -24,6 +24,7 @@ absl::StatusOr<FrameId> Evictor::ObtainFrame(PoolActor& actor, PageId incoming, 
 }
 
 void Evictor::NoteWait(Nanos wait) {
+  waits_.Note(Waited::kFrame, wait, "for a frame of the cache");
   Nanos longest = longest_wait_.load(std::memory_order_relaxed);
   while (longest < wait &&
          !longest_wait_.compare_exchange_weak(longest, wait, std::memory_order_relaxed)) {

@@ -30,6 +30,7 @@
 #include "bufferpool/write_back.h"
 #include "storage/base/ids.h"
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 
 namespace latchkey {
 
@@ -66,6 +67,8 @@ class Evictor {
   void SetSignal(CleanerSignal* signal) { signal_.store(signal, std::memory_order_release); }
   /// REQUIRES: no actor has obtained a frame yet.
   void SetOptions(const EvictionOptions& options) { options_ = options; }
+  /// Where waits for a frame are noted. REQUIRES: as SetOptions.
+  void SetWaits(const WaitWatch& waits) { waits_ = waits; }
 
   /// The longest time that ObtainFrame took of those that ended since the last call, in
   /// nanoseconds; 0: none of them evicted.
@@ -120,6 +123,7 @@ class Evictor {
   LogBeforePage& log_;
   WriteBack& write_back_;
   EvictionOptions options_;
+  WaitWatch waits_;
   std::atomic<CleanerSignal*> signal_{nullptr};
   std::atomic<Nanos> longest_wait_{0};
   AheadShare ahead_share_;

@@ -203,6 +203,7 @@ void PageLoader::ReadChecked(std::span<PageRead> reads) {
 void PageLoader::ReadTimed(PageRead& read) {
   if (read_latencies_ == nullptr) return ReadChecked(std::span(&read, 1));
   const LatencyTimer timer(*runtime_, read_latencies_);
+  const WaitTimer wait(waits_, Waited::kPageRead);
   ReadChecked(std::span(&read, 1));
 }
 

@@ -31,6 +31,7 @@
 #include "storage/base/latency_recorder.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 
 namespace latchkey {
 
@@ -52,9 +53,10 @@ class PageLoader {
   void SetPageCheck(PageCheck check) { page_check_ = check; }
   void RefusePagesBeyondLog() { refuses_pages_beyond_log_ = true; }
   /// Each page that a Load or a ReadCopy reads is timed. Set before the first of them.
-  void SetLatencies(Runtime& runtime, LatencyRecorder* reads) {
+  void SetLatencies(Runtime& runtime, LatencyRecorder* reads, WaitLedger* waits) {
     runtime_ = &runtime;
     read_latencies_ = reads;
+    waits_ = waits;
   }
   /// Set before the first load.
   void SetPageIn(PageIn page_in) { page_in_ = page_in; }
@@ -113,6 +115,7 @@ class PageLoader {
   PageIn page_in_ = PageIn::kBlocking;
   Runtime* runtime_ = nullptr;
   LatencyRecorder* read_latencies_ = nullptr;  // of pages that an actor waits for
+  WaitLedger* waits_ = nullptr;
 };
 
 }  // namespace latchkey

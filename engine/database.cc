@@ -367,9 +367,7 @@ Statistics Database::GetStatistics() const {
 }
 std::vector<OperationLatency> Database::GetLatencies() const { return impl_->latencies().List(); }
 std::string Database::GetMetrics(MetricsFormat format) const {
-  const std::vector<NamedStatistic> figures = ListStatistics(GetStatistics());
-  return format == MetricsFormat::kPrometheus ? PrometheusText(figures, GetLatencies())
-                                              : JsonText(figures, GetLatencies());
+  return MetricsText(format, ThreadRuntime().WallClockSeconds(), GetStatistics(), GetLatencies());
 }
 void Database::ResetStatisticsExtremes() {
   if (impl_->identity().CheckOpen().ok()) impl_->store().ResetExtremes();

@@ -24,6 +24,7 @@ DatabaseImpl::~DatabaseImpl() {
 absl::Status DatabaseImpl::Close() {
   if (!open_) return absl::OkStatus();
   open_ = false;
+  publisher_.reset();  // it reads the figures of all parts
   absl::Status closed = CatchOutOfMemory([this]() -> absl::Status {
     versions_->StopReclaimer();
     bulk_loads_->VisitAll([](BulkLoadImpl& load) {

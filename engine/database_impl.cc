@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cache_plan.h"
+#include "engine/watch/metrics_text.h"
 #include "engine/watch/statistics_figures.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -13,13 +14,24 @@
 namespace latchkey {
 namespace {
 
-LogSink AdaptLogSink(std::function<void(LogSeverity, std::string_view)> sink) {
-  if (!sink) return {};
-  return [sink = std::move(sink)](LogLevel level, std::string_view message) {
-    sink(static_cast<LogSeverity>(level), message);
-  };
+LogSink AdaptSinks(const Options& options) {
+  LogSink::Messages messages;
+  if (options.log_sink) {
+    messages = [sink = options.log_sink](LogLevel level, std::string_view message) {
+      sink(static_cast<LogSeverity>(level), message);
+    };
+  }
+  LogSink::Events events;
+  if (options.event_sink) {
+    events = [sink = options.event_sink](LogEvent event, std::string_view message,
+                                         uint64_t duration_ns) {
+      sink({static_cast<EventKind>(event), message, duration_ns});
+    };
+  }
+  return {std::move(messages), std::move(events)};
 }
 static_assert(static_cast<int>(LogLevel::kError) == static_cast<int>(LogSeverity::kError));
+static_assert(static_cast<int>(LogEvent::kSlowCall) == static_cast<int>(EventKind::kSlowCall));
 
 /// Measures the seconds from lap to lap.
 class StopWatch {
@@ -40,8 +52,9 @@ class StopWatch {
 DatabaseImpl::DatabaseImpl(Runtime& runtime, ResolvedOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
-      log_sink_(AdaptLogSink(options_.log_sink)),
-      latencies_(runtime, options_.latency_sampling),
+      log_sink_(AdaptSinks(options_)),
+      latencies_(runtime, options_.latency_sampling, options_.slow_call_ms * kNanosPerMilli,
+                 log_sink_),
       bulk_loads_(std::make_unique<BulkLoads>(runtime)),
       ranges_mutex_(runtime),
       drops_mutex_(runtime),
@@ -53,7 +66,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::Open(Runtime& runtim
                                                                  const DatabaseSizing& sizing) {
   LATCHKEY_ASSIGN_OR_RETURN(ResolvedOptions resolved, ResolveOptions(options));
   if (options.read_only) resolved = ForReading(resolved, HasLogFiles(path));
-  const LogSink log_sink = AdaptLogSink(options.log_sink);
+  const LogSink log_sink = AdaptSinks(options);
   if (resolved.durability == Durability::kNone && !options.in_memory_device &&
       !options.error_if_exists && HasLogFiles(path)) {
     // The log is recovered first; an open without a log would never read it again.
@@ -77,7 +90,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseImpl::OpenOverDevices(
   LATCHKEY_ASSIGN_OR_RETURN(ResolvedOptions resolved, ResolveOptions(options));
   if (options.read_only) resolved = ForReading(resolved, devices.log != nullptr);
   LATCHKEY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStoreOver(runtime, std::move(devices), resolved,
-                                                              AdaptLogSink(options.log_sink)));
+                                                              AdaptSinks(options)));
   return OpenOver(runtime, std::move(opened), resolved);
 }
 
@@ -139,6 +152,16 @@ absl::Status DatabaseImpl::Open(OpenedStore opened) {
   if (opened.finish_opening) LATCHKEY_RETURN_IF_ERROR(opened.finish_opening());
   versions_->StartReclaimer();
   open_ = true;
+  return StartPublishing();
+}
+
+absl::Status DatabaseImpl::StartPublishing() {
+  if (options_.metrics_path.empty()) return absl::OkStatus();
+  const auto text = [this, format = MetricsFormatOf(options_.metrics_path)] {
+    return MetricsText(format, runtime_.WallClockSeconds(), GetStatistics(), latencies_.List());
+  };
+  LATCHKEY_ASSIGN_OR_RETURN(
+      publisher_, MetricsPublisher::Start(runtime_, options_.metrics_path, text, log_sink_));
   return absl::OkStatus();
 }
 
@@ -163,7 +186,9 @@ absl::Status DatabaseImpl::OpenPool(const MemoryPlan& plan) {
   LATCHKEY_ASSIGN_OR_RETURN(pool_, BufferPool::Create(runtime_, *store_, std::move(policy),
                                                       plan.frames, plan.max_frames));
   pool_->SetPageCheck(&CheckPageShape);
-  pool_->SetLatencies({&latencies_.of(Timed::kPageRead), &latencies_.of(Timed::kPageWrite)});
+  pool_->SetLatencies({&latencies_.of(Timed::kPageRead),
+                       &latencies_.of(Timed::kPageWrite),
+                       {latencies_.waits(), log_sink_}});
   pool_->SetFixMode(choices.fix.entry().mode);
   pool_->SetPageIn(choices.page_in.entry().page_in);
   pool_->SetEviction({choices.victims.entry().clean_first, options_.techniques.eviction_batch});
@@ -189,6 +214,7 @@ absl::Status DatabaseImpl::OpenLogFile(OpenedStore& opened) {
   log.buffer_bytes = static_cast<uint32_t>(log_buffer_bytes_);
   log.group_space = GroupSpace::kShared;
   log.log_sink = log_sink_;
+  log.waits = {latencies_.waits(), log_sink_};
   // Memory is not synced, and reading the clock for it would take longer than the call.
   if (!options_.in_memory_device) log.sync_latencies = &latencies_.of(Timed::kLogSync);
   if (root_.has_log) {
@@ -215,7 +241,8 @@ absl::Status DatabaseImpl::StartLogging(bool redo_has_images) {
        .page_size = store_->page_size(),
        .page_status = [store = store_.get()] { return store->WriteStatus(); },
        .rely_on_images = std::move(rely_on_images),
-       .redo_has_images = redo_has_images});
+       .redo_has_images = redo_has_images,
+       .waits = latencies_.waits()});
   store_client_->SetLog(*log_file_, *engine_log_);
   pool_->SetWriteAheadLog(engine_log_.get());
   pool_->SetFreedPages(engine_log_.get());
@@ -232,6 +259,7 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   snapshots_ = std::make_unique<SnapshotManager>(runtime_, first_txn);
   versions_ = std::make_unique<VersionStore>(runtime_, *snapshots_, *this);
   versions_->SetLockWait(options_.lock_wait_ms * kNanosPerMilli);
+  versions_->SetLedger(latencies_.waits());
   ranges_ = std::make_unique<RangeDeletes>(runtime_, *snapshots_);
   ranges_->SetFinish([this] { TryFinishRanges(); });
   context_.reset(

@@ -43,6 +43,7 @@
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_store.h"
 #include "engine/watch/latencies.h"
+#include "engine/watch/metrics_publisher.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -177,6 +178,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// Returns whether a checkpoint was completed inside the call. `recovery` nullptr = the log is
   /// new.
   absl::StatusOr<bool> StartCheckpoints(const Recovery* recovery);
+  absl::Status StartPublishing();
   ClientRoot DescribeRoot() const;
   /// Makes a change of the catalogue as durable as a commit.
   absl::Status AcknowledgeTrees();
@@ -245,6 +247,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<TransactionContext> context_;
   std::unique_ptr<BulkLoads> bulk_loads_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<MetricsPublisher> publisher_;
   Mutex ranges_mutex_;                    // held while the pages of a range delete change
   Mutex drops_mutex_;                     // used without a log; before the catalogue's
   std::optional<TreeDrop> dropped_tree_;  // guarded by drops_mutex_; not fully freed yet

@@ -412,7 +412,8 @@ struct OperationLatency {
 enum class MetricsFormat {
   /// Prometheus's text format, each figure as latchkey_NAME.
   kPrometheus,
-  /// {"statistics": {NAME: number or null}, "latencies": {OPERATION: {"count", "mean_s", "p50_s", ...}}}
+  /// {"written_at": seconds since 1970, "statistics": {NAME: number or null},
+  /// "latencies": {OPERATION: {"count", "mean_s", "p50_s", ..., "buckets": [[nanoseconds, count], ...]}}}
   kJson,
 };
 

@@ -101,7 +101,7 @@ std::string TextOf(bool value) { return value ? "true" : "false"; }
 std::string OrAuto(uint64_t value) { return value == 0 ? "auto" : fmt::format("{}", value); }
 
 // A build that stops here has an option that the list below lacks. Add its line, then the new size.
-static_assert(sizeof(Options) == 432);
+static_assert(sizeof(Options) == 504);
 
 constexpr Option kOptions[] = {
     {"create-if-missing", "true, false",
@@ -160,6 +160,15 @@ constexpr Option kOptions[] = {
        return SetCount(text, 0, kMostLatencySampling, o.latency_sampling);
      },
      [](const Options& o) -> std::string { return fmt::format("{}", o.latency_sampling); }},
+    {"slow-call-ms", "calls that take so long are told as events: 1 to 3600000; 0: none",
+     [](Text text, Options& o) { return SetCount(text, 0, kMostSlowCallMs, o.slow_call_ms); },
+     [](const Options& o) -> std::string { return fmt::format("{}", o.slow_call_ms); }},
+    {"metrics-path", "file that gets all figures once a second; empty: none",
+     [](Text text, Options& o) -> absl::Status {
+       o.metrics_path = text.value;
+       return absl::OkStatus();
+     },
+     [](const Options& o) { return o.metrics_path; }},
     {"device", "file, memory",
      [](Text text, Options& o) -> absl::Status {
        if (text.value != "file" && text.value != "memory") {

@@ -203,6 +203,10 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
     return InvalidArgument("a latency sampling of one call in {}: 0 to {}", options.latency_sampling,
                            kMostLatencySampling);
   }
+  if (options.slow_call_ms > kMostSlowCallMs) {
+    return InvalidArgument("slow calls from {} ms on: 0 to {}", options.slow_call_ms,
+                           kMostSlowCallMs);
+  }
   if (options.lock_wait_ms < 1 || options.lock_wait_ms > kMostLockWaitMs) {
     return InvalidArgument("a lock wait of {} ms: 1 to {}", options.lock_wait_ms, kMostLockWaitMs);
   }

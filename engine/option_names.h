@@ -12,6 +12,7 @@ namespace latchkey {
 
 inline constexpr uint32_t kMostGroupCommitDelayMs = 10'000;
 inline constexpr uint32_t kMostLockWaitMs = 3'600'000;
+inline constexpr uint32_t kMostSlowCallMs = 3'600'000;
 inline constexpr uint32_t kMostLatencySampling = 1'000'000;
 inline constexpr uint64_t kMinCheckpointLogBytes = 64 << 10;
 

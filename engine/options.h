@@ -71,6 +71,20 @@ enum class Isolation {
 
 enum class LogSeverity { kDebug, kInfo, kWarning, kError };
 
+/// Conditions that a program may want to react to.
+enum class EventKind {
+  kCheckpoint,  ///< a checkpoint is complete
+  kStall,  ///< a call has waited 100 ms or longer for a frame of the cache or for room in the log
+  kWriteError,  ///< the device refused a write; what was to be written is written again, elsewhere or later
+  kReadOnly,  ///< nothing more is written until the database is opened again
+  kSlowCall,  ///< a call has taken Options::slow_call_ms or longer
+};
+struct DatabaseEvent {
+  EventKind kind = EventKind::kCheckpoint;
+  std::string_view message;  ///< one line, without a newline; valid during the call
+  uint64_t duration_ns = 0;  ///< of the checkpoint, the wait or the call; otherwise 0
+};
+
 struct Options {
   bool create_if_missing = true;
   bool error_if_exists = false;
@@ -124,11 +138,21 @@ struct Options {
   uint64_t snapshot_spill_bytes = 0;
   /// One call in so many is timed for Database::GetLatencies, at most 1,000,000; 0: none is.
   uint32_t latency_sampling = 64;
+  /// Calls that take at least so long are told to event_sink, with what they waited for; at most
+  /// 3,600,000. 0: none is. Otherwise every call is timed, whatever latency_sampling says.
+  uint32_t slow_call_ms = 0;
+  /// A file to which Database::GetMetrics is written once a second, for other programs: as JSON if its name ends in
+  /// .json, else in Prometheus's format. It is replaced in one step, and removed at the close. `latchkey stat
+  /// --watch` reads PATH/metrics.json. Empty: none. An open whose file cannot be written fails.
+  std::string metrics_path;
   /// Keep everything in memory; the path is then only a name. For tests and experiments.
   bool in_memory_device = false;
   Techniques techniques;
   /// Receives one-line messages; silent by default. May be called from any thread.
   std::function<void(LogSeverity, std::string_view)> log_sink;
+  /// Receives events. May be called from any thread, also while the engine holds locks: it must return
+  /// soon and not call the database.
+  std::function<void(const DatabaseEvent&)> event_sink;
 };
 
 /// An option by its name, which is that of its flag on the command line.
@@ -142,7 +166,7 @@ struct NamedOption {
 /// may be an underscore. InvalidArgument, and *options is unchanged, for an unknown name (the
 /// message lists the names) and for a value out of its range (the message states the range).
 absl::Status SetOption(std::string_view name, std::string_view value, Options* options);
-/// Every option that SetOption knows, with its value in `options`: all but log_sink.
+/// Every option that SetOption knows, with its value in `options`: all but the sinks.
 std::vector<NamedOption> ListOptions(const Options& options = {});
 
 }  // namespace latchkey

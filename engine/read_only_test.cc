@@ -14,6 +14,7 @@
 
 #include "engine/latchkey.h"
 #include "engine/testing/testing_database.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/testing/temp_dir.h"
 
 namespace latchkey::read_only_test {
@@ -73,7 +74,7 @@ std::vector<std::string> WritableFiles(const fs::path& directory) {
 struct BusyDatabase {
   BusyDatabase(const std::string& path, Options options)
       : db(OpenOrFail(path, options)), tree(TreeOrFail(*db, "t")) {
-    constexpr uint64_t kRecords = 12'000;
+    constexpr uint64_t kRecords = kSanitizer ? 3'000 : 12'000;
     for (uint64_t i = 0; i < kRecords; i += 200) {
       WriteBatch batch;
       for (uint64_t k = i; k < i + 200; ++k) batch.Put(tree, Key(k * 7919 % kRecords), Value(k));
@@ -100,6 +101,8 @@ struct BusyDatabase {
 
 TEST_CASE("A read-only open shows what was committed and changes no byte") {
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  if (kThreadSanitizer && layout != "overwrite" && layout != "hylog")
+    return;  // these have all of it
   const bool is_logged = GENERATE(true, false);
   const bool is_clean = !is_logged || GENERATE(true, false);
   CAPTURE(layout, is_logged, is_clean);

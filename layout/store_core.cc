@@ -20,7 +20,7 @@ void StoreCore::Poison(const absl::Status& error) {
   if (IsOutOfMemory(fatal) || IsOutOfMemory(error)) fatal = fatal_without_memory;
   is_poisoned.store(true, std::memory_order_release);
   CatchOutOfMemory([&]() LATCHKEY_REQUIRES(fatal_mutex) {
-    LogTo(log_sink, LogLevel::kError, std::string(fatal.message()));
+    LogTo(log_sink, LogEvent::kReadOnly, LogLevel::kError, std::string(fatal.message()));
     return absl::OkStatus();
   }).IgnoreError();
 }

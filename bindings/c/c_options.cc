@@ -12,19 +12,26 @@ lk_code WithOptions(lk_options options, lk_error* error, Call call) noexcept {
   return With(option_sets, "options", options.id, error, call);
 }
 
-// Hands a message to a sink of C. Without memory for its NUL, the message is a shorter one.
-void Send(lk_log_sink sink, void* context, LogSeverity severity, std::string_view message) {
+// Hands a message to `sink(text, size)`, which ends in C. Without memory for its NUL, the message is a
+// shorter one.
+template <typename Sink>
+void Send(std::string_view message, Sink sink) {
   try {
     const std::string text(message);
-    sink(context, static_cast<int>(severity), text.c_str(), text.size());
+    sink(text.c_str(), text.size());
   } catch (const std::bad_alloc&) {
     constexpr std::string_view kLost = "a message was lost: out of memory";
-    sink(context, static_cast<int>(severity), kLost.data(), kLost.size());
+    sink(kLost.data(), kLost.size());
   }
 }
 
 static_assert(LK_LOG_DEBUG == static_cast<int>(LogSeverity::kDebug) &&
               LK_LOG_ERROR == static_cast<int>(LogSeverity::kError));
+static_assert(LK_EVENT_CHECKPOINT == static_cast<int>(EventKind::kCheckpoint) &&
+              LK_EVENT_STALL == static_cast<int>(EventKind::kStall) &&
+              LK_EVENT_WRITE_ERROR == static_cast<int>(EventKind::kWriteError) &&
+              LK_EVENT_READ_ONLY == static_cast<int>(EventKind::kReadOnly) &&
+              LK_EVENT_SLOW_CALL == static_cast<int>(EventKind::kSlowCall));
 
 // Names and help texts are static, and ListOptions tells them in the same order always.
 const std::vector<NamedOption>& AllOptions() {
@@ -115,7 +122,24 @@ lk_code lk_options_set_log_sink(lk_options options, lk_log_sink sink, void* cont
     found.log_sink = nullptr;
     if (sink != nullptr) {
       found.log_sink = [sink, context](LogSeverity severity, std::string_view message) {
-        Send(sink, context, severity, message);
+        Send(message, [&](const char* text, size_t size) {
+          sink(context, static_cast<int>(severity), text, size);
+        });
+      };
+    }
+    return kOk;
+  });
+}
+
+lk_code lk_options_set_event_sink(lk_options options, lk_event_sink sink, void* context,
+                                  lk_error* error) {
+  return WithOptions(options, error, [&](Options& found) {
+    found.event_sink = nullptr;
+    if (sink != nullptr) {
+      found.event_sink = [sink, context](const DatabaseEvent& event) {
+        Send(event.message, [&](const char* text, size_t size) {
+          sink(context, static_cast<int>(event.kind), text, size, event.duration_ns);
+        });
       };
     }
     return kOk;

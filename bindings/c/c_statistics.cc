@@ -10,12 +10,10 @@ lk_code Tell(const NamedStatistic& figure, lk_statistic* to, lk_error* error) {
   const lk_statistic told = {0,
                              figure.measured,
                              figure.is_integer,
-                             0,
+                             figure.is_counter,
                              figure.name.data(),  // a literal: it ends with NUL
                              figure.integer,
                              figure.real,
-                             figure.is_counter,
-                             0,
                              figure.help.data()};  // also a literal
   return WriteStruct(told, "lk_statistic", to, error);
 }

@@ -186,6 +186,24 @@ typedef void (*lk_log_sink)(void *context, int severity, const char *message, si
 LK_API lk_code lk_options_set_log_sink(lk_options options, lk_log_sink sink, void *context,
                                        lk_error *error);
 
+/* Conditions that a program may want to react to. */
+enum {
+  LK_EVENT_CHECKPOINT = 0, /* a checkpoint is complete */
+  LK_EVENT_STALL =
+      1, /* a call has waited 100 ms or longer for a frame of the cache or for room in the log */
+  LK_EVENT_WRITE_ERROR =
+      2,                  /* the device refused a write; it is written again, elsewhere or later */
+  LK_EVENT_READ_ONLY = 3, /* nothing more is written until the database is opened again */
+  LK_EVENT_SLOW_CALL = 4  /* a call has taken the option slow-call-ms or longer */
+};
+/* Receives an event, as lk_log_sink does a message. `duration_ns`: of the checkpoint, the wait or the call;
+ * otherwise 0. The engine may hold locks: it must return soon, and not call the library. */
+typedef void (*lk_event_sink)(void *context, int event, const char *message, size_t size,
+                              uint64_t duration_ns);
+/* NULL: nobody is told, the default. `context` must live until the database is closed. */
+LK_API lk_code lk_options_set_event_sink(lk_options options, lk_event_sink sink, void *context,
+                                         lk_error *error);
+
 /* ---- Databases. */
 
 /* `path` is the directory of the files; created if it is missing. `options` may be LK_NO_OPTIONS. It
@@ -600,16 +618,14 @@ typedef struct lk_statistic {
   uint32_t struct_size;
   int32_t is_measured; /* 0: not measured, and both values are 0 */
   int32_t is_integer;  /* not 0: `integer` is exact, and `real` the nearest double */
-  int32_t reserved;
-  const char *name; /* static */
+  int32_t is_counter;  /* not 0: it only grows while the database is open; 0: a state of now */
+  const char *name;    /* static */
   uint64_t integer;
   double real;
-  int32_t is_counter; /* not 0: it only grows while the database is open; 0: a state of now */
-  int32_t reserved2;
   const char *help; /* a line about it; static */
 } lk_statistic;
 #define LK_STATISTIC_INIT \
-  { (uint32_t)sizeof(lk_statistic), 0, 0, 0, NULL, 0, 0, 0, 0, NULL }
+  { (uint32_t)sizeof(lk_statistic), 0, 0, 0, NULL, 0, 0, NULL }
 
 /* The figures of now; they do not change afterwards. End with lk_statistics_release. */
 LK_API lk_code lk_statistics_take(lk_db db, lk_statistics *statistics, lk_error *error);
@@ -621,15 +637,10 @@ LK_API lk_code lk_statistics_find(lk_statistics statistics, const char *name,
                                   lk_statistic *statistic, lk_error *error);
 LK_API lk_code lk_statistics_release(lk_statistics statistics, lk_error *error);
 
-/* Texts of all statistics and latencies, for monitoring systems. */
-typedef enum lk_metrics_format {
-  LK_METRICS_PROMETHEUS = 0, /* Prometheus's text format, each figure as latchkey_NAME */
-  /* {"statistics": {NAME: number or null}, "latencies": {OPERATION: {"count", "mean_s", "p50_s", ...}}} */
-  LK_METRICS_JSON = 1
-} lk_metrics_format;
-/* Latencies are of the calls get, get_for_update, put, delete, commit of transactions, of the database's own
- * writes ("write"), of which one in so many is timed (option latency-sampling), and of log_sync, page_read and
- * page_write. LK_INVALID_ARGUMENT: no such format. */
+/* Prometheus's text format, each figure as latchkey_NAME; or {"written_at": seconds since 1970, "statistics": {NAME: number
+ * or null}, "latencies": {OPERATION: {"count", "mean_s", "p50_s", ..., "buckets": [[nanoseconds, count], ...]}}} */
+enum { LK_METRICS_PROMETHEUS = 0, LK_METRICS_JSON = 1 };
+/* All figures as text. Latencies: of one call in latency-sampling, each log sync, page read and page write. */
 LK_API lk_code lk_metrics(lk_db db, int format, lk_value *text, lk_error *error);
 /* Restarts the minimum and maximum of space utilisation from now. */
 LK_API lk_code lk_reset_statistics_extremes(lk_db db, lk_error *error);

@@ -52,6 +52,7 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_options_set(options, "device", "file", e));
   ZERO(lk_options_get(options, "device", &value, e));
   ZERO(lk_options_set_log_sink(options, NULL, NULL, e));
+  ZERO(lk_options_set_event_sink(options, NULL, NULL, e));
   ZERO(lk_options_release(options, e));
   ZERO(lk_close(no_db, e));
   ZERO(lk_open_tree(no_db, lk_text("t"), 1, &tree, e));

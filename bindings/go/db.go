@@ -35,6 +35,7 @@ type database struct {
 	isOpen   bool
 	lockWait time.Duration
 	log      cgo.Handle
+	onEvent  cgo.Handle
 	open     transactionList
 }
 
@@ -58,10 +59,12 @@ func Open(path string, options *Options) (*DB, error) {
 	return db, nil
 }
 
-func (d *database) forgetLog() {
-	if d.log != 0 {
-		d.log.Delete()
-		d.log = 0
+func (d *database) forgetSinks() {
+	for _, sink := range []*cgo.Handle{&d.log, &d.onEvent} {
+		if *sink != 0 {
+			sink.Delete()
+			*sink = 0
+		}
 	}
 }
 
@@ -108,7 +111,7 @@ func (db *DB) Close() error {
 	code := C.lk_close(db.handle, &s.c.error)
 	if code != C.LK_RESOURCE_EXHAUSTED { // then it is still open
 		db.isOpen = false
-		db.forgetLog()
+		db.forgetSinks()
 		runtime.SetFinalizer(db, nil)
 	}
 	if code != C.LK_OK {

@@ -90,6 +90,26 @@ func TestMessagesGoToTheLog(t *testing.T) {
 	}
 }
 
+func TestEventsGoToTheProgram(t *testing.T) {
+	var mu sync.Mutex
+	var events []latchkey.Event
+	options := &latchkey.Options{OnEvent: func(e latchkey.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+	}}
+	db, err := latchkey.Open(filepath.Join(t.TempDir(), "test.db"), options)
+	ok(t, err)
+	ok(t, db.Checkpoint())
+	ok(t, db.Close())
+	for _, e := range events {
+		if e.Kind == latchkey.CheckpointEvent && e.Duration > 0 && strings.Contains(e.Message, "complete") {
+			return
+		}
+	}
+	t.Fatalf("no checkpoint in %v", events)
+}
+
 func TestTreesAreListedFoundAndDropped(t *testing.T) {
 	db, _ := memory(t)
 	other, err := db.Tree("öther")

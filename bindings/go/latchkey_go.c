@@ -5,6 +5,7 @@
 
 /* In log.go. */
 extern void lkgoLog(uintptr_t context, int severity, char *message, size_t size);
+extern void lkgoEvent(uintptr_t context, int event, char *message, size_t size, uint64_t duration_ns);
 
 lkgo_scratch *lkgo_make_scratch(void) {
   lkgo_scratch *scratch = calloc(1, sizeof *scratch);
@@ -23,6 +24,14 @@ static void pass_message(void *context, int severity, const char *message, size_
 
 lk_code lkgo_set_log(lk_options options, uintptr_t context, lkgo_scratch *scratch) {
   return lk_options_set_log_sink(options, pass_message, (void *)context, &scratch->error);
+}
+
+static void pass_event(void *context, int event, const char *message, size_t size, uint64_t duration_ns) {
+  lkgoEvent((uintptr_t)context, event, (char *)message, size, duration_ns);
+}
+
+lk_code lkgo_set_event(lk_options options, uintptr_t context, lkgo_scratch *scratch) {
+  return lk_options_set_event_sink(options, pass_event, (void *)context, &scratch->error);
 }
 
 lk_code lkgo_begin(lk_db db, int isolation, int read_only, lk_txn *txn, lkgo_scratch *scratch) {

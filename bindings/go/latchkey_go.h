@@ -22,6 +22,7 @@ typedef struct lkgo_range {
 lkgo_scratch *lkgo_make_scratch(void); /* NULL: no memory */
 void lkgo_free_scratch(lkgo_scratch *scratch);
 
+lk_code lkgo_set_event(lk_options options, uintptr_t context, lkgo_scratch *scratch);
 lk_code lkgo_set_log(lk_options options, uintptr_t context, lkgo_scratch *scratch);
 lk_code lkgo_begin(lk_db db, int isolation, int read_only, lk_txn *txn, lkgo_scratch *scratch);
 lk_code lkgo_cursor_create(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to,

@@ -23,6 +23,8 @@ type Options struct {
 	Set map[string]string
 	// Log receives one-line messages, from any goroutine or thread. It must not use the database.
 	Log func(Severity, string)
+	// OnEvent receives events, from any thread. It must return soon and not use the database.
+	OnEvent func(Event)
 }
 
 // OptionHelp returns the name of every option that Options.Set takes, and the values allowed.
@@ -101,10 +103,14 @@ func (o *Options) open(path string, d *database, s *scratch) error {
 		d.log = cgo.NewHandle(o.Log)
 		C.lkgo_set_log(options, C.uintptr_t(d.log), s.c)
 	}
+	if o.OnEvent != nil {
+		d.onEvent = cgo.NewHandle(o.OnEvent)
+		C.lkgo_set_event(options, C.uintptr_t(d.onEvent), s.c)
+	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	if code := C.lk_open(name, options, &d.handle, &s.c.error); code != C.LK_OK {
-		d.forgetLog()
+		d.forgetSinks()
 		return s.failure(code)
 	}
 	return nil

@@ -222,7 +222,8 @@ void PageCleaners::AdjustByClock() {
 }
 
 void PageCleaners::Report(const absl::Status& error) const {
-  LogTo(log_, LogLevel::kError, "page cleaner: " + std::string(error.message()));
+  LogTo(log_, LogEvent::kWriteError, LogLevel::kError,
+        "page cleaner: " + std::string(error.message()));
 }
 
 }  // namespace latchkey

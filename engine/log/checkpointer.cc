@@ -28,8 +28,22 @@ Checkpointer::Checkpointer(BufferPool& pool, EngineLog* log, DescribeRoot descri
       last_(last),
       redo_lsn_(Raw(last.redo)) {}
 
+void Checkpointer::NoteCompleted(Nanos begin) {
+  const uint64_t number = checkpoints_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!log_sink_.wants_events()) return;
+  const Nanos took = pool_.runtime().Now() - begin;
+  CatchOutOfMemory([&] {
+    LogTo(log_sink_, LogEvent::kCheckpoint, LogLevel::kDebug,
+          fmt::format("checkpoint {} since the open is complete after {} ms", number,
+                      took / kNanosPerMilli),
+          took);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 absl::Status Checkpointer::Run(bool clean) {
   MutexLock lock(mutex_);
+  const Nanos begin = pool_.runtime().Now();
   if (log_ != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(RunLogged(clean));
   } else {
@@ -45,7 +59,7 @@ absl::Status Checkpointer::Run(bool clean) {
     root.clean = clean;
     LATCHKEY_RETURN_IF_ERROR(pool_.store().Checkpoint(EncodeClientRoot(root), clean));
   }
-  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  NoteCompleted(begin);
   return absl::OkStatus();
 }
 
@@ -107,8 +121,9 @@ void Checkpointer::TruncateLog() {
 
 absl::StatusOr<ClientRoot> Checkpointer::RunAndHoldLog() {
   MutexLock lock(mutex_);
+  const Nanos begin = pool_.runtime().Now();
   LATCHKEY_RETURN_IF_ERROR(RunLogged(/*clean=*/false, /*holds_log=*/true));
-  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  NoteCompleted(begin);
   return last_;
 }
 
@@ -197,7 +212,8 @@ bool Checkpointer::RunRound() {
   watch.EndRound();
   if (done.ok()) return true;
   CatchOutOfMemory([&] {
-    LogTo(log_sink_, LogLevel::kError, "checkpoint: " + std::string(done.message()));
+    LogTo(log_sink_, LogEvent::kWriteError, LogLevel::kError,
+          "checkpoint: " + std::string(done.message()));
     return absl::OkStatus();
   }).IgnoreError();
   return false;

@@ -82,6 +82,8 @@ class Checkpointer {
 
  private:
   absl::Status RunLogged(bool clean, bool holds_log = false);
+  /// Counts a checkpoint that began at `begin`, and tells of it.
+  void NoteCompleted(Nanos begin) LATCHKEY_REQUIRES(mutex_);
   void TruncateLog();
   bool HasLogGrown() const;
   void Watch(uint64_t log_bytes);

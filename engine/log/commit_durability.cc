@@ -19,12 +19,13 @@ absl::Status OutcomeUnknown(absl::string_view why) {
 }  // namespace
 
 CommitDurability::CommitDurability(Log& log, LogHealth& health, DeferredFrees& frees,
-                                   GroupFlusher& flusher, bool waits)
+                                   GroupFlusher& flusher, bool waits, WaitLedger* ledger)
     : log_(log),
       health_(health),
       frees_(frees),
       flusher_(flusher),
       waits_(waits),
+      ledger_(ledger),
       outcome_unknown_(OutcomeUnknown("no memory was left to write it")) {}
 
 absl::Status CommitDurability::WaitOrPromiseDurable(Lsn commit,
@@ -49,6 +50,7 @@ absl::Status CommitDurability::WaitOrPromiseDurable(Lsn commit,
 
 absl::Status CommitDurability::Wait(Lsn commit) {
   if (!is_durable(commit)) {
+    const WaitTimer timer(ledger_, Waited::kLogSync);
     if (const absl::Status flushed = log_.Flush(Lsn{Raw(commit) + 1}); !flushed.ok()) {
       health_.SetFailed();
       return OutcomeUnknown(flushed.message());

@@ -21,9 +21,10 @@ namespace latchkey {
 
 class CommitDurability {
  public:
-  /// `waits`: as EngineLogOptions::wait_for_commits.
+  /// `waits`: as EngineLogOptions::wait_for_commits. `ledger`: where waits for a sync are noted; may be
+  /// nullptr.
   CommitDurability(Log& log, LogHealth& health, DeferredFrees& frees, GroupFlusher& flusher,
-                   bool waits);
+                   bool waits, WaitLedger* ledger = nullptr);
 
   /// As the functions of EngineLog.
   absl::Status WaitOrPromiseDurable(Lsn commit, std::optional<Durability> durability);
@@ -40,6 +41,7 @@ class CommitDurability {
   DeferredFrees& frees_;
   GroupFlusher& flusher_;
   const bool waits_;
+  WaitLedger* const ledger_;
   const absl::Status outcome_unknown_;  // allocated while there is memory
 };
 

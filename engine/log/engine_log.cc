@@ -27,7 +27,7 @@ EngineLog::EngineLog(Runtime& runtime, Log& log, std::function<void(PageId)> ret
              options.page_size),
       checkpoints_(log, health_, active_, frees_under_way_, chains_, images_),
       flusher_(runtime, health_, frees_, options.group_delay),
-      durability_(log, health_, frees_, flusher_, options.wait_for_commits),
+      durability_(log, health_, frees_, flusher_, options.wait_for_commits, options.waits),
       ends_(log, health_, accounts_, active_, flusher_) {}
 
 std::unique_ptr<EngineLog> EngineLog::Start(Runtime& runtime, Log& log,

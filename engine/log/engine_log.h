@@ -80,6 +80,7 @@ struct EngineLogOptions {
   std::function<void(bool)> rely_on_images = nullptr;
   /// Whether the log holds images of all pages that redo may change.
   bool redo_has_images = true;
+  WaitLedger* waits = nullptr;  ///< where waits of commits for a sync are noted
 };
 
 class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages {

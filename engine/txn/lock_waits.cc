@@ -29,7 +29,10 @@ absl::Status LockWaitTooLong(Nanos lock_wait) {
 
 absl::Status LockWaits::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
   counters_.Here().waits.fetch_add(1, std::memory_order_relaxed);
-  const WaitResult result = graph_.WaitFor(txn, owner, deadline);
+  const WaitResult result = [&] {
+    const WaitTimer timer(ledger_, Waited::kLock);
+    return graph_.WaitFor(txn, owner, deadline);
+  }();
   txn.is_vain_to_repeat_ = result == WaitResult::kOwnThread || result == WaitResult::kTooLong;
   if (result == WaitResult::kEnded) return absl::OkStatus();
   if (result == WaitResult::kTooLong) {

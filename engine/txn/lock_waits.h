@@ -8,6 +8,7 @@
 #include "engine/txn/version_stats.h"
 #include "engine/txn/wait_graph.h"
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 
 namespace latchkey {
 
@@ -22,6 +23,8 @@ class LockWaits {
   absl::Status WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline);
   /// Sets how long one call may wait for other transactions. REQUIRES: no call has waited yet.
   void SetMostWait(Nanos lock_wait) { lock_wait_ = lock_wait; }
+  /// Where waits are noted. REQUIRES: no call has waited yet.
+  void SetLedger(WaitLedger* ledger) { ledger_ = ledger; }
   /// The time at which a call that begins to wait now gives up.
   Nanos Deadline() const { return lock_wait_ == kForever ? kForever : runtime_.Now() + lock_wait_; }
 
@@ -30,6 +33,7 @@ class LockWaits {
   WaitGraph& graph_;
   VersionCounters& counters_;
   Nanos lock_wait_ = kForever;
+  WaitLedger* ledger_ = nullptr;
 };
 
 }  // namespace latchkey

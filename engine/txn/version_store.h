@@ -115,6 +115,8 @@ class VersionStore {
   }
   /// See LockWaits::SetMostWait. REQUIRES: no call has waited yet.
   void SetLockWait(Nanos lock_wait) { lock_waits_.SetMostWait(lock_wait); }
+  /// See LockWaits::SetLedger.
+  void SetLedger(WaitLedger* ledger) { lock_waits_.SetLedger(ledger); }
   /// The time at which a call that begins to wait now gives up.
   Nanos WaitDeadline() const { return lock_waits_.Deadline(); }
   /// See VersionWriter.

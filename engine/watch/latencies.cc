@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace latchkey {
 namespace {
@@ -43,11 +44,17 @@ OperationLatency Named(const Name& name, const RecordedLatencies& recorded) {
 
 }  // namespace
 
-Latencies::Latencies(Runtime& runtime, uint32_t sampling) : runtime_(runtime), sampling_(sampling) {
+Latencies::Latencies(Runtime& runtime, uint32_t sampling, Nanos slow_call, LogSink sink)
+    : runtime_(runtime), sampling_(slow_call > 0 ? 1 : sampling) {
+  if (slow_call > 0) slow_calls_.emplace(runtime, slow_call, std::move(sink));
   for (size_t i = 0; i < countdowns_.size(); ++i) {
     countdowns_[i].random = static_cast<uint32_t>(i);
-    if (sampling > 0) Restart(countdowns_[i]);
+    if (sampling_ > 0) Restart(countdowns_[i]);
   }
+}
+
+std::string_view Latencies::OperationOf(Timed kind) {
+  return kNames[static_cast<size_t>(kind)].operation;
 }
 
 uint32_t Latencies::Draw(Countdown& own, uint32_t most) {

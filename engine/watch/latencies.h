@@ -4,12 +4,16 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "engine/latchkey.h"
+#include "engine/watch/slow_calls.h"
 #include "storage/base/latency_recorder.h"
-#include "storage/runtime/latency_timer.h"
+#include "storage/base/log_sink.h"
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 
 namespace latchkey {
 
@@ -32,7 +36,9 @@ inline constexpr size_t kTimedKinds = 9;
 /// at once. Takes 15 KiB.
 class Latencies {
  public:
-  Latencies(Runtime& runtime, uint32_t sampling);
+  /// A call that takes `slow_call` or longer is told to `sink`, with what it has waited for, and every call is timed
+  /// then. 0: none is told.
+  Latencies(Runtime& runtime, uint32_t sampling, Nanos slow_call = 0, LogSink sink = {});
 
   /// Runs `call`, and times it if its turn has come. Returns its result.
   template <typename Call>
@@ -43,10 +49,13 @@ class Latencies {
   /// Runs `call`, times it, and returns its result.
   template <typename Call>
   [[gnu::noinline, gnu::cold]] auto Time(Timed kind, const Call& call) {
-    const LatencyTimer timer(runtime_, &of(kind));
+    const CallTimer timer(*this, kind);
     return call();
   }
   LatencyRecorder& of(Timed kind) { return recorders_[static_cast<size_t>(kind)]; }
+
+  /// Where calls note their waits; nullptr: nobody asks.
+  WaitLedger* waits() { return slow_calls_ ? &slow_calls_->waits() : nullptr; }
 
   uint32_t sampling() const { return sampling_; }
   /// Below `most`, each number as likely as another.
@@ -55,6 +64,29 @@ class Latencies {
   std::vector<OperationLatency> List() const;
 
  private:
+  // From its construction to its destruction.
+  class CallTimer {
+   public:
+    CallTimer(Latencies& latencies, Timed kind)
+        : latencies_(latencies), kind_(kind), begin_(latencies.runtime_.Now()) {
+      if (latencies.slow_calls_) waited_ = latencies.slow_calls_->waits().Read();
+    }
+    ~CallTimer() {
+      const Nanos took = latencies_.runtime_.Now() - begin_;
+      latencies_.of(kind_).Record(took);
+      if (latencies_.slow_calls_) latencies_.slow_calls_->Look(OperationOf(kind_), took, waited_);
+    }
+    CallTimer(const CallTimer&) = delete;
+    CallTimer& operator=(const CallTimer&) = delete;
+
+   private:
+    Latencies& latencies_;
+    const Timed kind_;
+    const Nanos begin_;
+    WaitTimes waited_{};
+  };
+  static std::string_view OperationOf(Timed kind);
+
   // Actors that share one lose some of its steps, which does no harm.
   struct alignas(64) Countdown {
     std::atomic<uint32_t> left{1};
@@ -65,9 +97,10 @@ class Latencies {
   bool IsDue() {
     if (sampling_ == 0) return false;
     Countdown& own = Here();
-    const uint32_t left = own.left.load(std::memory_order_relaxed) - 1;
-    own.left.store(left, std::memory_order_relaxed);
-    return left == 0 && Restart(own);
+    const uint32_t left = own.left.load(std::memory_order_relaxed);
+    if (left <= 1) return Restart(own);  // 0: another actor is about to restart it
+    own.left.store(left - 1, std::memory_order_relaxed);
+    return false;
   }
   // A fixed distance would meet the same call again and again where calls repeat in that distance.
   bool Restart(Countdown& own);
@@ -77,6 +110,7 @@ class Latencies {
   const uint32_t sampling_;
   std::array<LatencyRecorder, kTimedKinds> recorders_;
   std::array<Countdown, 32> countdowns_;
+  std::optional<SlowCalls> slow_calls_;
 };
 
 /// The calls of one transaction. Draws once where the first timed one is, which costs the others two instructions.

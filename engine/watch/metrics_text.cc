@@ -65,6 +65,13 @@ void AddJson(const OperationLatency& latency, std::string* text) {
                    Seconds(latency.sum_ns) / static_cast<double>(latency.count), Seconds(latency.Quantile(.5)),
                    Seconds(latency.Quantile(.9)), Seconds(latency.Quantile(.99)), Seconds(latency.Quantile(.999)),
                    Seconds(latency.longest_ns));
+    *text += ",\"buckets\":[";
+    for (const OperationLatency::Bucket& bucket : latency.buckets) {
+      const bool has_bound = bucket.most_ns != UINT64_MAX;
+      *text += fmt::format("{}[{},{}]", text->back() == '[' ? "" : ",",
+                           has_bound ? fmt::format("{}", bucket.most_ns) : "null", bucket.count);
+    }
+    *text += ']';
   }
   *text += '}';
 }
@@ -89,9 +96,9 @@ std::string PrometheusText(const std::vector<NamedStatistic>& figures,
   return text;
 }
 
-std::string JsonText(const std::vector<NamedStatistic>& figures,
+std::string JsonText(int64_t written_at, const std::vector<NamedStatistic>& figures,
                      const std::vector<OperationLatency>& latencies) {
-  std::string text = "{\"statistics\":{";
+  std::string text = fmt::format("{{\"written_at\":{},\"statistics\":{{", written_at);
   for (const NamedStatistic& figure : figures) {
     if (text.back() != '{') text += ',';
     const bool has_number = figure.measured && std::isfinite(figure.real);
@@ -104,6 +111,13 @@ std::string JsonText(const std::vector<NamedStatistic>& figures,
     AddJson(latency, &text);
   }
   return text + "}}\n";
+}
+
+std::string MetricsText(MetricsFormat format, int64_t written_at, const Statistics& statistics,
+                        const std::vector<OperationLatency>& latencies) {
+  const std::vector<NamedStatistic> figures = ListStatistics(statistics);
+  return format == MetricsFormat::kPrometheus ? PrometheusText(figures, latencies)
+                                              : JsonText(written_at, figures, latencies);
 }
 
 }  // namespace latchkey

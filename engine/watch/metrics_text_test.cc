@@ -81,12 +81,14 @@ TEST_CASE("the JSON text has every figure, and null for what was not measured") 
   Statistics statistics;
   statistics.commits = 3;
   statistics.write_cost = 1. / 0.;
-  const std::string text = JsonText(ListStatistics(statistics), {Latency("get", {{1024, 2}}), Latency("put", {})});
-  CHECK(text.starts_with("{\"statistics\":{\"fixes\":0,"));
+  const std::string text =
+      JsonText(7, ListStatistics(statistics), {Latency("get", {{1024, 2}}), Latency("put", {})});
+  CHECK(text.starts_with("{\"written_at\":7,\"statistics\":{\"fixes\":0,"));
   CHECK(text.find("\"commits\":3,") != std::string::npos);
   CHECK(text.find("\"log.syncs\":null,") != std::string::npos);
   CHECK(text.find("\"write_cost\":null,") != std::string::npos);
   CHECK(text.find("\"latencies\":{\"get\":{\"count\":2,\"mean_s\":") != std::string::npos);
+  CHECK(text.find(",\"buckets\":[[1024,2]]}") != std::string::npos);
   CHECK(text.ends_with("\"put\":{\"count\":0}}}\n"));
 }
 

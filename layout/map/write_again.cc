@@ -36,7 +36,7 @@ bool GiveUpTarget(PageDirectory& directory, const CopyFrame& frame, const absl::
   StoreCore& core = directory.core();
   directory.segments().MarkBad(frame.target);
   CatchOutOfMemory([&] {
-    LogTo(core.log_sink, LogLevel::kWarning,
+    LogTo(core.log_sink, LogEvent::kWriteError, LogLevel::kWarning,
           fmt::format("slot {} could not be written and is not used again until the store is "
                       "opened again: {}",
                       Raw(frame.target), std::string(error.message())));
@@ -118,7 +118,7 @@ bool ReplaceCheckpointSegment(PageDirectory& directory, SegmentId& segment,
   const absl::StatusOr<SegmentId> other = take();
   if (!other.ok()) return false;
   directory.segments().MarkBadMeta(segment);
-  LogTo(core.log_sink, LogLevel::kWarning,
+  LogTo(core.log_sink, LogEvent::kWriteError, LogLevel::kWarning,
         fmt::format("segment {} could not be written and is not used again until the store is "
                     "opened again: {}",
                     Raw(segment), std::string(error.message())));

@@ -42,6 +42,7 @@
 #include "storage/base/log_sink.h"
 #include "storage/device/block_device.h"
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 #include "storage/wal/space_watch.h"
 
 namespace latchkey {
@@ -72,6 +73,7 @@ struct LogOptions {
   /// may use half of them. A log of less than twice as many bytes keeps half of its bytes back.
   uint64_t least_kept_back = 0;
   LogSink log_sink = nullptr;
+  WaitWatch waits = {};                       ///< for room
   LatencyRecorder* sync_latencies = nullptr;  ///< receives the time of each group's sync, if there is one
 };
 

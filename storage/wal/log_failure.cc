@@ -35,7 +35,7 @@ void LogFailure::Fail(const absl::Status& cause) {
     is_poisoned_.store(true, std::memory_order_release);
   }
   CatchOutOfMemory([&] {
-    LogTo(sink_, LogLevel::kError, std::string(status_.message()));
+    LogTo(sink_, LogEvent::kReadOnly, LogLevel::kError, std::string(status_.message()));
     return absl::OkStatus();
   }).IgnoreError();
   wake_();

@@ -20,7 +20,7 @@ LogImpl::LogImpl(std::unique_ptr<LogMedium> medium, const LogOptions& options, b
       needed_(medium_.geometry),
       failure_(medium_, options.log_sink, [this] { groups_.Disband(); }),
       grower_(medium_, options.max_bytes, space_, failure_),
-      reservations_(medium_.runtime, space_, grower_, failure_, watch_),
+      reservations_(medium_.runtime, space_, grower_, failure_, watch_, options.waits),
       reader_(medium_),
       growth_ahead_(medium_.runtime, grower_, watch_),
       groups_({.medium = medium_,

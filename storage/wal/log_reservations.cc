@@ -13,6 +13,13 @@ constexpr Nanos kPatienceBeforeFailure = 5 * kNanosPerSecond;
 absl::Status LogReservations::Reserve(uint64_t bytes) {
   if (bytes > grower_.max_bytes()) return grower_.NoSpace(bytes);
   if (space_.TryTake(bytes, SpaceClaim::kNormal)) return absl::OkStatus();
+  const Nanos begin = runtime_.Now();
+  absl::Status made = MakeRoom(bytes);
+  waits_.Note(Waited::kLogRoom, runtime_.Now() - begin, "for room in the log");
+  return made;
+}
+
+absl::Status LogReservations::MakeRoom(uint64_t bytes) {
   const bool asks = watch_.kept() && !failure_.poisoned();
   const bool is_usual = grower_.device_bytes() < watch_.usual_bytes();
   uint64_t ticket = 0;

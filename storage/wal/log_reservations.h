@@ -11,8 +11,10 @@
 #include <absl/status/status.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "storage/runtime/runtime.h"
+#include "storage/runtime/wait_ledger.h"
 #include "storage/wal/log_failure.h"
 #include "storage/wal/log_grower.h"
 #include "storage/wal/space_account.h"
@@ -23,8 +25,13 @@ namespace latchkey {
 class LogReservations {
  public:
   LogReservations(Runtime& runtime, SpaceAccount& space, LogGrower& grower,
-                  const LogFailure& failure, SpaceWatch& watch)
-      : runtime_(runtime), space_(space), grower_(grower), failure_(failure), watch_(watch) {}
+                  const LogFailure& failure, SpaceWatch& watch, WaitWatch waits)
+      : runtime_(runtime),
+        space_(space),
+        grower_(grower),
+        failure_(failure),
+        watch_(watch),
+        waits_(std::move(waits)) {}
 
   /// As Log::TryReserve, Log::Reserve, Log::ReserveUrgent.
   bool TryReserve(uint64_t bytes) {
@@ -34,6 +41,8 @@ class LogReservations {
   absl::Status ReserveUrgent(uint64_t bytes);
 
  private:
+  /// Takes bytes that are not available yet.
+  absl::Status MakeRoom(uint64_t bytes);
   bool AwaitRoom(uint64_t bytes, uint64_t ticket, Nanos patience);
 
   Runtime& runtime_;
@@ -41,6 +50,7 @@ class LogReservations {
   LogGrower& grower_;
   const LogFailure& failure_;
   SpaceWatch& watch_;
+  const WaitWatch waits_;
 };
 
 }  // namespace latchkey

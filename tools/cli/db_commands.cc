@@ -14,6 +14,7 @@
 #include "tools/cli/file_failure.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/watch_command.h"
 
 namespace latchkey {
 namespace {
@@ -233,6 +234,8 @@ int GetCommand(const GetFlags& flags) { return Finish(Get(flags)); }
 int PutCommand(const PutFlags& flags) { return Finish(Put(flags)); }
 int DelCommand(const DelFlags& flags) { return Finish(Del(flags)); }
 int ScanCommand(const ScanFlags& flags) { return Finish(Scan(flags)); }
-int StatCommand(const StatFlags& flags) { return Finish(Stat(flags)); }
+int StatCommand(const StatFlags& flags) {
+  return flags.watch ? WatchCommand(flags.db.path) : Finish(Stat(flags));
+}
 
 }  // namespace latchkey

@@ -56,6 +56,7 @@ struct StatFlags {
   DatabaseFlags db;
   bool count = false;   ///< count the records of every tree, which reads all of it
   std::string metrics;  ///< prometheus or json; empty: sizes and trees
+  bool watch = false;   ///< draw what a running program publishes of the database
 };
 int StatCommand(const StatFlags& flags);
 

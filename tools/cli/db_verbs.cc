@@ -134,6 +134,10 @@ void DbVerbs::Impl::AddRecordVerbs() {
       ->type_name("FORM")
       ->check(CLI::IsMember({"prometheus", "json"}))
       ->excludes(count);
+  verb->add_flag("--watch", stat.watch,
+                 "draw the rates of a program that has it open with metrics-path=DB/metrics.json")
+      ->excludes(count)
+      ->excludes("--metrics");
 }
 
 void DbVerbs::Impl::AddScan() {

@@ -218,7 +218,9 @@ void EngineExperiment::ShowSample(const KvBackend& backend, const std::string& w
     return;
   }
   if (!live_view_) live_view_.emplace(what, std::string(units));
-  progress_.ShowLines(live_view_->Add(sample, running_->samples.back(), Progress::Columns()));
+  const std::optional<Statistics>& statistics = running_->samples.back().latchkey;
+  progress_.ShowLines(live_view_->Add(sample, statistics ? FiguresOf(*statistics) : LiveFigures(),
+                                      Progress::Columns()));
 }
 
 }  // namespace latchkey

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "tpcc-lite/report/table.h"
 
@@ -37,20 +36,70 @@ std::string Line(std::string_view label, const std::string& value, const std::st
 
 std::string Count(double value) { return FormatValue(value, ColumnFormat::kCount); }
 std::string Bytes(double value) { return FormatValue(value, ColumnFormat::kBytes); }
+std::string Percent(double share) { return FormatValue(share, ColumnFormat::kPercent); }
+std::string Micros(double us) { return FormatValue(us, ColumnFormat::kMicros); }
 
-/// "12 345/s" of what a counter gained.
-std::string Rate(uint64_t from, uint64_t to, double seconds) {
-  return Count(static_cast<double>(to - std::min(from, to)) / seconds) + "/s";
-}
-double PerSecond(uint64_t from, uint64_t to, double seconds) {
-  return static_cast<double>(to - std::min(from, to)) / seconds;
-}
+/// Two readings of the figures, `seconds` apart.
+class EngineLines {
+ public:
+  EngineLines(const LiveFigures& from, const LiveFigures& to, double seconds)
+      : from_(from), to_(to), seconds_(seconds) {}
 
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
+  std::vector<std::string> Make() const {
+    std::vector<std::string> lines = {
+        Line("page reads", PerSecond("page_reads"),
+             fmt::format("hits {}, longest wait for a frame {}",
+                         Percent(Share(Gain("hits"), Gain("fixes"))),
+                         Micros(Now("longest_frame_wait_ns") / 1e3))),
+        Line("page writes", PerSecond("async_page_writes"),
+             fmt::format("by users {}, dirty {}, cleaner's N {:.0f}", PerSecond("sync_page_writes"),
+                         Percent(Share(Now("dirty_frames"), Now("frames"))),
+                         Now("cleaner_outstanding"))),
+        Line("device", BytesPerSecond("bytes_written"),
+             fmt::format("written, {} read, {:.0f} % busy", BytesPerSecond("bytes_read"),
+                         100 * Gain("device_busy_s") / seconds_))};
+    if (to_.contains("log.syncs")) {
+      lines.push_back(
+          Line("log", BytesPerSecond("log.group_bytes"),
+               fmt::format("{} syncs, {} long, {:.0f} checkpoints", PerSecond("log.syncs"),
+                           Bytes(Now("log.file_bytes")), Now("log.checkpoints"))));
+    }
+    const std::string cost =
+        to_.contains("write_cost") ? fmt::format("{:.2f}", Now("write_cost")) : "-";
+    lines.push_back(Line("space", Bytes(Now("file_bytes")),
+                         fmt::format("u_d {:.3f}, write cost {}, memory {}",
+                                     Now("space_utilization"), cost, Bytes(Now("memory_bytes")))));
+    return lines;
+  }
+
+ private:
+  static double Of(const LiveFigures& figures, std::string_view name) {
+    const auto found = figures.find(name);
+    return found == figures.end() ? 0 : found->second;
+  }
+  static double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+  double Now(std::string_view name) const { return Of(to_, name); }
+  /// What a counter gained.
+  double Gain(std::string_view name) const { return std::max(0., Of(to_, name) - Of(from_, name)); }
+  std::string PerSecond(std::string_view name) const { return Count(Gain(name) / seconds_) + "/s"; }
+  std::string BytesPerSecond(std::string_view name) const {
+    return Bytes(Gain(name) / seconds_) + "/s";
+  }
+
+  const LiveFigures& from_;
+  const LiveFigures& to_;
+  const double seconds_;
+};
 
 }  // namespace
+
+LiveFigures FiguresOf(const Statistics& statistics) {
+  LiveFigures figures;
+  for (const NamedStatistic& figure : ListStatistics(statistics)) {
+    if (figure.measured) figures.emplace(figure.name, figure.real);
+  }
+  return figures;
+}
 
 std::string Sparkline(const std::deque<double>& values, size_t width) {
   static constexpr std::array<std::string_view, 9> kBars = {" ", "▁", "▂", "▃", "▄",
@@ -67,7 +116,7 @@ std::string Sparkline(const std::deque<double>& values, size_t width) {
   return line;
 }
 
-std::vector<std::string> LiveView::Add(const LiveSample& sample, const KvStatistics& figures,
+std::vector<std::string> LiveView::Add(const LiveSample& sample, LiveFigures figures,
                                        size_t columns) {
   const size_t used = kLabel + kValue + 3;
   const size_t bars = std::min(kMostBars, columns > used ? columns - used : 0);
@@ -75,50 +124,19 @@ std::vector<std::string> LiveView::Add(const LiveSample& sample, const KvStatist
   Keep(sample.latency_us ? sample.latency_us->p99 : 0, p99s_);
   std::vector<std::string> lines = {fmt::format("{}: {:.0f} s", title_, sample.end_s)};
   lines.push_back(Line(unit_ + "/s", Count(sample.rate), Sparkline(rates_, bars)));
-  const std::string p99 =
-      sample.latency_us ? FormatValue(sample.latency_us->p99, ColumnFormat::kMicros) : "-";
-  lines.push_back(Line("p99", p99, Sparkline(p99s_, bars)));
-  if (figures.latchkey && before_ && sample.seconds > 0) {
-    AddEngine(*before_, *figures.latchkey, sample.seconds, lines);
+  lines.push_back(Line("p99", sample.latency_us ? Micros(sample.latency_us->p99) : "-",
+                       Sparkline(p99s_, bars)));
+  for (const auto& [operation, us] : sample.more_us) {
+    lines.push_back(Line(operation, Micros(us.p50),
+                         fmt::format("p50, p99 {}, at most {}", Micros(us.p99), Micros(us.max))));
   }
-  before_ = figures.latchkey;
+  if (!figures.empty() && !before_.empty() && sample.seconds > 0) {
+    const auto more = EngineLines(before_, figures, sample.seconds).Make();
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  before_ = std::move(figures);
   for (std::string& line : lines) line = Cut(line, columns);
   return lines;
-}
-
-void LiveView::AddEngine(const Statistics& from, const Statistics& to, double seconds,
-                         std::vector<std::string>& lines) const {
-  const auto rate = [&](uint64_t Statistics::*figure) {
-    return Rate(from.*figure, to.*figure, seconds);
-  };
-  const uint64_t fixes = to.fixes - std::min(from.fixes, to.fixes);
-  const uint64_t hits = to.hits - std::min(from.hits, to.hits);
-  lines.push_back(Line("page reads", rate(&Statistics::page_reads),
-                       fmt::format("hits {}, longest wait for a frame {}",
-                                   FormatValue(Share(hits, fixes), ColumnFormat::kPercent),
-                                   FormatValue(static_cast<double>(to.longest_frame_wait_ns) / 1e3,
-                                               ColumnFormat::kMicros))));
-  lines.push_back(Line(
-      "page writes", rate(&Statistics::async_page_writes),
-      fmt::format("by users {}, dirty {}, cleaner's N {:.0f}", rate(&Statistics::sync_page_writes),
-                  FormatValue(Share(to.dirty_frames, to.frames), ColumnFormat::kPercent),
-                  to.cleaner_outstanding)));
-  lines.push_back(Line("device",
-                       Bytes(PerSecond(from.bytes_written, to.bytes_written, seconds)) + "/s",
-                       fmt::format("written, {}/s read, {:.0f} % busy",
-                                   Bytes(PerSecond(from.bytes_read, to.bytes_read, seconds)),
-                                   100 * (to.device_busy_s - from.device_busy_s) / seconds)));
-  if (from.log && to.log) {
-    lines.push_back(
-        Line("log", Bytes(PerSecond(from.log->group_bytes, to.log->group_bytes, seconds)) + "/s",
-             fmt::format("{} syncs, {} long, {} checkpoints",
-                         Rate(from.log->syncs, to.log->syncs, seconds),
-                         Bytes(static_cast<double>(to.log->file_bytes)), to.log->checkpoints)));
-  }
-  lines.push_back(Line("space", Bytes(static_cast<double>(to.file_bytes)),
-                       fmt::format("u_d {:.3f}, write cost {}, memory {}", to.space_utilization,
-                                   to.write_cost ? fmt::format("{:.2f}", *to.write_cost) : "-",
-                                   Bytes(static_cast<double>(to.memory_bytes)))));
 }
 
 }  // namespace latchkey

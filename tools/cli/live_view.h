@@ -1,22 +1,30 @@
-// LiveView: what a run has done in its last second, as lines for a terminal (--live).
+// LiveView: what a database has done in its last second, as lines for a terminal (--live, stat --watch).
 #pragma once
 
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tpcc-lite/kv/kv_backend.h"
+#include "engine/latchkey.h"
 #include "tpcc-lite/workload/tpcc_result.h"
 
 namespace latchkey {
 
+/// The figures that are measured, by their names in Statistics.
+using LiveFigures = std::map<std::string, double, std::less<>>;
+LiveFigures FiguresOf(const Statistics& statistics);
+
 struct LiveSample {
-  double end_s = 0;    ///< since the measured part began
+  double end_s = 0;    ///< since the first one began
   double seconds = 0;  ///< of the sample
   double rate = 0;     ///< per second
   std::optional<LatencySummary> latency_us;
+  std::vector<std::pair<std::string, LatencySummary>> more_us = {};  ///< of these operations
 };
 
 /// Turns samples into lines; knows nothing of terminals. Draws the last samples of the rate and of the 99th
@@ -27,17 +35,14 @@ class LiveView {
   LiveView(std::string title, std::string unit)
       : title_(std::move(title)), unit_(std::move(unit)) {}
 
-  /// The lines from this sample on, none longer than `columns`. `figures`: at the end of the sample.
-  std::vector<std::string> Add(const LiveSample& sample, const KvStatistics& figures,
-                               size_t columns);
+  /// The lines from this sample on, none longer than `columns`. `figures`: at the end of the sample; empty: the
+  /// engine has none.
+  std::vector<std::string> Add(const LiveSample& sample, LiveFigures figures, size_t columns);
 
  private:
-  void AddEngine(const Statistics& from, const Statistics& to, double seconds,
-                 std::vector<std::string>& lines) const;
-
   const std::string title_, unit_;
   std::deque<double> rates_, p99s_;  // the newest last
-  std::optional<Statistics> before_;
+  LiveFigures before_;
 };
 
 /// The newest `width` of `values` as bars of one column each, in eighths of the largest of them.

@@ -21,24 +21,29 @@ TEST_CASE("a sparkline has a bar for each of the newest values, in eighths of th
 
 TEST_CASE("a live view has the rate, the latency, and what the engine did in the last second") {
   LiveView view("overwrite", "transactions");
-  KvStatistics figures;
-  figures.latchkey.emplace();
+  Statistics statistics;
   LatencySummary latency;
+  latency.p50 = 20;
   latency.p99 = 850;
-  std::vector<std::string> lines =
-      view.Add({.end_s = 1, .seconds = 1, .rate = 1000, .latency_us = latency}, figures, 80);
+  std::vector<std::string> lines = view.Add(
+      {.end_s = 1, .seconds = 1, .rate = 1000, .latency_us = latency}, FiguresOf(statistics), 80);
   CHECK(lines.size() == 3);  // of the engine there are no differences yet
-  figures.latchkey->fixes = 1000;
-  figures.latchkey->hits = 900;
-  figures.latchkey->page_reads = 200;
-  figures.latchkey->log.emplace();
-  figures.latchkey->log->syncs = 50;
-  lines = view.Add({.end_s = 2, .seconds = 2, .rate = 500, .latency_us = {}}, figures, 80);
+  statistics.fixes = 1000;
+  statistics.hits = 900;
+  statistics.page_reads = 200;
+  statistics.log.emplace();
+  statistics.log->syncs = 50;
+  const LiveFigures figures = FiguresOf(statistics);
+  CHECK_FALSE(figures.contains("write_cost"));
+  lines = view.Add(
+      {.end_s = 2, .seconds = 2, .rate = 500, .latency_us = {}, .more_us = {{"get", latency}}},
+      figures, 80);
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   CAPTURE(text);
   CHECK(lines[0] == "overwrite: 2 s");
   CHECK(text.find("transactions/s              500  █▄") != std::string::npos);
+  CHECK(text.find("get                       20 us  p50, p99 850 us") != std::string::npos);
   CHECK(text.find("page reads                100/s  hits 90.0 %") != std::string::npos);
   CHECK(text.find("u_d 0.000, write cost -") != std::string::npos);
   for (const std::string& line :

@@ -80,6 +80,24 @@ static void send_message(void *context, int severity, const char *message, size_
   PyGILState_Release(state);
 }
 
+/* Called by any thread of the engine. Calls on_event(kind, message, seconds). */
+static void send_event(void *context, int event, const char *message, size_t size, uint64_t duration_ns) {
+  static const char *const kinds[] = {"checkpoint", "stall", "write_error", "read_only", "slow_call"};
+  PyGILState_STATE state;
+  PyObject *on_event, *text, *result = NULL;
+  if (!Py_IsInitialized()) return;
+  state = PyGILState_Ensure();
+  ++log_depth;
+  on_event = ((Database *)context)->on_event;
+  text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)size, "replace");
+  if (text != NULL) result = PyObject_CallFunction(on_event, "sOd", kinds[event], text, (double)duration_ns * 1e-9);
+  if (result == NULL) PyErr_WriteUnraisable(on_event);
+  Py_XDECREF(result);
+  Py_XDECREF(text);
+  --log_depth;
+  PyGILState_Release(state);
+}
+
 /* ---- Making and unmaking. */
 
 int set_options(lk_options options, PyObject *given) {
@@ -111,6 +129,9 @@ static int open_handle(Database *self, const char *path, PyObject *given) {
   if (code == LK_OK && self->log != NULL) {
     code = lk_options_set_log_sink(options, send_message, self, &error);
   }
+  if (code == LK_OK && self->on_event != NULL) {
+    code = lk_options_set_event_sink(options, send_event, self, &error);
+  }
   if (code == LK_OK) {
     Py_BEGIN_ALLOW_THREADS
     code = lk_open(path, options, &self->handle, &error);
@@ -121,28 +142,35 @@ static int open_handle(Database *self, const char *path, PyObject *given) {
   return code == LK_OK;
 }
 
-/* Database(path: bytes, options: dict[str, str], log: callable or None) */
+static int is_callable(PyObject *given, const char *name) {
+  if (given == Py_None || PyCallable_Check(given)) return 1;
+  PyErr_Format(PyExc_TypeError, "%s must be callable, not %.100s", name, Py_TYPE(given)->tp_name);
+  return 0;
+}
+
+static PyObject *kept(PyObject *given) {
+  if (given == Py_None) return NULL;
+  Py_INCREF(given);
+  return given;
+}
+
+/* Database(path: bytes, options: dict[str, str], log: callable or None, on_event: callable or None) */
 static PyObject *database_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   const char *path;
-  PyObject *options, *log;
+  PyObject *options, *log, *on_event;
   Database *self;
-  if (!PyArg_ParseTuple(args, "yO!O:Database", &path, &PyDict_Type, &options, &log)) return NULL;
+  if (!PyArg_ParseTuple(args, "yO!OO:Database", &path, &PyDict_Type, &options, &log, &on_event)) return NULL;
   if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0) {
     PyErr_SetString(PyExc_TypeError, "Database takes no keyword arguments: use latchkey.open");
     return NULL;
   }
-  if (log != Py_None && !PyCallable_Check(log)) {
-    PyErr_Format(PyExc_TypeError, "log must be callable, not %.100s", Py_TYPE(log)->tp_name);
-    return NULL;
-  }
+  if (!is_callable(log, "log") || !is_callable(on_event, "on_event")) return NULL;
   self = (Database *)type->tp_alloc(type, 0);
   if (self == NULL) return NULL;
   self->state = DATABASE_CLOSED;
   self->process = getpid();
-  if (log != Py_None) {
-    Py_INCREF(log);
-    self->log = log;
-  }
+  self->log = kept(log);
+  self->on_event = kept(on_event);
   if (!open_handle(self, path, options)) {
     Py_DECREF(self);
     return NULL;
@@ -168,11 +196,15 @@ static void database_finalize(Database *self) {
 
 static int database_traverse(Database *self, visitproc visit, void *arg) {
   Py_VISIT(self->log);
+  Py_VISIT(self->on_event);
   return 0;
 }
 
 static int database_clear(Database *self) {
-  if (self->state == DATABASE_CLOSED) Py_CLEAR(self->log);
+  if (self->state == DATABASE_CLOSED) {
+    Py_CLEAR(self->log);
+    Py_CLEAR(self->on_event);
+  }
   return 0;
 }
 
@@ -180,6 +212,7 @@ static void database_dealloc(Database *self) {
   if (PyObject_CallFinalizerFromDealloc((PyObject *)self) < 0) return;
   PyObject_GC_UnTrack(self);
   Py_CLEAR(self->log);
+  Py_CLEAR(self->on_event);
   while (self->spares > 0) {
     lk_value *value = self->spare[--self->spares];
     lk_value_release(value);

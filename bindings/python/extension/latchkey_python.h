@@ -24,6 +24,7 @@ typedef struct {
   Py_ssize_t calls;
   pid_t process;                      /* that opened it */
   PyObject *log;                      /* callable or NULL */
+  PyObject *on_event;                 /* the same */
   lk_value *spare[MOST_SPARE_VALUES]; /* memory of former reads, to be used again */
   int spares;
 } Database;

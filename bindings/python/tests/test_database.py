@@ -65,6 +65,15 @@ class Opening(FileTest):
             latchkey.open(self.path, log=logging.getLogger("latchkey").log).close()
         self.assertIn("INFO:latchkey:recovery: ", caught.output[0])
 
+    def test_events_go_to_a_callable(self):
+        events = []
+        with latchkey.open(self.path, on_event=lambda *event: events.append(event)) as db:
+            db.checkpoint()
+        kinds = {kind for kind, message, seconds in events if "complete" in message and seconds > 0}
+        self.assertEqual(kinds, {"checkpoint"})
+        with self.assertRaises(TypeError):
+            latchkey.open(self.path, on_event=7)
+
     def test_a_log_callable_may_raise_but_not_use_a_database(self):
         errors = []
 

@@ -85,15 +85,17 @@ class Database(_latchkey.Database):
 
 
 def open(path: str | os.PathLike[str], *, log: Callable[[int, str], object] | None = None,  # pylint: disable=redefined-builtin
-         **options: str | int | float | bool) -> Database:
+         on_event: Callable[[str, str, float], object] | None = None, **options: str | int | float | bool) -> Database:
     """Opens the database in the directory `path`, and creates it if it is missing.
 
     Options have the names of the command line with underscores: cache_size="256MiB", durability="group".
     latchkey.options() lists them. log(level, message) receives messages with the levels of `logging`, from any
-    thread: log=logging.getLogger("latchkey").log. It must not use the database.
+    thread: log=logging.getLogger("latchkey").log. on_event(kind, message, seconds) receives what a program may want
+    to react to: "checkpoint", "stall", "write_error", "read_only", "slow_call" (option slow_call_ms); `seconds` is of
+    the checkpoint, the wait or the call, otherwise 0. Both must return soon and not use the database.
     """
     text = {name: text_of(name, value) for name, value in options.items()}
-    database = Database(os.fsencode(path), text, log)
+    database = Database(os.fsencode(path), text, log, on_event)
     database.path = os.fsdecode(path)
     _open_databases.add(database)
     return database
