@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/database_impl.h"
+#include "engine/testing/devices_on.h"
 #include "engine/testing/testing_database.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
@@ -39,17 +40,8 @@ struct Machine {
 
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> TryOpen(Durability durability = Durability::kCommit,
                                                         uint64_t log_max_bytes = 0) {
-    DatabaseDevices devices;
-    devices.data = disks.Open(kData);
-    devices.log = disks.Open(kLog);
-    devices.journal = disks.Open(kJournal);
-    devices.sizing = {.log_segment_bytes = 16 << 10,
-                      .log_initial_bytes = 64 << 10,
-                      .log_max_bytes = log_max_bytes,
-                      .journal_segment_bytes = 8 << 10,
-                      .reserve_bytes = 1,
-                      .doublewrite_pages = 8,
-                      .assume_device_costs = true};
+    DatabaseDevices devices = DevicesOn(disks, SmallSizing());
+    devices.sizing.log_max_bytes = log_max_bytes;
     Options options;
     options.cache_bytes = 2 << 20;
     options.durability = durability;

@@ -395,9 +395,9 @@ struct OperationLatency {
     uint64_t most_ns = 0;  ///< latencies up to this, and above that of the bucket before
     uint64_t count = 0;
   };
-  /// "get", "get_for_update", "put", "delete", "commit": calls of transactions; "write": Put, Delete and Write
-  /// of the database, with their commit. Of these, one in Options::latency_sampling is timed. "log_sync",
-  /// "page_read", "page_write": what calls or page cleaners wait for; each of them is timed.
+  /// Calls, of which one in Options::latency_sampling is timed: "get", "get_for_update", "put", "delete", "commit" of
+  /// transactions, "write" of the database. Waits: "log_sync", "page_read", "page_write"; each is timed, except syncs
+  /// with in_memory_device, pages read ahead of their use, and writes of a `fixed` cleaner.
   std::string_view operation;
   std::string_view help;  ///< a line about it
   uint64_t count = 0;     ///< timed

@@ -136,14 +136,18 @@ struct Options {
   /// ("snapshot too old"), first among the serializable ones that may write. A write whose undo
   /// finds no room then returns ResourceExhausted.
   uint64_t snapshot_spill_bytes = 0;
-  /// One call in so many is timed for Database::GetLatencies, at most 1,000,000; 0: none is.
+  /// The engine times one call in this many for Database::GetLatencies; at most 1,000,000. 0: it times no
+  /// call.
   uint32_t latency_sampling = 64;
-  /// Calls that take at least so long are told to event_sink, with what they waited for; at most
-  /// 3,600,000. 0: none is. Otherwise every call is timed, whatever latency_sampling says.
+  /// The engine tells event_sink of each call that takes this long, ms, and what the call waited for; at
+  /// most 3,600,000. With a value above 0 the engine times every call, and latency_sampling has no
+  /// effect. 0: it tells of no call.
   uint32_t slow_call_ms = 0;
-  /// A file to which Database::GetMetrics is written once a second, for other programs: as JSON if its name ends in
-  /// .json, else in Prometheus's format. It is replaced in one step, and removed at the close. `latchkey stat
-  /// --watch` reads PATH/metrics.json. Empty: none. An open whose file cannot be written fails.
+  /// A file for other programs. The database replaces it once a second, in one step, by the text of
+  /// GetMetrics, and removes it at the close. The text is JSON if the name ends in .json, else in
+  /// Prometheus's format. `latchkey stat --watch` reads PATH/metrics.json. If the file cannot be written,
+  /// the open fails. Empty: the database writes no such file. A program with this option gets
+  /// Statistics::longest_frame_wait_ns of the last second only.
   std::string metrics_path;
   /// Keep everything in memory; the path is then only a name. For tests and experiments.
   bool in_memory_device = false;

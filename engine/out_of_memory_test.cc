@@ -156,12 +156,6 @@ class Life {
 
  private:
   absl::Status OpenNow(CrashRecorder& disks, bool create) {
-    const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
-                                   .log_initial_bytes = 64 << 10,
-                                   .journal_segment_bytes = 8 << 10,
-                                   .reserve_bytes = 1,
-                                   .doublewrite_pages = 8,
-                                   .assume_device_costs = true};
     Options options;
     options.create_if_missing = create;
     options.cache_bytes = 2 << 20;
@@ -170,7 +164,7 @@ class Life {
     options.techniques.segment_size = create ? 64 << 10 : 0;
     LATCHKEY_ASSIGN_OR_RETURN(
         std::unique_ptr<DatabaseImpl> impl,
-        DatabaseImpl::OpenOverDevices(runtime_, DevicesOn(disks, sizing), options));
+        DatabaseImpl::OpenOverDevices(runtime_, DevicesOn(disks, SmallSizing()), options));
     db_ = DatabaseImpl::AsDatabase(std::move(impl));
     return absl::OkStatus();
   }

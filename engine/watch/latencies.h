@@ -31,9 +31,9 @@ enum class Timed : uint8_t {
 };
 inline constexpr size_t kTimedKinds = 9;
 
-/// One call in `sampling` of each actor is timed, at random; 0: none is. Syncs of the log and pages that are read or
-/// written are not calls: whoever waits for them records them (of). Thread-safety: all actors may call every member
-/// at once. Takes 15 KiB.
+/// Times one call in `sampling` of each actor, which one is random; 0: it times no call. The log, the buffer pool and
+/// the page cleaners record their syncs, reads and writes themselves, in the recorder that of() returns.
+/// Thread-safety: all actors may call every member at once. Takes 15 KiB.
 class Latencies {
  public:
   /// A call that takes `slow_call` or longer is told to `sink`, with what it has waited for, and every call is timed
@@ -54,7 +54,7 @@ class Latencies {
   }
   LatencyRecorder& of(Timed kind) { return recorders_[static_cast<size_t>(kind)]; }
 
-  /// Where calls note their waits; nullptr: nobody asks.
+  /// The ledger in which the log, the pool and the lock table note the waits of calls; nullptr: slow calls are not told.
   WaitLedger* waits() { return slow_calls_ ? &slow_calls_->waits() : nullptr; }
 
   uint32_t sampling() const { return sampling_; }

@@ -9,9 +9,9 @@
 
 namespace latchkey {
 
-/// Prometheus's text format 0.0.4: each figure that is measured as latchkey_NAME, a counter with _total behind it,
-/// durations in seconds; the latencies as the histogram latchkey_operation_seconds with the label `operation`, whose
-/// bounds are powers of two nanoseconds.
+/// Prometheus's text format 0.0.4. Each measured figure is latchkey_NAME; the name of a counter ends in _total.
+/// Durations are in seconds. The latencies are the histogram latchkey_operation_seconds; its label `operation` names the
+/// operation, and its bounds are powers of two nanoseconds.
 std::string PrometheusText(const std::vector<NamedStatistic>& figures,
                            const std::vector<OperationLatency>& latencies);
 

@@ -69,7 +69,8 @@ struct LogMedium {
   LogGeometry geometry;
   uint64_t database_id = 0;
   std::string name;  ///< for messages
-  LatencyRecorder* sync_latencies = nullptr;  ///< of SyncGroup; nullptr: nobody asks
+  LatencyRecorder* sync_latencies =
+      nullptr;  ///< SyncGroup records here; nullptr: it does not read the clock
   SpinLatch latch;
   SegmentTable table LATCHKEY_GUARDED_BY(latch);
 };

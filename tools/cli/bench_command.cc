@@ -67,13 +67,7 @@ absl::Status BenchExperiment::Measure(size_t index, const std::string& what, KvB
   KvBenchHooks hooks;
   hooks.on_measure_begin = [&] { StartCounting(backend); };
   hooks.on_sample = [&](const KvBenchSample& sample) {
-    const auto operations = static_cast<double>(sample.operations);
-    ShowSample(backend, what,
-               {.end_s = sample.end_s,
-                .seconds = sample.seconds,
-                .rate = sample.seconds > 0 ? operations / sample.seconds : 0,
-                .latency_us = sample.latency_us},
-               "operations");
+    ShowSample(backend, what, LiveSampleOf(sample, sample.operations), "operations");
   };
   LATCHKEY_ASSIGN_OR_RETURN(record_.result,
                             RunKvBench(backend, plans_[index].config, hooks, runtime));

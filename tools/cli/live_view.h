@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -26,6 +27,15 @@ struct LiveSample {
   std::optional<LatencySummary> latency_us;
   std::vector<std::pair<std::string, LatencySummary>> more_us = {};  ///< of these operations
 };
+
+/// From a sample of a workload's result, with the units that were completed in it.
+template <typename Sample>
+LiveSample LiveSampleOf(const Sample& sample, uint64_t completed) {
+  return {.end_s = sample.end_s,
+          .seconds = sample.seconds,
+          .rate = sample.seconds > 0 ? static_cast<double>(completed) / sample.seconds : 0,
+          .latency_us = sample.latency_us};
+}
 
 /// Turns samples into lines; knows nothing of terminals. Draws the last samples of the rate and of the 99th
 /// percentile as bars, and, for engines that tell it, pool, space, device and log.

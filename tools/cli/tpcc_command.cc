@@ -79,13 +79,7 @@ absl::Status TpccExperiment::Measure(size_t index, const std::string& what, KvBa
   TpccRunHooks hooks;
   hooks.on_measure_begin = [&] { StartCounting(backend); };
   hooks.on_sample = [&](const TpccSample& sample) {
-    const auto transactions = static_cast<double>(sample.transactions);
-    ShowSample(backend, what,
-               {.end_s = sample.end_s,
-                .seconds = sample.seconds,
-                .rate = sample.seconds > 0 ? transactions / sample.seconds : 0,
-                .latency_us = sample.latency_us},
-               "transactions");
+    ShowSample(backend, what, LiveSampleOf(sample, sample.transactions), "transactions");
   };
   if (FitsCache(plan.settings, plan.data_bytes)) {
     LATCHKEY_RETURN_IF_ERROR(PreloadCache(backend, plan.settings.kv.tables.size()));
