@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER / "calls.txt"
-HEADERS = ("engine/latchkey.h", "engine/keys.h", "engine/options.h")
+HEADERS = ("engine/latchkey.h", "engine/keys.h", "engine/options.h", "engine/statistics.h")
 # Figures and options go by their names, which ListStatistics, ListOptions and SetOption tell; latencies are in the text
 # of GetMetrics.
 BY_NAME = {"Statistics", "Options", "Techniques", "NamedStatistic", "NamedOption", "Log", "Recovery", "OperationLatency",
@@ -82,7 +82,7 @@ def sources(root):
     """The text in which a column's names are looked for."""
     def text_of(*patterns):
         return "\n".join(path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(root.glob(pattern)))
-    return {"C": text_of("bindings/c/latchkey_c.h"),
+    return {"C": text_of("bindings/c/latchkey_c*.h"),
             "Python": text_of("bindings/python/src/latchkey/*.py", "bindings/python/src/latchkey/*.pyi"),
             "Go": "\n".join(line for line in text_of("bindings/go/*.go").splitlines() if not line.strip().startswith("//"))}
 

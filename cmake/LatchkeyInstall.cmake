@@ -3,7 +3,7 @@
 #   include/latchkey/latchkey.h          the one public header
 #   include/latchkey/engine/             its parts, which it includes
 #   lib/liblatchkey_*.a                  a static library per layer
-#   include/latchkey/latchkey_c.h        the same for C
+#   include/latchkey/latchkey_c.h        the same for C, with its part in include/latchkey/bindings/c/
 #   lib/liblatchkey.so.0                 the C interface, with all that it needs of Abseil and fmt
 #   lib/pkgconfig/latchkey.pc            cc $(pkg-config --cflags --libs latchkey)
 #   lib/cmake/Latchkey/                  the package: targets Latchkey::latchkey and Latchkey::c
@@ -25,7 +25,7 @@ add_library(Latchkey::latchkey ALIAS latchkey_engine)
 
 # Embedders include <latchkey/latchkey.h>; so do the example and its test inside this tree.
 set(public_include ${PROJECT_BINARY_DIR}/include)
-set(public_header_parts engine/keys.h engine/options.h)
+set(public_header_parts engine/keys.h engine/options.h engine/statistics.h)
 # engine/abseil_release.h checks nothing within the tree. That of an embedder knows the Abseil of this build.
 get_target_property(abseil_include absl::config INTERFACE_INCLUDE_DIRECTORIES)
 file(STRINGS ${abseil_include}/absl/base/config.h abseil_release REGEX "^#define ABSL_LTS_RELEASE_VERSION ")
@@ -55,7 +55,8 @@ install(FILES ${public_header_parts} ${abseil_header} DESTINATION ${CMAKE_INSTAL
 install(TARGETS latchkey_c EXPORT LatchkeyCTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         NAMELINK_COMPONENT development)
-install(FILES bindings/c/latchkey_c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey
+install(FILES bindings/c/latchkey_c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey COMPONENT development)
+install(FILES bindings/c/latchkey_c_upkeep.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latchkey/bindings/c
         COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/bindings/c/latchkey.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

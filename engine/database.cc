@@ -17,32 +17,6 @@
 namespace latchkey {
 namespace {
 
-absl::Status MovedFrom(std::string_view type) {
-  return MakeStatus(absl::StatusCode::kFailedPrecondition,
-                    "the {} is empty: it was moved to another object; use that one", type);
-}
-
-// Whether `view` begins in the bytes of `string`: a call that writes to `string` would change it.
-bool LiesIn(std::string_view view, const std::string& string) {
-  const auto offset =
-      reinterpret_cast<uintptr_t>(view.data()) - reinterpret_cast<uintptr_t>(string.data());
-  return offset <= string.size();
-}
-
-// A read of `key` into *value off the usual way: runs `read(copy of key)`.
-template <typename Read>
-[[gnu::noinline]] absl::Status ReadApart(std::string_view key, const std::string* value,
-                                         Read read) {
-  if (value == nullptr) {
-    return absl::InvalidArgumentError(
-        "the string that receives the value is a null pointer: pass the address of one");
-  }
-  return CatchOutOfMemory([&]() -> absl::Status { return read(std::string(key)); });
-}
-bool NeedsReadApart(std::string_view key, const std::string* value) {
-  return __builtin_expect(value == nullptr || LiesIn(key, *value), 0);
-}
-
 // Runs a move of a cursor. If memory runs out, the cursor ends with that error, and another Seek
 // may work.
 template <typename Call>

@@ -138,6 +138,17 @@ TEST_CASE("A value of many pages leaves none behind, whichever allocation fails"
                          for (const char* key : {"key", "other", "other"}) {
                            txn->Put(*tree, key, LongValue()).IgnoreError();
                          }
+                         // One in parts that is finished, and one that is not.
+                         UnfinishedValue& parts = txn->unfinished_value();
+                         for (const bool finishes : {true, false}) {
+                           const absl::StatusOr<uint64_t> number = parts.Begin(*tree, "parts");
+                           if (!number.ok()) continue;
+                           for (int i = 0; i < 3; ++i) {
+                             parts.Append(*number, LongValue().substr(0, 300'000)).IgnoreError();
+                           }
+                           if (finishes) parts.Finish(*number).IgnoreError();
+                           if (!finishes && !rolls_back) parts.Drop(*number);
+                         }
                          return rolls_back ? txn->Rollback() : txn->Commit();
                        })
         .IgnoreError();

@@ -59,67 +59,6 @@ size_t OverflowStore::DataPayload() const { return pool_.page_size() - kPageHead
 size_t OverflowStore::InlinePayload() const { return pool_.page_size() - kContent; }
 size_t OverflowStore::ListedPages() const { return InlinePayload() / sizeof(uint64_t); }
 
-// Writes the pages of one chain through `add`.
-class OverflowStore::ChainWriter {
- public:
-  ChainWriter(uint32_t page_size, AddPage add, std::vector<PageId>* written)
-      : data_payload_(page_size - kPageHeaderSize),
-        inline_payload_(page_size - kContent),
-        add_(add),
-        written_(*written) {}
-
-  // Writes back to front, so that each list page knows its successor when it is written. The chain
-  // begins at the page that is written last.
-  absl::Status Write(std::string_view value) {
-    const size_t per_list = inline_payload_ / sizeof(uint64_t) * data_payload_;
-    size_t end = value.size();
-    do {
-      const size_t begin = end == 0 ? 0 : (end - 1) / per_list * per_list;
-      const PageId next = written_.empty() ? kInvalidPageId : written_.back();
-      LATCHKEY_RETURN_IF_ERROR(WriteListPage(value.substr(begin, end - begin), next));
-      end = begin;
-    } while (end > 0);
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Add(absl::FunctionRef<void(std::byte*)> fill) {
-    LATCHKEY_ASSIGN_OR_RETURN(const PageId page, add_([&](std::byte* bytes) {
-                                RacyStore<uint8_t>(bytes + offsetof(PageHeader, page_type),
-                                                   static_cast<uint8_t>(PageType::kOverflow));
-                                fill(bytes);
-                              }));
-    written_.push_back(page);
-    return absl::OkStatus();
-  }
-
-  absl::Status WriteListPage(std::string_view part, PageId next) {
-    const size_t first = written_.size();
-    const bool is_inline = next == kInvalidPageId && part.size() <= inline_payload_;
-    for (size_t at = 0; !is_inline && at < part.size(); at += data_payload_) {
-      const std::string_view data = part.substr(at, data_payload_);
-      LATCHKEY_RETURN_IF_ERROR(Add([&](std::byte* bytes) {
-        RacyCopyIn(bytes + kPageHeaderSize, data.data(), data.size());
-      }));
-    }
-    const std::span<const PageId> listed = std::span(written_).subspan(first);
-    return Add([&](std::byte* bytes) {
-      RacyStore<uint64_t>(bytes + kNext, Raw(next));
-      RacyStore<uint32_t>(bytes + kPageCount, static_cast<uint32_t>(listed.size()));
-      RacyStore<uint32_t>(bytes + kPayloadSize, is_inline ? static_cast<uint32_t>(part.size()) : 0);
-      if (is_inline) {
-        RacyCopyIn(bytes + kContent, part.data(), part.size());
-      } else {
-        RacyCopyIn(bytes + kContent, listed.data(), listed.size() * sizeof(PageId));
-      }
-    });
-  }
-
-  const size_t data_payload_, inline_payload_;
-  const AddPage add_;
-  std::vector<PageId>& written_;
-};
-
 absl::StatusOr<PageId> OverflowStore::AddPooledPage(LogTxn* txn,
                                                     absl::FunctionRef<void(std::byte*)> fill) {
   if (log_ != nullptr) LATCHKEY_RETURN_IF_ERROR(log_->ReserveValuePage(*txn));
@@ -136,30 +75,52 @@ OverflowReference OverflowStore::ReferenceTo(PageId first_page, uint64_t size) {
 }
 
 absl::StatusOr<OverflowReference> OverflowStore::WriteChain(uint32_t page_size,
-                                                            std::string_view value, AddPage add) {
-  std::vector<PageId> written;
-  LATCHKEY_RETURN_IF_ERROR(ChainWriter(page_size, add, &written).Write(value));
-  return ReferenceTo(written.back(), value.size());
+                                                            std::string_view value,
+                                                            ChainBuilder::AddPage add) {
+  ChainBuilder chain(page_size);
+  LATCHKEY_RETURN_IF_ERROR(chain.Append(value, add));
+  LATCHKEY_ASSIGN_OR_RETURN(const PageId first, chain.Finish(add));
+  return ReferenceTo(first, value.size());
+}
+
+absl::Status OverflowStore::Append(ChainBuilder& unfinished, std::string_view part, LogTxn* txn) {
+  LATCHKEY_CHECK(log_ == nullptr || txn != nullptr);
+  return unfinished.Append(
+      part, [&](absl::FunctionRef<void(std::byte*)> fill) { return AddPooledPage(txn, fill); });
+}
+
+absl::StatusOr<OverflowReference> OverflowStore::Finish(ChainBuilder& unfinished, LogTxn* txn) {
+  LATCHKEY_CHECK(log_ == nullptr || txn != nullptr);
+  LATCHKEY_ASSIGN_OR_RETURN(const PageId first,
+                            unfinished.Finish([&](absl::FunctionRef<void(std::byte*)> fill) {
+                              return AddPooledPage(txn, fill);
+                            }));
+  return ReferenceTo(first, unfinished.size());
 }
 
 absl::StatusOr<OverflowReference> OverflowStore::Write(std::string_view value, LogTxn* txn) {
-  LATCHKEY_CHECK(log_ == nullptr || txn != nullptr);
-  // Takes the memory for all page ids now, so that the pages can be freed without any.
-  std::vector<PageId> written;
-  const size_t data_pages = (value.size() + DataPayload() - 1) / DataPayload();
-  written.reserve(data_pages + data_pages / ListedPages() + 2);
-  absl::Status status = CatchOutOfMemory([&] {
-    const auto add = [&](absl::FunctionRef<void(std::byte*)> fill) {
-      return AddPooledPage(txn, fill);
-    };
-    return ChainWriter(pool_.page_size(), add, &written).Write(value);
-  });
-  if (status.ok()) return ReferenceTo(written.back(), value.size());
-  // No record refers to these pages yet, so they may be freed in any order.
-  for (std::span<const PageId> rest = written; !rest.empty();) {
-    const size_t count = std::min(rest.size(), ListedPages());
-    FreePages(txn, kInvalidPageId, rest.first(count)).IgnoreError();
-    rest = rest.subspan(count);
+  ChainBuilder chain(pool_.page_size());
+  chain.Reserve(value.size());
+  absl::StatusOr<OverflowReference> written =
+      CatchOutOfMemory([&]() -> absl::StatusOr<OverflowReference> {
+        LATCHKEY_RETURN_IF_ERROR(Append(chain, value, txn));
+        return Finish(chain, txn);
+      });
+  if (!written.ok()) {
+    std::span<const PageId> pages = chain.pages();
+    FreeUnfinished(&pages, txn).IgnoreError();
+  }
+  return written;
+}
+
+absl::Status OverflowStore::FreeUnfinished(std::span<const PageId>* pages, LogTxn* txn) {
+  absl::Status status;
+  while (!pages->empty()) {
+    const std::span<const PageId> group = pages->first(std::min(pages->size(), ListedPages()));
+    absl::Status freed = CatchOutOfMemory([&] { return FreePages(txn, kInvalidPageId, group); });
+    if (IsOutOfMemory(freed)) return freed;
+    if (!freed.ok()) status = std::move(freed);
+    *pages = pages->subspan(group.size());
   }
   return status;
 }
@@ -188,32 +149,63 @@ absl::Status OverflowStore::ReadList(PageId page, ListPage* list) {
   return absl::OkStatus();
 }
 
-absl::Status OverflowStore::Read(std::string_view reference_bytes, std::string* value) {
+absl::Status OverflowStore::ReadData(std::span<const PageId> pages, size_t skip, size_t size,
+                                     std::string* value) {
+  constexpr size_t kBatch = 32;
+  for (size_t i = 0; i < pages.size() && size > 0; ++i, skip = 0) {
+    if (i % kBatch == 0) {
+      const size_t wanted = (skip + size + DataPayload() - 1) / DataPayload();
+      pool_.Prefetch(pool_.Here(), pages.subspan(i, std::min({kBatch, pages.size() - i, wanted})));
+    }
+    SharedGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(pool_.FixShared(pool_.Here(), pages[i], &guard));
+    const size_t part = std::min(DataPayload() - skip, size);
+    value->append(reinterpret_cast<const char*>(guard.data() + kPageHeaderSize + skip), part);
+    size -= part;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OverflowStore::Read(std::string_view reference, std::string* value) {
+  return ReadPart(reference, 0, Database::kMaxValueSize, value);
+}
+
+absl::StatusOr<uint64_t> OverflowStore::SizeOf(std::string_view reference_bytes) {
   LATCHKEY_ASSIGN_OR_RETURN(const Reference reference, Decode(reference_bytes));
-  value->clear();
+  return reference.size;
+}
+
+absl::Status OverflowStore::ReadPart(std::string_view reference_bytes, uint64_t offset, size_t size,
+                                     std::string* part) {
+  LATCHKEY_ASSIGN_OR_RETURN(const Reference reference, Decode(reference_bytes));
+  part->clear();
+  if (offset >= reference.size || size == 0) return absl::OkStatus();
+  const size_t wanted = std::min<uint64_t>(size, reference.size - offset);
   // Bounded by what the store can hold, because a damaged reference may name any size.
-  value->reserve(std::min(reference.size, pool_.store().page_id_limit() * pool_.page_size()));
+  part->reserve(std::min<uint64_t>(wanted, pool_.store().page_id_limit() * pool_.page_size()));
   ListPage list;
   size_t lists = 0;
-  for (PageId page{reference.first_page}; page != kInvalidPageId; page = list.next) {
+  uint64_t before = 0;  // bytes of the value in front of the list page
+  for (PageId page{reference.first_page}; page != kInvalidPageId && part->size() < wanted;
+       page = list.next) {
     if (IsEndless(++lists)) return Damaged(page, "the chain has no end");
     LATCHKEY_RETURN_IF_ERROR(ReadList(page, &list));
-    if (list.pages.empty() && list.next != kInvalidPageId) return Damaged(page, "lists nothing");
-    value->append(list.payload);
-    constexpr size_t kBatch = 32;
-    for (size_t i = 0; i < list.pages.size(); ++i) {
-      if (i % kBatch == 0) {
-        pool_.Prefetch(pool_.Here(),
-                       std::span(list.pages).subspan(i, std::min(kBatch, list.pages.size() - i)));
-      }
-      SharedGuard guard;
-      LATCHKEY_RETURN_IF_ERROR(pool_.FixShared(pool_.Here(), list.pages[i], &guard));
-      const size_t part =
-          std::min(DataPayload(), reference.size - std::min<size_t>(value->size(), reference.size));
-      value->append(reinterpret_cast<const char*>(guard.data() + kPageHeaderSize), part);
+    if (list.pages.empty()) {
+      if (list.next != kInvalidPageId) return Damaged(page, "lists nothing");
+      if (list.payload.size() != reference.size) break;
+      part->append(list.payload, offset, wanted);
+      break;
     }
+    const uint64_t behind = before + list.pages.size() * DataPayload();
+    if (const uint64_t from = offset + part->size(); from < behind) {
+      const size_t skipped = (from - before) / DataPayload();
+      LATCHKEY_RETURN_IF_ERROR(ReadData(std::span(list.pages).subspan(skipped),
+                                        (from - before) % DataPayload(), wanted - part->size(),
+                                        part));
+    }
+    before = behind;
   }
-  if (value->size() != reference.size) {
+  if (part->size() != wanted) {
     return Damaged(PageId{reference.first_page}, "the chain is shorter than its value");
   }
   return absl::OkStatus();

@@ -11,7 +11,8 @@
 //   Data pages hold a PageHeader and nothing but payload.
 //
 // A value of up to (page size - 48) bytes takes one page. Larger ones list their data pages. A
-// reader so knows all of them at once and can have many reads in flight.
+// reader so knows all of them at once and can have many reads in flight. Every data page but the
+// value's last is full. A list page without data pages is the only page of its chain.
 //
 // Chains are immutable: an update writes a new one. The version store decides when the old one is
 // freed.
@@ -35,6 +36,7 @@
 
 #include "bufferpool/buffer_pool.h"
 #include "engine/btree/node_format.h"
+#include "engine/chain_builder.h"
 #include "engine/log/engine_log.h"
 #include "storage/base/check.h"
 
@@ -73,14 +75,24 @@ class OverflowStore {
   /// Writes `value` to a new chain and returns the reference to it. An error leaves no pages
   /// behind. `txn`: the owner of the chain. REQUIRES, with a log: it has an id.
   absl::StatusOr<OverflowReference> Write(std::string_view value, LogTxn* txn = nullptr);
-  /// Adds a page, which the function passed to it fills from zeros, and returns its id.
-  using AddPage =
-      absl::FunctionRef<absl::StatusOr<PageId>(absl::FunctionRef<void(std::byte*)> fill)>;
+  /// The same for a value that comes in parts. `unfinished` holds the chain until its end; after an
+  /// error the caller frees it (FreeUnfinished).
+  absl::Status Append(ChainBuilder& unfinished, std::string_view part, LogTxn* txn = nullptr);
+  absl::StatusOr<OverflowReference> Finish(ChainBuilder& unfinished, LogTxn* txn = nullptr);
+  /// Frees pages to which nothing refers: those of an unfinished chain of `txn`. OutOfMemory: those
+  /// that are left in *pages are not freed yet. After another error some stay allocated.
+  absl::Status FreeUnfinished(std::span<const PageId>* pages, LogTxn* txn = nullptr);
   /// Writes a chain of pages that the caller keeps, also after an error: for bulk loads.
   static absl::StatusOr<OverflowReference> WriteChain(uint32_t page_size, std::string_view value,
-                                                      AddPage add);
+                                                      ChainBuilder::AddPage add);
   /// Replaces *value by the value that `reference` refers to.
   absl::Status Read(std::string_view reference, std::string* value);
+  /// Replaces *part by up to `size` bytes of the value from byte `offset` on: fewer at its end.
+  /// Reads the list pages before them, but no other data pages.
+  absl::Status ReadPart(std::string_view reference, uint64_t offset, size_t size,
+                        std::string* part);
+  /// The size of the value that `reference` refers to, bytes.
+  static absl::StatusOr<uint64_t> SizeOf(std::string_view reference);
   /// Frees a chain. `txn`: the unfinished transaction that wrote it; nullptr = no transaction or
   /// snapshot needs it any more. If memory runs out, the caller may call again: without a log
   /// nothing has been freed by then; with a log the rest is still a chain.
@@ -99,10 +111,12 @@ class OverflowStore {
  private:
   struct ListPage;
 
-  class ChainWriter;
   absl::StatusOr<PageId> AddPooledPage(LogTxn* txn, absl::FunctionRef<void(std::byte*)> fill);
   static OverflowReference ReferenceTo(PageId first_page, uint64_t size);
   absl::Status ReadList(PageId page, ListPage* list);
+  /// Appends to *value up to `size` bytes of the data pages `pages`, from byte `skip` of the first on.
+  absl::Status ReadData(std::span<const PageId> pages, size_t skip, size_t size,
+                        std::string* value);
   absl::Status FreePages(LogTxn* txn, PageId chain, std::span<const PageId> pages);
   absl::Status FreeTail(LogTxn* txn, PageId before, const std::vector<PageId>& pages);
   bool IsEndless(size_t list_pages) const;

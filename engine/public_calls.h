@@ -4,6 +4,10 @@
 
 #include <absl/status/status.h>
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "engine/database_identity.h"
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
@@ -13,6 +17,33 @@
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
+
+/// The answer of an object that was moved from.
+inline absl::Status MovedFrom(std::string_view type) {
+  return MakeStatus(absl::StatusCode::kFailedPrecondition,
+                    "the {} is empty: it was moved to another object; use that one", type);
+}
+
+/// Whether `view` begins in the bytes of `string`: a call that writes to `string` would change it.
+inline bool LiesIn(std::string_view view, const std::string& string) {
+  const auto offset =
+      reinterpret_cast<uintptr_t>(view.data()) - reinterpret_cast<uintptr_t>(string.data());
+  return offset <= string.size();
+}
+
+/// A read of `key` into *value off the usual way: runs `read(copy of key)`.
+template <typename Read>
+[[gnu::noinline]] absl::Status ReadApart(std::string_view key, const std::string* value,
+                                         Read read) {
+  if (value == nullptr) {
+    return absl::InvalidArgumentError(
+        "the string that receives the value is a null pointer: pass the address of one");
+  }
+  return CatchOutOfMemory([&]() -> absl::Status { return read(std::string(key)); });
+}
+inline bool NeedsReadApart(std::string_view key, const std::string* value) {
+  return __builtin_expect(value == nullptr || LiesIn(key, *value), 0);
+}
 
 /// Runs a call of a running transaction that uses a tree.
 template <typename Call>

@@ -26,6 +26,7 @@
 #include "engine/transaction/transaction_rollback.h"
 #include "engine/transaction/transaction_state.h"
 #include "engine/transaction/transaction_writer.h"
+#include "engine/transaction/unfinished_value.h"
 #include "engine/tree_impl.h"
 #include "engine/watch/latencies.h"
 #include "storage/base/out_of_memory.h"
@@ -76,6 +77,11 @@ class TransactionImpl {
     return writer_.Insert(tree, key, value);
   }
   absl::Status Delete(TreeImpl& tree, std::string_view key) { return writer_.Delete(tree, key); }
+  absl::Status GetPart(TreeImpl& tree, std::string_view key, uint64_t offset, size_t size,
+                       std::string* part, uint64_t* value_size) {
+    return reader_.GetPart(tree, key, offset, size, part, value_size);
+  }
+  UnfinishedValue& unfinished_value() { return unfinished_value_; }
   absl::Status Commit(const CommitOptions& options = {}) { return commit_.Commit(options); }
   absl::Status Rollback() { return rollback_.Rollback(); }
   absl::StatusOr<Savepoint> SetSavepoint();
@@ -139,6 +145,7 @@ class TransactionImpl {
   TransactionRollback rollback_{state_};
   TransactionReader reader_{state_, rollback_};
   TransactionWriter writer_{state_, rollback_};
+  UnfinishedValue unfinished_value_{state_, writer_};
   TransactionCommit commit_{state_, rollback_};
 };
 

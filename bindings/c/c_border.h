@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/handle_table.h"
@@ -22,7 +23,12 @@ namespace latchkey::c {
 // ---- The objects behind the handles.
 
 using Databases = HandleTable<std::unique_ptr<Database>, 1>;
-using Transactions = HandleTable<Transaction, 2>;
+/// A transaction, and its value in parts that is not finished.
+struct OpenTransaction : Transaction {
+  explicit OpenTransaction(Transaction transaction) : Transaction(std::move(transaction)) {}
+  std::optional<ValueWriter> value;
+};
+using Transactions = HandleTable<OpenTransaction, 2>;
 using Cursors = HandleTable<Cursor, 3>;
 using Batches = HandleTable<WriteBatch, 4>;
 using OptionSets = HandleTable<Options, 5>;

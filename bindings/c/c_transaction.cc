@@ -84,7 +84,7 @@ lk_code lk_txn_commit_with(lk_txn txn, const lk_commit_options* options, lk_erro
   CommitOptions commit;
   const lk_code read = Guarded(error, [&] { return ReadCommitOptions(options, &commit, error); });
   if (read != LK_OK) return read;
-  Transaction* taken = transactions.Take(txn.id);
+  OpenTransaction* taken = transactions.Take(txn.id);
   if (taken == nullptr) return FailHandle(error, "transaction", txn.id);
   const lk_code code = Guarded(error, [&] { return Report(error, taken->Commit(commit)); });
   if (GoesOn(code, *taken)) {
@@ -96,7 +96,7 @@ lk_code lk_txn_commit_with(lk_txn txn, const lk_commit_options* options, lk_erro
 }
 
 lk_code lk_txn_rollback(lk_txn txn, lk_error* error) {
-  Transaction* taken = transactions.Take(txn.id);
+  OpenTransaction* taken = transactions.Take(txn.id);
   if (taken == nullptr) return FailHandle(error, "transaction", txn.id);
   const lk_code code = Guarded(error, [&] {
     const absl::Status status = taken->Rollback();
@@ -114,13 +114,14 @@ int lk_txn_is_vain_to_repeat(lk_txn txn) {
 }
 
 lk_code lk_txn_get(lk_txn txn, lk_tree tree, lk_bytes key, lk_value* value, lk_error* error) {
-  return ReadRecord(transactions.Find(txn.id), &Transaction::Get, tree, key, value, error,
-                    [&] { return ReadChecked(txn, tree, key, value, error, &Transaction::Get); });
+  return ReadRecord<Transaction>(
+      transactions.Find(txn.id), &Transaction::Get, tree, key, value, error,
+      [&] { return ReadChecked(txn, tree, key, value, error, &Transaction::Get); });
 }
 
 lk_code lk_txn_get_for_update(lk_txn txn, lk_tree tree, lk_bytes key, lk_value* value,
                               lk_error* error) {
-  return ReadRecord(
+  return ReadRecord<Transaction>(
       transactions.Find(txn.id), &Transaction::GetForUpdate, tree, key, value, error,
       [&] { return ReadChecked(txn, tree, key, value, error, &Transaction::GetForUpdate); });
 }

@@ -27,9 +27,9 @@ def exported(library):
 
 
 def declared():
-    """The functions that the header declares."""
-    return sorted(set(re.findall(r"^LK_API [^;(]*?\b(lk_\w+)\(", (FOLDER / "latchkey_c.h").read_text(encoding="utf-8"),
-                                 re.MULTILINE)))
+    """The functions that the headers declare."""
+    text = "".join(header.read_text(encoding="utf-8") for header in sorted(FOLDER.glob("latchkey_c*.h")))
+    return sorted(set(re.findall(r"^LK_API [^;(]*?\b(lk_\w+)\(", text, re.MULTILINE)))
 
 
 def breaches(library):

@@ -103,6 +103,11 @@ static void a_zero_handle_is_an_error_of_every_call(void) {
   ZERO(lk_txn_insert(no_txn, no_tree, lk_text("k"), lk_text("v"), e));
   ZERO(lk_txn_delete(no_txn, no_tree, lk_text("k"), e));
   ZERO(lk_txn_prefetch(no_txn, NULL, NULL, 0, e));
+  ZERO(lk_txn_get_part(no_txn, no_tree, lk_text("k"), 0, 1, &value, NULL, e));
+  ZERO(lk_txn_put_begin(no_txn, no_tree, lk_text("k"), e));
+  ZERO(lk_txn_put_append(no_txn, lk_text("v"), e));
+  ZERO(lk_txn_put_finish(no_txn, e));
+  ZERO(lk_txn_put_give_up(no_txn, e));
   ZERO(lk_txn_set_savepoint(no_txn, &made_savepoint, e));
   ZERO(lk_txn_rollback_to(no_txn, savepoint, e));
   ZERO(lk_cursor_create(no_txn, no_tree, NULL, NULL, &cursor, e));
@@ -174,6 +179,10 @@ static void a_null_pointer_for_a_result_or_a_name_is_an_error(const char *folder
   OK(lk_begin(db, NULL, &txn, e));
   NULL_ARGUMENT(lk_txn_get(txn, tree, lk_text("k"), NULL, e));
   NULL_ARGUMENT(lk_txn_get_for_update(txn, tree, lk_slice(NULL, 1), &value, e));
+  NULL_ARGUMENT(lk_txn_get_part(txn, tree, lk_text("k"), 0, 1, NULL, NULL, e));
+  NULL_ARGUMENT(lk_txn_put_begin(txn, tree, lk_slice(NULL, 1), e));
+  OK(lk_txn_put_begin(txn, tree, lk_text("k"), e));
+  NULL_ARGUMENT(lk_txn_put_append(txn, lk_slice(NULL, 1), e));
   NULL_ARGUMENT(lk_txn_set_savepoint(txn, NULL, e));
   NULL_ARGUMENT(lk_txn_prefetch(txn, NULL, NULL, 1, e));
   NULL_ARGUMENT(lk_cursor_create(txn, tree, NULL, NULL, NULL, e));

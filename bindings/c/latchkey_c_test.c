@@ -214,6 +214,46 @@ static void a_transaction_is_one_change_with_savepoints(void) {
   OK(lk_close(db, &test_error));
 }
 
+static void a_value_is_written_and_read_in_parts(void) {
+  static char part[100000];
+  lk_db db;
+  lk_tree tree;
+  lk_txn txn;
+  lk_value value = LK_VALUE_INIT;
+  uint64_t size = 0;
+  int i;
+  open_in_memory(&db, &tree);
+  OK(lk_put(db, tree, lk_text("film"), lk_text("old"), &test_error));
+  OK(lk_begin(db, NULL, &txn, &test_error));
+  OK(lk_txn_put_begin(txn, tree, lk_text("film"), &test_error));
+  EXPECT(LK_FAILED_PRECONDITION, lk_txn_put_begin(txn, tree, lk_text("other"), &test_error));
+  for (i = 0; i < 10; ++i) {
+    memset(part, 'a' + i, sizeof part);
+    OK(lk_txn_put_append(txn, lk_slice(part, sizeof part), &test_error));
+  }
+  OK(lk_txn_get(txn, tree, lk_text("film"), &value, &test_error));
+  CHECK(holds(&value, "old"));
+  EXPECT(LK_FAILED_PRECONDITION, lk_txn_commit(txn, &test_error)); /* it goes on */
+  OK(lk_txn_put_finish(txn, &test_error));
+  EXPECT(LK_FAILED_PRECONDITION, lk_txn_put_finish(txn, &test_error));
+  OK(lk_txn_put_begin(txn, tree, lk_text("other"), &test_error));
+  OK(lk_txn_put_append(txn, lk_text("never seen"), &test_error));
+  OK(lk_txn_put_give_up(txn, &test_error));
+  OK(lk_txn_put_give_up(txn, &test_error));
+  EXPECT(LK_FAILED_PRECONDITION, lk_txn_put_append(txn, lk_text("x"), &test_error));
+  OK(lk_txn_get_part(txn, tree, lk_text("film"), 399998, 4, &value, &size, &test_error));
+  CHECK(holds(&value, "ddee") && size == 1000000);
+  OK(lk_txn_get_part(txn, tree, lk_text("film"), 999999, 10, &value, NULL, &test_error));
+  CHECK(holds(&value, "j"));
+  EXPECT(LK_NOT_FOUND, lk_txn_get_part(txn, tree, lk_text("other"), 0, 1, &value, &size, &test_error));
+  OK(lk_txn_commit(txn, &test_error));
+  OK(lk_get(db, tree, lk_text("film"), &value, &test_error));
+  CHECK(value.size == 1000000);
+  OK(lk_verify(db, &test_error));
+  lk_value_release(&value);
+  OK(lk_close(db, &test_error));
+}
+
 static void of_two_writers_one_is_aborted(void) {
   lk_db db;
   lk_tree tree;
@@ -419,6 +459,7 @@ int main(int argc, char **argv) {
   trees_are_opened_listed_and_dropped();
   single_calls_and_batches_write_and_read();
   a_transaction_is_one_change_with_savepoints();
+  a_value_is_written_and_read_in_parts();
   of_two_writers_one_is_aborted();
   a_cursor_walks_its_range_both_ways();
   a_cursor_packs_many_records_with_one_call();

@@ -115,6 +115,20 @@ static inline lk_code lkgo_txn_delete(lk_txn txn, lk_tree tree, const char *key,
                                       lkgo_scratch *scratch) {
   return lk_txn_delete(txn, tree, lk_slice(key, size), &scratch->error);
 }
+static inline lk_code lkgo_get_part(lk_txn txn, lk_tree tree, const char *key, size_t size,
+                                    uint64_t offset, size_t part_size, uint64_t *value_size,
+                                    lkgo_scratch *scratch) {
+  return lk_txn_get_part(txn, tree, lk_slice(key, size), offset, part_size, &scratch->value,
+                         value_size, &scratch->error);
+}
+static inline lk_code lkgo_put_begin(lk_txn txn, lk_tree tree, const char *key, size_t size,
+                                     lkgo_scratch *scratch) {
+  return lk_txn_put_begin(txn, tree, lk_slice(key, size), &scratch->error);
+}
+static inline lk_code lkgo_put_append(lk_txn txn, const char *part, size_t size,
+                                      lkgo_scratch *scratch) {
+  return lk_txn_put_append(txn, lk_slice(part, size), &scratch->error);
+}
 enum { LKGO_FIRST, LKGO_LAST, LKGO_SEEK, LKGO_SEEK_FOR_PREV, LKGO_NEXT, LKGO_PREV };
 static inline lk_code lkgo_move(lk_cursor cursor, int move, const char *key, size_t size, lkgo_scratch *scratch) {
   lk_bytes *at = &scratch->key, *value = &scratch->record;

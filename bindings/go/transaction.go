@@ -15,6 +15,7 @@ type transaction struct {
 	reason   error // of the end; nil: it is open
 	isOver   atomic.Bool
 	aborted  bool
+	inParts  bool          // PutFrom is writing a value
 	isVain   bool          // a repetition would wait for the same lock
 	changes  atomic.Uint64 // writes so far: a scan that has read ahead reads again
 	cursors  map[C.lk_cursor]struct{}
@@ -114,6 +115,10 @@ func (t *transaction) commit(durability Durability) error {
 	s, err := t.enter()
 	if err != nil {
 		return err
+	}
+	if t.inParts {
+		t.leave(s, C.LK_OK)
+		return errPartsOpen
 	}
 	// With options, a commit that returned one of these has left the transaction open, or it was over before.
 	code := C.lkgo_commit(t.handle, C.int(durability), s.c)

@@ -1,7 +1,10 @@
 #include "engine/transaction/own_chains.h"
 
+#include <span>
 #include <utility>
 
+#include "storage/base/canary.h"
+#include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -20,6 +23,51 @@ absl::StatusOr<OverflowReference> OwnChains::Write(std::string_view value) {
   return unplaced_;
 }
 
+absl::Status OwnChains::Begin() {
+  LATCHKEY_CHECK(!unfinished_.has_value());
+  if (absl::Status freed = FreeLeft(); IsOutOfMemory(freed)) return freed;
+  unfinished_.emplace(context_.pool.page_size());
+  return absl::OkStatus();
+}
+
+absl::Status OwnChains::Append(std::string_view part) {
+  absl::Status added =
+      CatchOutOfMemory([&] { return context_.overflow.Append(*unfinished_, part, Owner()); });
+  if (!added.ok()) DropUnfinished();
+  return added;
+}
+
+absl::StatusOr<OverflowReference> OwnChains::Finish() {
+  absl::StatusOr<OverflowReference> chain =
+      CatchOutOfMemory([&]() -> absl::StatusOr<OverflowReference> {
+        return context_.overflow.Finish(*unfinished_, Owner());
+      });
+  if (!chain.ok()) {
+    DropUnfinished();
+    return chain;
+  }
+  unfinished_.reset();
+  unplaced_ = *chain;
+  return chain;
+}
+
+void OwnChains::DropUnfinished() { FreeUnfinishedPages().IgnoreError(); }
+
+absl::Status OwnChains::FreeUnfinishedPages() {
+  if (unfinished_.has_value()) {
+    // None is left of an earlier chain: Begin has freed them.
+    pages_left_ = unfinished_->TakePages();
+    unfinished_.reset();
+  }
+  if (LATCHKEY_CANARY("unfinished-value-leaks")) pages_left_.clear();
+  if (pages_left_.empty()) return absl::OkStatus();
+  std::span<const PageId> rest = pages_left_;
+  absl::Status freed =
+      CatchOutOfMemory([&] { return context_.overflow.FreeUnfinished(&rest, Owner()); });
+  pages_left_.erase(pages_left_.begin(), pages_left_.end() - static_cast<ptrdiff_t>(rest.size()));
+  return freed;
+}
+
 void OwnChains::FreeUnplaced() {
   if (unplaced_.empty()) return;
   const absl::Status freed = CatchOutOfMemory([&] { return Free(unplaced_); });
@@ -33,6 +81,10 @@ void OwnChains::FreeReplaced(const OverflowReference& chain) {
 
 absl::Status OwnChains::TryFreeLeft() {
   absl::Status left;
+  if (!pages_left_.empty()) {
+    left = FreeUnfinishedPages();
+    if (IsOutOfMemory(left)) return left;
+  }
   if (!unplaced_.empty()) {
     left = Free(unplaced_);
     if (IsOutOfMemory(left)) return left;

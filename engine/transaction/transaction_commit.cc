@@ -27,6 +27,12 @@ absl::Status TransactionCommit::CheckPromise(const CommitOptions& options) const
 absl::Status TransactionCommit::Commit(const CommitOptions& options) {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckActive());
   LATCHKEY_RETURN_IF_ERROR(CheckPromise(options));
+  if (state_.chains.unfinished() != nullptr) {
+    return absl::FailedPreconditionError(
+        "the transaction has a value in parts that is not finished: call its Finish, or destroy "
+        "its ValueWriter, before "
+        "the commit");
+  }
   state_.NoteUser();
   if (absl::Status freed = state_.chains.FreeLeft(); IsOutOfMemory(freed)) return freed;
   if (absl::Status writable = CheckStore(); !writable.ok()) {

@@ -1,5 +1,7 @@
 #include "engine/transaction/transaction_reader.h"
 
+#include <algorithm>
+
 #include "engine/btree/node.h"
 #include "engine/btree/record_state.h"
 #include "storage/base/canary.h"
@@ -36,7 +38,9 @@ absl::StatusOr<bool> TransactionReader::FindRecord(PoolActor& actor, TreeImpl& t
   return false;
 }
 
-absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::string* value) {
+template <typename Follow>
+absl::Status TransactionReader::Read(TreeImpl& tree, std::string_view key, std::string* value,
+                                     Follow follow) {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckActive());
   LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
   TransactionContext& context = state_.context;
@@ -90,19 +94,47 @@ absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::s
     if (!HasValue(state)) return NoSuchKey();
     if (is_valid && !*was_known) state_.known_leaves.Remember(tree, key, found);
     if (state == RecordState::kValue) return absl::OkStatus();
-    scratch_.assign(*value);
-    return ReadChain(scratch_, value);
+    return follow();
   }
 }
 
-absl::Status TransactionReader::ReadChain(std::string_view reference, std::string* value) {
+template <typename ReadHeld>
+absl::Status TransactionReader::WithChains(ReadHeld read) {
   {
     OverflowStore& overflow = state_.context.overflow;
-    if (LATCHKEY_CANARY("chain-read-unheld")) return overflow.Read(reference, value);
+    if (LATCHKEY_CANARY("chain-read-unheld")) return read(overflow);
     const SnapshotHold hold(state_.txn);
-    if (hold.held()) return overflow.Read(reference, value);
+    if (hold.held()) return read(overflow);
   }
   return AbortForAge();
+}
+
+absl::Status TransactionReader::Get(TreeImpl& tree, std::string_view key, std::string* value) {
+  return Read(tree, key, value, [&] {
+    scratch_.assign(*value);
+    return ReadChain(scratch_, value);
+  });
+}
+
+absl::Status TransactionReader::GetPart(TreeImpl& tree, std::string_view key, uint64_t offset,
+                                        size_t size, std::string* part, uint64_t* value_size) {
+  bool is_chain = false;
+  LATCHKEY_RETURN_IF_ERROR(Read(tree, key, part, [&]() -> absl::Status {
+    is_chain = true;
+    scratch_.assign(*part);
+    LATCHKEY_ASSIGN_OR_RETURN(*value_size, OverflowStore::SizeOf(scratch_));
+    return WithChains(
+        [&](OverflowStore& overflow) { return overflow.ReadPart(scratch_, offset, size, part); });
+  }));
+  if (is_chain) return absl::OkStatus();
+  *value_size = part->size();
+  part->erase(0, std::min<uint64_t>(offset, part->size()));
+  if (part->size() > size) part->resize(size);
+  return absl::OkStatus();
+}
+
+absl::Status TransactionReader::ReadChain(std::string_view reference, std::string* value) {
+  return WithChains([&](OverflowStore& overflow) { return overflow.Read(reference, value); });
 }
 
 }  // namespace latchkey

@@ -11,6 +11,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,9 @@ class TransactionReader {
 
   /// NotFound: the key has no value. Aborted: the transaction is over.
   absl::Status Get(TreeImpl& tree, std::string_view key, std::string* value);
+  /// As Get, of up to `size` bytes of the value from byte `offset` on. *value_size: of the value.
+  absl::Status GetPart(TreeImpl& tree, std::string_view key, uint64_t offset, size_t size,
+                       std::string* part, uint64_t* value_size);
   /// Reads the value behind an overflow reference that a read of this transaction has found.
   /// Aborted: the snapshot has expired, and the transaction is over.
   absl::Status ReadChain(std::string_view reference, std::string* value);
@@ -41,6 +45,13 @@ class TransactionReader {
                 absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
 
  private:
+  /// Finds the value of `key`: in *value, or `follow()` for a value whose overflow reference is in
+  /// *value.
+  template <typename Follow>
+  absl::Status Read(TreeImpl& tree, std::string_view key, std::string* value, Follow follow);
+  /// Runs `read(overflow store)` while no chain that the snapshot sees can be freed.
+  template <typename ReadHeld>
+  absl::Status WithChains(ReadHeld read);
   /// Finds the leaf that covers `key` and the key's position. Returns whether the leaf was a known
   /// one.
   absl::StatusOr<bool> FindRecord(PoolActor& actor, TreeImpl& tree, std::string_view key,

@@ -59,6 +59,7 @@ absl::Status TransactionRollback::Abort(absl::Status why) {
 
 absl::Status TransactionRollback::RollbackTo(uint64_t savepoint) {
   state_.NoteUser();
+  state_.chains.DropUnfinished();
   if (state_.log != nullptr) state_.log->BeginUndo(state_.log_txn);
   absl::Status done = state_.context.versions.RollbackTo(
       state_.txn, savepoint, [this](const Undo& undo) { return Restore(undo); });
@@ -167,7 +168,8 @@ TransactionRollback::StepResult TransactionRollback::FreeChain(std::string_view 
 }
 
 bool TransactionRollback::FreeOwnChains() {
-  bool had_memory = true;
+  bool had_memory = AwaitMemoryFor([&] { return state_.chains.FreeUnfinishedPages(); }).outcome !=
+                    StepOutcome::kNoMemory;
   state_.chains.TakeLeft([&](std::string_view chain) {
     had_memory &= FreeChain(chain).outcome != StepOutcome::kNoMemory;
   });

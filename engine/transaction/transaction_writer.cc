@@ -55,6 +55,14 @@ absl::Status TransactionWriter::GetForUpdate(TreeImpl& tree, std::string_view ke
   return state_.context.overflow.Read(write.read_reference.view(), value);
 }
 
+absl::Status TransactionWriter::LockKey(TreeImpl& tree, std::string_view key) {
+  LATCHKEY_RETURN_IF_ERROR(state_.CheckWritable());
+  LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
+  Write write{.mode = Mode::kLock, .tree = tree, .key = key, .stored = {}, .read = &locked_value_};
+  absl::Status locked = Run(write);
+  return absl::IsNotFound(locked) ? absl::OkStatus() : locked;
+}
+
 absl::Status TransactionWriter::Delete(TreeImpl& tree, std::string_view key) {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckWritable());
   LATCHKEY_RETURN_IF_ERROR(CheckKey(key));
@@ -74,12 +82,22 @@ absl::Status TransactionWriter::PutWith(Mode mode, TreeImpl& tree, std::string_v
   }
   Write write{.mode = mode, .tree = tree, .key = key, .stored = value};
   if (value.size() <= MaxInlineValue(tree.btree.page_size(), key.size())) return Run(write);
-  if (!tree.btree.may_name_chains()) {
-    LATCHKEY_RETURN_IF_ERROR(state_.context.note_chains(tree));
-  }
+  LATCHKEY_RETURN_IF_ERROR(NoteChains(tree));
   LATCHKEY_ASSIGN_OR_RETURN(const OverflowReference chain, state_.chains.Write(value));
-  write.stored = chain.view();
-  write.state = RecordState::kOverflow;
+  return PlaceChain(mode, tree, key, chain);
+}
+
+absl::Status TransactionWriter::NoteChains(TreeImpl& tree) {
+  return tree.btree.may_name_chains() ? absl::OkStatus() : state_.context.note_chains(tree);
+}
+
+absl::Status TransactionWriter::PlaceChain(Mode mode, TreeImpl& tree, std::string_view key,
+                                           const OverflowReference& chain) {
+  Write write{.mode = mode,
+              .tree = tree,
+              .key = key,
+              .stored = chain.view(),
+              .state = RecordState::kOverflow};
   absl::Status done = CatchOutOfMemory([&] { return Run(write); });
   if (done.ok()) {
     state_.chains.NotePlaced();

@@ -44,6 +44,14 @@ class TransactionWriter {
   absl::Status Delete(TreeImpl& tree, std::string_view key);
   /// Locks the key and reads its newest value. NotFound: it has none, and is locked.
   absl::Status GetForUpdate(TreeImpl& tree, std::string_view key, std::string* value);
+  /// Locks the key, whether it has a value or not.
+  absl::Status LockKey(TreeImpl& tree, std::string_view key);
+  /// As Put, of a value that OwnChains holds as the unplaced chain `chain`.
+  absl::Status PutChain(TreeImpl& tree, std::string_view key, const OverflowReference& chain) {
+    return PlaceChain(Mode::kPut, tree, key, chain);
+  }
+  /// Notes that leaves of the tree may name chains. REQUIRED before PutChain.
+  absl::Status NoteChains(TreeImpl& tree);
 
  private:
   enum class Mode { kPut, kInsert, kDelete, kLock };
@@ -52,6 +60,8 @@ class TransactionWriter {
   struct Place;
 
   absl::Status PutWith(Mode mode, TreeImpl& tree, std::string_view key, std::string_view value);
+  absl::Status PlaceChain(Mode mode, TreeImpl& tree, std::string_view key,
+                          const OverflowReference& chain);
   /// Runs `write` to its end: waits for other writers and makes room in the leaf.
   absl::Status Run(Write& write);
   /// One attempt with the leaf latched. kWait: `wait_for` names the writer to wait for.
@@ -72,6 +82,7 @@ class TransactionWriter {
 
   TransactionState& state_;
   TransactionRollback& rollback_;
+  std::string locked_value_;  // scratch of LockKey
   // Where the last write found its key: many writes are next to the one before.
   struct {
     const TreeImpl* tree = nullptr;

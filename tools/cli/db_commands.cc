@@ -55,20 +55,64 @@ absl::Status WithDatabase(const DatabaseFlags& flags, DatabaseUse use, Body&& bo
   return CloseAfter(*db, AboutDatabase(flags.path, body(*db)));
 }
 
+constexpr size_t kPart = 1 << 20;  // of a value that is read or written in parts, bytes
+
+absl::Status PrintInParts(Transaction& transaction, Tree tree, const std::string& key) {
+  std::string part;
+  uint64_t at = 0, size = 0;
+  do {
+    LATCHKEY_RETURN_IF_ERROR(transaction.GetPart(tree, key, at, kPart, &part, &size));
+    LATCHKEY_RETURN_IF_ERROR(Print(part));
+    at += part.size();
+  } while (at < size);
+  return absl::OkStatus();
+}
+
 absl::Status Get(const GetFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
   return WithDatabase(flags.db, DatabaseUse::kRead, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/false));
+    Transaction transaction = db.Begin({.read_only = true});
     std::string value;
-    const absl::Status got = db.Get(tree, key, &value);
+    const absl::Status got =
+        flags.raw ? PrintInParts(transaction, tree, key) : transaction.Get(tree, key, &value);
     if (absl::IsNotFound(got)) return NoKey(db, flags, flags.key, "");
     LATCHKEY_RETURN_IF_ERROR(got);
-    LATCHKEY_RETURN_IF_ERROR(Print(flags.raw ? value : ToText(value, flags.form()) + '\n'));
+    if (!flags.raw) LATCHKEY_RETURN_IF_ERROR(Print(ToText(value, flags.form()) + '\n'));
     return FlushOutput();
   });
 }
 
-absl::StatusOr<std::string> ValueOf(const PutFlags& flags) {
+/// Puts what `source` holds, in parts: the value may be larger than the memory.
+absl::Status PutFrom(ByteSource& source, Transaction& transaction, Tree tree,
+                     const std::string& key) {
+  ValueWriter writer = transaction.PutInParts(tree, key);
+  LATCHKEY_RETURN_IF_ERROR(writer.status());
+  std::string part(kPart, '\0');
+  for (;;) {
+    LATCHKEY_ASSIGN_OR_RETURN(const size_t size, source.Read(part.data(), part.size()));
+    if (size == 0) return writer.Finish();
+    LATCHKEY_RETURN_IF_ERROR(writer.Append(std::string_view(part).substr(0, size)));
+  }
+}
+
+absl::Status PutFile(const PutFlags& flags, const std::string& key) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
+                            OpenFileSource(flags.value_file));
+  return WithDatabase(flags.db, DatabaseUse::kCreate, [&](Database& db) -> absl::Status {
+    LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/true));
+    Transaction transaction = db.Begin();
+    const absl::Status put = PutFrom(*source, transaction, tree, key);
+    if (absl::IsInvalidArgument(put)) {
+      return InvalidArgument("--value-file={}: {}", flags.value_file, std::string(put.message()));
+    }
+    LATCHKEY_RETURN_IF_ERROR(put);
+    return transaction.Commit();
+  });
+}
+
+absl::Status Put(const PutFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
   if (flags.has_value && !flags.value_file.empty()) {
     return InvalidArgument("a value and --value-file={} were both given: give only one of them",
                            flags.value_file);
@@ -76,15 +120,8 @@ absl::StatusOr<std::string> ValueOf(const PutFlags& flags) {
   if (!flags.has_value && flags.value_file.empty()) {
     return InvalidArgument("neither a value nor --value-file was given: give one of them");
   }
-  if (flags.has_value) return ParseFlag("value", flags.value, flags.form());
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
-                            OpenFileSource(flags.value_file));
-  return ReadAll(*source, "--value-file=" + flags.value_file, Database::kMaxValueSize);
-}
-
-absl::Status Put(const PutFlags& flags) {
-  LATCHKEY_ASSIGN_OR_RETURN(const std::string key, ParseFlag("key", flags.key, flags.form()));
-  LATCHKEY_ASSIGN_OR_RETURN(const std::string value, ValueOf(flags));
+  if (!flags.has_value) return PutFile(flags, key);
+  LATCHKEY_ASSIGN_OR_RETURN(const std::string value, ParseFlag("value", flags.value, flags.form()));
   return WithDatabase(flags.db, DatabaseUse::kCreate, [&](Database& db) -> absl::Status {
     LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, PickTree(db, flags.tree, /*create=*/true));
     return db.Put(tree, key, value);

@@ -102,19 +102,6 @@ absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path) 
   return std::make_unique<ReplacingFileSink>(path, std::move(file));
 }
 
-absl::StatusOr<std::string> ReadAll(ByteSource& source, std::string_view name, size_t limit) {
-  std::string all;
-  std::vector<char> buffer(size_t{1} << 16);
-  for (;;) {
-    LATCHKEY_ASSIGN_OR_RETURN(const size_t got, source.Read(buffer.data(), buffer.size()));
-    if (got == 0) return all;
-    all.append(buffer.data(), got);
-    if (all.size() > limit) {
-      return InvalidArgument("{}: at least {} bytes; give 0 to {}", name, all.size(), limit);
-    }
-  }
-}
-
 bool BufferedSource::Fill() {
   if (!status_.ok()) return false;
   offset_ += end_;

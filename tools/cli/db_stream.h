@@ -58,9 +58,6 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& pa
 /// for "-".
 absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path);
 
-/// Reads all of a source. InvalidArgument, with `name` in front: it has more than `limit` bytes.
-absl::StatusOr<std::string> ReadAll(ByteSource& source, std::string_view name, size_t limit);
-
 /// Reads a source byte by byte or in pieces, and knows its position. After an error every read
 /// returns the end, and status() has the error.
 class BufferedSource {

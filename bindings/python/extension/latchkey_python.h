@@ -166,13 +166,17 @@ int tell_progress(Watch *self, const char *format, ...);
 /* Whether the call succeeded; if not, the exception is set: that of the function if it has raised one. */
 int watched_call_succeeded(Watch *watch, lk_code code, const lk_error *error);
 
-/* ---- Many keys, bulk loads, backups and compaction (many.c, bulk.c, backup.c, compact.c). */
+/* ---- Many keys, values in parts, bulk loads, backups and compaction (many.c, value_parts.c, bulk.c, backup.c,
+ * compact.c). */
 
 /* transaction: NULL for one of the call's own. */
 PyObject *get_many(Database *db, Transaction *transaction, lk_tree tree, PyObject *iterable);
 typedef lk_code (*EstimateCall)(lk_db, lk_tree, const lk_bytes *, const lk_bytes *, uint64_t *,
                                 lk_error *);
 PyObject *estimate(Database *db, lk_tree tree, PyObject *args, PyObject *kwargs, EstimateCall call);
+PyObject *get_part(Transaction *transaction, PyObject *const *args, Py_ssize_t count);
+PyObject *value_size(Transaction *transaction, PyObject *const *args, Py_ssize_t count);
+PyObject *put_parts(Transaction *transaction, PyObject *const *args, Py_ssize_t count);
 PyObject *make_bulk_loader(Database *db, PyObject *args, PyObject *kwargs);
 PyObject *backup(Database *db, PyObject *args);
 PyObject *compact(Database *db, PyObject *args);

@@ -418,6 +418,15 @@ static PyMethodDef transaction_methods[] = {
     METHOD("prefetch", transaction_prefetch, METH_FASTCALL,
            "prefetch($self, tree, keys, /)\n--\n\nA hint: reads the pages of the keys with many reads in flight."),
     METHOD("put", transaction_put, METH_FASTCALL, "put($self, tree, key, value, /)\n--\n\nInserts or replaces."),
+    METHOD("put_parts", put_parts, METH_FASTCALL,
+           "put_parts($self, tree, key, parts, /)\n--\n\nAs put, of a value whose parts an iterable gives: only one part is "
+           "in memory at a\ntime. The key is locked from the start, and keeps its value until the last part. If\n"
+           "the iterable raises, the key keeps its value, and the transaction goes on."),
+    METHOD("get_part", get_part, METH_FASTCALL,
+           "get_part($self, tree, key, offset, size, /)\n--\n\nUp to size bytes of the value from byte offset on: fewer at "
+           "its end, b\"\" behind it.\nNone: no such key."),
+    METHOD("value_size", value_size, METH_FASTCALL,
+           "value_size($self, tree, key, /)\n--\n\nThe size of the value in bytes; it is not read. None: no such key."),
     METHOD("insert", transaction_insert, METH_FASTCALL,
            "insert($self, tree, key, value, /)\n--\n\nAlreadyExists if the tree holds the key."),
     METHOD("delete", transaction_delete, METH_FASTCALL,

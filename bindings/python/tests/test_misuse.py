@@ -38,6 +38,8 @@ class Ends(MemoryTest):
             lambda: tx.get(self.tree, b"k"), lambda: tx.get_for_update(self.tree, b"k"),
             lambda: tx.get_view(self.tree, b"k"), lambda: tx.put(self.tree, b"k", b"v"),
             lambda: tx.insert(self.tree, b"k", b"v"), lambda: tx.delete(self.tree, b"k"),
+            lambda: tx.put_parts(self.tree, b"k", [b"v"]), lambda: tx.get_part(self.tree, b"k", 0, 1),
+            lambda: tx.value_size(self.tree, b"k"),
             lambda: tx.prefetch(self.tree, [b"k"]), lambda: tx.scan(self.tree), lambda: tx.cursor(self.tree),
             lambda: tx.rollback_to(point), tx.savepoint, tx.commit, tx.rollback, tx.__enter__,
             cursor.first, cursor.last, cursor.next, cursor.prev, lambda: cursor.seek(b"k"),

@@ -84,6 +84,55 @@ class Transactions(MemoryTest):
             tx.prefetch(self.tree, [b"a", b"b"])
             tx.prefetch(self.tree, [])
 
+    def test_a_value_is_written_and_read_in_parts(self):
+        with self.db.transaction() as tx:
+            tx.put_parts(self.tree, b"film", (bytes([n]) * 100_000 for n in range(30)))
+            tx.put_parts(self.tree, b"empty", [])
+            tx.put_parts(self.tree, b"small", [b"ab", bytearray(b"cd"), memoryview(b"ef")])
+        with self.db.snapshot() as tx:
+            self.assertEqual(tx.value_size(self.tree, b"film"), 3_000_000)
+            self.assertEqual(tx.get_part(self.tree, b"film", 1_299_999, 2), b"\x0c\x0d")
+            self.assertEqual(tx.get_part(self.tree, b"film", 2_999_999, 5), b"\x1d")
+            self.assertEqual(tx.get_part(self.tree, b"film", 3_000_000, 5), b"")
+            self.assertEqual(tx.get(self.tree, b"empty"), b"")
+            self.assertEqual(tx.get(self.tree, b"small"), b"abcdef")
+            self.assertIsNone(tx.value_size(self.tree, b"none"))
+            self.assertIsNone(tx.get_part(self.tree, b"none", 0, 1))
+            with self.assertRaises(ValueError):
+                tx.get_part(self.tree, b"film", -1, 5)
+            with self.assertRaises(latchkey.FailedPrecondition):
+                tx.put_parts(self.tree, b"film", [b"x"])
+        self.db.verify()
+
+    def test_parts_that_end_with_an_exception_leave_the_old_value(self):
+        self.tree[b"a"] = b"old"
+        with self.db.transaction() as tx:
+            def parts(then):
+                yield b"x" * 1_000_000
+                self.assertEqual(tx.get(self.tree, b"a"), b"old")
+                with self.assertRaises(latchkey.FailedPrecondition):
+                    tx.put_parts(self.tree, b"b", [b"x"])
+                yield then
+                raise ZeroDivisionError
+            with self.assertRaises(ZeroDivisionError):
+                tx.put_parts(self.tree, b"a", parts(b"x"))
+            with self.assertRaises(TypeError):
+                tx.put_parts(self.tree, b"a", parts("no bytes"))
+            with self.assertRaises(TypeError):
+                tx.put_parts(self.tree, b"a", 7)
+            tx.put_parts(self.tree, b"b", [b"new"])
+        self.assertEqual(list(self.tree.items()), [(b"a", b"old"), (b"b", b"new")])
+        tx = self.db.transaction()
+
+        def rolls_back():
+            yield b"x"
+            tx.rollback()
+            yield b"y"
+        with self.assertRaises(latchkey.FailedPrecondition):
+            tx.put_parts(self.tree, b"a", rolls_back())
+        self.assertEqual(self.tree[b"a"], b"old")
+        self.db.verify()
+
     def test_savepoints_undo_a_part(self):
         with self.db.transaction() as tx:
             tx.put(self.tree, b"a", b"1")

@@ -19,6 +19,7 @@ struct CallActor::Session {
   Transaction txn;
   CallChanges changes;  // in this caller's tree
   std::vector<std::pair<Savepoint, CallChanges>> savepoints;
+  std::optional<ValueWriter> writer;  // of a value that was left unfinished
   bool read_only = false;
   bool over = false;
 };
@@ -258,7 +259,7 @@ void CallActor::RunTransaction() {
     if (rng_.Below(2) == 0) {
       options.isolation = rng_.Below(2) == 0 ? Isolation::kSnapshot : Isolation::kSerializable;
     }
-    sessions.push_back({db_.Begin(options), {}, {}, options.read_only, false});
+    sessions.push_back({db_.Begin(options), {}, {}, {}, options.read_only, false});
   }
   for (uint64_t steps = rng_.Below(12); steps > 0; --steps) {
     Session& session = sessions[rng_.Below(count)];
@@ -279,6 +280,7 @@ void CallActor::StepOf(Session& session) {
   if (kind == 7) {
     const std::string_view keys[] = {key, "c", "d"};
     session.txn.Prefetch(TreeFor(own), keys);
+    if (rng_.Below(2) == 0) PartIn(session, TreeFor(own), key);
     return;
   }
   std::string value;
@@ -296,9 +298,13 @@ void CallActor::WriteIn(Session& session) {
   const bool own = DrawOwn();
   const std::string key = DrawKey();
   const std::string value = DrawValue();
-  const uint64_t kind = rng_.Below(4);
+  const uint64_t kind = rng_.Below(5);
   absl::Status done;
-  if (kind == 0) {
+  if (kind == 4) {
+    const std::optional<absl::Status> finished = PutInParts(session, TreeFor(own), key, value);
+    if (!finished.has_value()) return;
+    done = *finished;
+  } else if (kind == 0) {
     done = session.txn.Delete(TreeFor(own), key);
   } else if (kind == 1) {
     done = session.txn.Insert(TreeFor(own), key, value);
@@ -309,6 +315,36 @@ void CallActor::WriteIn(Session& session) {
   session.over = absl::IsAborted(done) || (absl::IsFailedPrecondition(done) && !session.read_only);
   if (done.ok() && own) session.changes[key] = kind == 0 ? KeyState() : MarkOf(value);
   // A failed call has changed nothing, but it does not say whether the transaction is still open.
+}
+
+// In parts of odd sizes. nullopt: the value is left unfinished until the end of the transaction.
+std::optional<absl::Status> CallActor::PutInParts(Session& session, Tree tree,
+                                                  const std::string& key, std::string_view value) {
+  session.writer.emplace(session.txn.PutInParts(tree, key));
+  absl::Status done = session.writer->status();
+  while (done.ok() && !value.empty()) {
+    const std::string_view part = value.substr(0, rng_.Below(2 * plan_.options.page_size));
+    done = session.writer->Append(part);
+    value.remove_prefix(part.size());
+  }
+  if (done.ok() && rng_.Below(4) == 0) return std::nullopt;
+  if (done.ok()) done = session.writer->Finish();
+  session.writer.reset();
+  return done;
+}
+
+void CallActor::PartIn(Session& session, Tree tree, const std::string& key) {
+  std::string value, part;
+  const absl::Status found = session.txn.Get(tree, key, &value);
+  const uint64_t offset = rng_.Below(value.size() + 2), size = rng_.Below(value.size() + 2);
+  uint64_t whole = 0;
+  const absl::Status read = session.txn.GetPart(tree, key, offset, size, &part, &whole);
+  Note("GetPart", read);
+  if (!found.ok() || !read.ok()) return;
+  if (whole != value.size() || part != (offset < value.size() ? value.substr(offset, size) : "")) {
+    Wrong(fmt::format("{} bytes from byte {} of a value of {} bytes are others than in the value",
+                      size, offset, value.size()));
+  }
 }
 
 void CallActor::WalkIn(Session& session) {
@@ -364,11 +400,22 @@ void CallActor::SavepointIn(Session& session) {
 
 void CallActor::End(Session& session) {
   if (rng_.Below(8) == 0) {
+    session.writer.reset();  // else the commit would be refused
     EndBelowCursor(session);
     return;
   }
   const uint64_t how = rng_.Below(4);
   if (how == 0) return;  // the destructor rolls it back
+  if (session.writer.has_value() && how == 3) {
+    const absl::Status refused = session.txn.Commit();
+    Note("Commit below an unfinished value", refused);
+    if (refused.ok()) {
+      // It was over: an error or a rollback had ended it.
+      if (session.writer->Append("x").ok()) Wrong("an unfinished value was committed");
+      return Settle(refused, session.changes);
+    }
+  }
+  if (how != 1) session.writer.reset();
   if (how == 1) {
     Note("Rollback", session.txn.Rollback());
     return;

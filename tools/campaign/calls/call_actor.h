@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/latchkey.h"
@@ -41,6 +42,9 @@ class CallActor {
   void RunTransaction();
   void StepOf(Session& session);
   void WriteIn(Session& session);
+  std::optional<absl::Status> PutInParts(Session& session, Tree tree, const std::string& key,
+                                         std::string_view value);
+  void PartIn(Session& session, Tree tree, const std::string& key);
   void WalkIn(Session& session);
   void SavepointIn(Session& session);
   void End(Session& session);

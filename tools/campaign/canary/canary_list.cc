@@ -111,6 +111,7 @@ constexpr Canary kCanaries[] = {
     {"rollback-forgets-a-record", "a rollback leaves the first change", kModel},
     {"savepoint-off-by-one", "a return to a savepoint undoes one change too few", kModel},
     {"deleted-range-hidden-from-all", "older snapshots do not see a deleted range either", kModel},
+    {"unfinished-value-leaks", "a value in parts that is given up keeps its pages", kModel},
     {"old-value-freed-at-once", "a replaced long value is freed while others may need it", kModel},
     {"versions-collected-too-early", "old versions go while snapshots need them", kIsolation},
     {"settling-forgets-older-snapshots",

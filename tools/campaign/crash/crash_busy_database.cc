@@ -126,6 +126,7 @@ absl::Status BusyDatabase::Run(uint64_t seed, CrashMachine& machine, CommitOracl
   tally_.aborts += workload.aborts();
   tally_.savepoint_rollbacks += workload.savepoint_rollbacks();
   tally_.loads += workload.loads();
+  tally_.values_in_parts += workload.values_in_parts();
   tally_.Add(*machine.disks, OnDisks(options_));
   return absl::OkStatus();
 }

@@ -54,6 +54,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   CHECK(happened.aborts > 0);
   CHECK(happened.savepoint_rollbacks > 0);
   CHECK(happened.loads > 0);
+  CHECK(happened.values_in_parts > 0);
   CHECK(happened.checkpoints > 3);
   CHECK(happened.drops > 0);
   CHECK(happened.splits > 10);

@@ -14,12 +14,13 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 24> kCounters = {{
+constexpr std::array<Counter, 25> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
     {"savepoint_rollbacks", &CrashTally::savepoint_rollbacks},
     {"loads", &CrashTally::loads},
+    {"values_in_parts", &CrashTally::values_in_parts},
     {"checkpoints", &CrashTally::checkpoints},
     {"drops", &CrashTally::drops},
     {"splits", &CrashTally::splits},

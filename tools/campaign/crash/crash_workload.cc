@@ -120,7 +120,32 @@ class CrashWorkload::User {
     if (rng_.Below(5) == 0) return Delete(txn, tree, key, steps);
     steps->push_back(
         {.kind = Step::Kind::kPut, .tree = tree, .key = key, .value = SomeValue(rng_)});
-    return txn.Put(*workload_.trees_[tree], key, steps->back().value);
+    const std::string& value = steps->back().value;
+    if (value.size() < 5'000 || rng_.Below(2) == 0) {
+      return txn.Put(*workload_.trees_[tree], key, value);
+    }
+    return PutInParts(txn, tree, key, value);
+  }
+
+  // In parts, between which others write. Some values are begun, given up and begun again.
+  absl::Status PutInParts(TransactionImpl& txn, uint32_t tree, const std::string& key,
+                          const std::string& value) {
+    UnfinishedValue& unfinished = txn.unfinished_value();
+    LATCHKEY_ASSIGN_OR_RETURN(uint64_t number, unfinished.Begin(*workload_.trees_[tree], key));
+    if (rng_.Below(4) == 0) {
+      LATCHKEY_RETURN_IF_ERROR(unfinished.Append(number, value));
+      workload_.Pause(rng_, 100 * kNanosPerMicro);
+      unfinished.Drop(number);
+      LATCHKEY_ASSIGN_OR_RETURN(number, unfinished.Begin(*workload_.trees_[tree], key));
+    }
+    for (size_t at = 0; at < value.size();) {
+      const size_t size = 1 + rng_.Below(6'000);
+      LATCHKEY_RETURN_IF_ERROR(unfinished.Append(number, std::string_view(value).substr(at, size)));
+      at += size;
+      workload_.Pause(rng_, 50 * kNanosPerMicro);
+    }
+    ++workload_.values_in_parts_;
+    return unfinished.Finish(number);
   }
 
   // A missing key is not locked: another user may insert it and commit first.

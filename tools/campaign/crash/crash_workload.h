@@ -44,6 +44,8 @@ class CrashWorkload {
   uint64_t aborts() const { return aborts_; }
   /// Bulk loads that were finished.
   uint64_t loads() const { return loads_; }
+  /// Values that were written in parts.
+  uint64_t values_in_parts() const { return values_in_parts_; }
   uint64_t savepoint_rollbacks() const { return savepoint_rollbacks_; }
 
   /// Fingerprint of all contents that a run of this workload may leave; 0: empty.
@@ -101,7 +103,7 @@ class CrashWorkload {
   Nanos quiet_until_ = 0;
   bool dropping_ = false;
   std::vector<std::unique_ptr<Done>> done_;
-  uint64_t aborts_ = 0, savepoint_rollbacks_ = 0, loads_ = 0;
+  uint64_t aborts_ = 0, savepoint_rollbacks_ = 0, loads_ = 0, values_in_parts_ = 0;
 };
 
 }  // namespace latchkey

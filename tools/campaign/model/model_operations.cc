@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include "engine/latchkey.h"
 #include "storage/base/hash.h"
@@ -29,6 +31,8 @@ constexpr std::array kWeights = {
     Weight{ModelKind::kPowerLoss, 60},      Weight{ModelKind::kCheckpoint, 40},
     Weight{ModelKind::kResizeCache, 30},    Weight{ModelKind::kDropTree, 10},
     Weight{ModelKind::kVerify, 8},          Weight{ModelKind::kDeleteRange, 80},
+    Weight{ModelKind::kRenameTree, 20},     Weight{ModelKind::kLoadTree, 10},
+    Weight{ModelKind::kCompact, 8},
 };
 
 ModelKind PickKind(Rng& rng) {
@@ -138,11 +142,13 @@ std::string ValueFor(const ModelOperation& operation) {
 }
 
 std::string Describe(const ModelOperation& operation, KeyShape shape) {
-  static constexpr const char* kNames[] = {
-      "put",           "insert",      "delete",       "get",    "get-for-update", "scan-forward",
-      "scan-backward", "batch",       "begin",        "commit", "rollback",       "savepoint",
-      "rollback-to",   "open-reader", "check-reader", "reopen", "power-loss",     "checkpoint",
-      "resize-cache",  "drop-tree",   "verify"};
+  static constexpr std::string_view kNames[] = {
+      "put",          "insert",        "delete",      "get",          "get-for-update",
+      "scan-forward", "scan-backward", "batch",       "begin",        "commit",
+      "rollback",     "savepoint",     "rollback-to", "open-reader",  "check-reader",
+      "reopen",       "power-loss",    "checkpoint",  "resize-cache", "drop-tree",
+      "verify",       "delete-range",  "rename-tree", "load-tree",    "compact"};
+  static_assert(std::size(kNames) == kModelKinds);
   std::string shown;
   for (const char c : KeyFor(shape, operation.key).substr(0, 24)) {
     const bool plain = c >= 0x20 && c < 0x7f && c != '\\';

@@ -29,9 +29,13 @@ enum class ModelKind : uint8_t {
   kCheckpoint,
   kResizeCache,
   kDropTree,
-  kDeleteRange,
   kVerify,
+  kDeleteRange,
+  kRenameTree,
+  kLoadTree,  ///< a bulk load of what the tree holds, and of other records, takes its place
+  kCompact,
 };
+inline constexpr int kModelKinds = static_cast<int>(ModelKind::kCompact) + 1;
 
 /// The kind of keys of a list; each stresses a tree in another way.
 enum class KeyShape : uint8_t {

@@ -51,10 +51,19 @@ class Runner {
 
   absl::Status Open() {
     LATCHKEY_ASSIGN_OR_RETURN(db_, home_.Open());
-    for (int t = 0; t < kModelTrees; ++t) {
-      LATCHKEY_ASSIGN_OR_RETURN(trees_[static_cast<size_t>(t)],
-                                db_->OpenTree("tree " + std::to_string(t)));
-    }
+    for (uint8_t t = 0; t < kModelTrees; ++t) LATCHKEY_RETURN_IF_ERROR(OpenTree(t));
+    return absl::OkStatus();
+  }
+
+  static std::string NameOf(uint8_t t, bool renamed) {
+    return (renamed ? "renamed " : "tree ") + std::to_string(t);
+  }
+  std::string NameOf(uint8_t t) const { return NameOf(t, renamed_[t]); }
+
+  // A power loss may have undone the last rename. The tree has one of its two names, or is missing.
+  absl::Status OpenTree(uint8_t t) {
+    if (!db_->OpenTree(NameOf(t), /*create=*/false).ok()) renamed_[t] = !renamed_[t];
+    LATCHKEY_ASSIGN_OR_RETURN(trees_[t], db_->OpenTree(NameOf(t)));
     return absl::OkStatus();
   }
 
@@ -115,6 +124,12 @@ class Runner {
         return DeleteRange(op, key);
       case ModelKind::kVerify:
         return Verify();
+      case ModelKind::kRenameTree:
+        return RenameTree(op);
+      case ModelKind::kLoadTree:
+        return LoadTree(op);
+      case ModelKind::kCompact:
+        return db_->Compact().status();
     }
     return absl::OkStatus();
   }
@@ -147,11 +162,34 @@ class Runner {
   absl::Status Put(const ModelOperation& op, const std::string& key) {
     LATCHKEY_RETURN_IF_ERROR(MakeRoomForWrite());
     std::string value = ValueFor(op);
-    LATCHKEY_RETURN_IF_ERROR(txn_ ? txn_->Put(tree(op), key, value)
-                                  : db_->Put(tree(op), key, value));
+    if (op.salt % 4 == 0 && value.size() >= 100) {
+      LATCHKEY_RETURN_IF_ERROR(PutInParts(op, key, value));
+    } else {
+      LATCHKEY_RETURN_IF_ERROR(txn_ ? txn_->Put(tree(op), key, value)
+                                    : db_->Put(tree(op), key, value));
+    }
     model_.Put(op.tree, key, std::move(value));
     Written();
     return absl::OkStatus();
+  }
+
+  // In parts of equal sizes. Some values are given up first.
+  absl::Status PutInParts(const ModelOperation& op, const std::string& key,
+                          std::string_view value) {
+    const auto put = [&](Transaction& txn) -> absl::Status {
+      if (op.salt % 16 == 0) {
+        ValueWriter given_up = txn.PutInParts(tree(op), key);
+        LATCHKEY_RETURN_IF_ERROR(given_up.Append(value));
+        LATCHKEY_RETURN_IF_ERROR(given_up.Append(value));
+      }
+      ValueWriter writer = txn.PutInParts(tree(op), key);
+      const size_t size = 1 + op.salt / 16 % (value.size() / 2 + 1);
+      for (size_t at = 0; at < value.size(); at += size) {
+        LATCHKEY_RETURN_IF_ERROR(writer.Append(value.substr(at, size)));
+      }
+      return writer.Finish();
+    };
+    return txn_ ? put(*txn_) : db_->RunTransaction(put);
   }
 
   absl::Status Insert(const ModelOperation& op, const std::string& key) {
@@ -178,11 +216,27 @@ class Runner {
 
   absl::Status Get(const ModelOperation& op, const std::string& key) {
     std::string value;
+    if (txn_ && op.salt % 4 == 0) {
+      const absl::Status got = GetInParts(op, key, &value);
+      return Compare(model_.tree(op.tree), key, got, value);
+    }
     const absl::Status got = !txn_ ? db_->Get(tree(op), key, &value)
                              : op.kind == ModelKind::kGetForUpdate
                                  ? txn_->GetForUpdate(tree(op), key, &value)
                                  : txn_->Get(tree(op), key, &value);
     return Compare(model_.tree(op.tree), key, got, value);
+  }
+
+  absl::Status GetInParts(const ModelOperation& op, const std::string& key, std::string* value) {
+    std::string part;
+    uint64_t whole = 0;
+    LATCHKEY_RETURN_IF_ERROR(txn_->GetPart(tree(op), key, 0, 0, &part, &whole));
+    const size_t size = 1 + op.salt / 16 % (whole / 2 + 1);
+    do {
+      LATCHKEY_RETURN_IF_ERROR(txn_->GetPart(tree(op), key, value->size(), size, &part));
+      value->append(part);
+    } while (part.size() == size);
+    return absl::OkStatus();
   }
 
   absl::Status Compare(const Map& map, const std::string& key, const absl::Status& got,
@@ -408,12 +462,48 @@ class Runner {
   absl::Status DropTree(const ModelOperation& op) {
     LATCHKEY_RETURN_IF_ERROR(End(/*commit=*/true));
     reader_.reset();
-    const std::string name = "tree " + std::to_string(op.tree);
+    LATCHKEY_RETURN_IF_ERROR(db_->DropTree(NameOf(op.tree)));
+    model_.Drop(op.tree);
+    model_.Commit();
+    return OpenTree(op.tree);
+  }
+
+  // Handles, snapshots and transactions go on.
+  absl::Status RenameTree(const ModelOperation& op) {
+    const bool renamed = !renamed_[op.tree];
+    LATCHKEY_RETURN_IF_ERROR(db_->RenameTree(NameOf(op.tree), NameOf(op.tree, renamed)));
+    renamed_[op.tree] = renamed;
+    return absl::OkStatus();
+  }
+
+  // Under the tree's name, or under another one that it then gets.
+  absl::Status LoadTree(const ModelOperation& op) {
+    LATCHKEY_RETURN_IF_ERROR(End(/*commit=*/true));
+    reader_.reset();
+    Map records = model_.tree(op.tree);
+    for (uint32_t i = 0; i < op.salt % 500; ++i) {
+      records[KeyFor(list_.shape, op.key + i)] = std::to_string(op.salt + i);
+    }
+    const bool renames = op.salt % 2 == 0;
+    const std::string name = NameOf(op.tree), loading = renames ? "loading" : name;
+    if (renames) {
+      // A power loss may have left it behind.
+      const absl::Status dropped = db_->DropTree(loading);
+      if (!dropped.ok() && !absl::IsNotFound(dropped)) return dropped;
+      LATCHKEY_RETURN_IF_ERROR(Load(loading, records));
+    }
     LATCHKEY_RETURN_IF_ERROR(db_->DropTree(name));
     model_.Drop(op.tree);
     model_.Commit();
-    LATCHKEY_ASSIGN_OR_RETURN(trees_[op.tree], db_->OpenTree(name));
-    return absl::OkStatus();
+    LATCHKEY_RETURN_IF_ERROR(renames ? db_->RenameTree(loading, name) : Load(loading, records));
+    for (auto& [key, value] : records) model_.Put(op.tree, key, std::move(value));
+    model_.Commit();
+    return OpenTree(op.tree);
+  }
+  absl::Status Load(const std::string& name, const Map& records) {
+    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BulkLoader> loader, db_->NewBulkLoader(name));
+    for (const auto& [key, value] : records) LATCHKEY_RETURN_IF_ERROR(loader->Put(key, value));
+    return loader->Finish().status();
   }
 
   // The reader goes on reading what is deleted. Without one in every second case: writes to the range
@@ -469,6 +559,7 @@ class Runner {
   ModelMap model_;
   std::unique_ptr<Database> db_;
   std::array<Tree, kModelTrees> trees_;
+  std::array<bool, kModelTrees> renamed_{};
   std::optional<Transaction> txn_;
   std::vector<std::pair<Savepoint, size_t>> savepoints_;
   std::optional<Transaction> reader_;
