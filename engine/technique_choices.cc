@@ -19,7 +19,7 @@ void TechniqueChoices::SpellOut(Techniques* techniques) const {
 }
 
 absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
-  LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice layout, Layouts().Parse(techniques.layout));
+  LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice layout, ParseLayout(techniques.layout));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningPolicyChoice segment_cleaning,
                             CleaningPolicies().Parse(techniques.segment_cleaning));
   LATCHKEY_ASSIGN_OR_RETURN(ReplacementChoice replacement,

@@ -166,7 +166,12 @@ void SegmentCleaner::MaybeTune() {
   const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
   if (tuned_once_ && now < next_tuning_) return;
   tuned_once_ = true;
-  separator_.Tune(Inputs(), [this](PageId id) { return !directory_.map().Load(id).free(); });
+  TuningInputs inputs = Inputs();
+  inputs.now = core_.runtime.Now();
+  inputs.device = core_.device.stats();
+  inputs.disks = core_.device.geometry().data_disks;
+  inputs.page_size = core_.geometry.page_size;
+  separator_.Tune(inputs, [this](PageId id) { return !directory_.map().Load(id).free(); });
   next_tuning_ = now + interval;
   space_.SignalAtPageWrites(next_tuning_);
 }

@@ -2,10 +2,13 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "layout/separate/hylog_separator.h"
 #include "layout/separate/share_separator.h"
+#include "layout/separate/thesis_separator.h"
 #include "layout/separate/wolf_separator.h"
+#include "storage/base/status_macros.h"
 
 namespace latchkey {
 namespace {
@@ -38,15 +41,28 @@ std::unique_ptr<Separator> Make(Runtime& runtime, std::span<const double>) {
   return std::make_unique<Adaptive>(runtime);
 }
 
-// Optional: without it, the hot pages are chosen by measured cost.
+// All are optional: without them, the hot pages are chosen by measured cost.
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::string_view kSeparations[] = {"thesis"};
+constexpr double kShortestInterval = 1e6, kLongestInterval = 86'400e9;  // a millisecond, a day
 constexpr ChoiceParameter kHylog[] = {
-    {"h", std::numeric_limits<double>::quiet_NaN(), 0, 1, ParameterKind::kNumber,
+    {"h", kNone, 0, 1, ParameterKind::kNumber,
      "fixed share of the pages, the most written ones, that are appended"},
+    {"by", kNone, 0, 0, ParameterKind::kWord, "thesis: separates as published (6.2.2)",
+     kSeparations},
+    {"interval", kNone, kShortestInterval, kLongestInterval, ParameterKind::kDuration,
+     "of the thesis's measurements, 1200s if not given"},
 };
 
 std::unique_ptr<Separator> MakeHylog(Runtime& runtime, std::span<const double> parameters) {
-  if (std::isnan(parameters[0])) return std::make_unique<HylogSeparator>(runtime);
-  return std::make_unique<ShareSeparator>(runtime, parameters[0]);
+  const double h = parameters[0], interval = parameters[2];
+  if (!std::isnan(parameters[1])) {
+    return std::make_unique<ThesisSeparator>(
+        runtime, std::isnan(h) ? std::nullopt : std::optional(h),
+        std::isnan(interval) ? ThesisSeparator::kInterval : static_cast<Nanos>(interval));
+  }
+  if (std::isnan(h)) return std::make_unique<HylogSeparator>(runtime);
+  return std::make_unique<ShareSeparator>(runtime, h);
 }
 
 // One line per layout.
@@ -54,12 +70,25 @@ constexpr LayoutInfo kLayouts[] = {
     {{"overwrite", "every page in place", {}}, MakeUniform<Placement::kInPlace>},
     {{"lfs", "every page appended", {}}, MakeUniform<Placement::kHot>},
     {{"wolf", "every page appended, in two streams by update frequency", {}}, Make<WolfSeparator>},
-    {{"hylog", "hot pages appended, cold ones in place, by measured cost or a fixed share h",
+    {{"hylog",
+      "hot pages appended, cold ones in place, by measured cost, as published, or a fixed share h",
       kHylog},
      MakeHylog},
 };
 
 }  // namespace
+
+absl::StatusOr<LayoutChoice> ParseLayout(std::string_view text) {
+  LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice choice, Layouts().Parse(text));
+  const std::span<const double> values = choice.values();
+  if (choice.name() == "hylog" && std::isnan(values[1]) && !std::isnan(values[2])) {
+    return InvalidArgument(
+        "layout {}: interval is the thesis's, and this is our own HyLog: write "
+        "hylog:thesis:interval=..., or leave it out",
+        text);
+  }
+  return choice;
+}
 
 const Registry<LayoutInfo>& Layouts() {
   static constexpr Registry<LayoutInfo> registry("layout", kLayouts);

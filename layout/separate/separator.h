@@ -5,15 +5,18 @@
 #pragma once
 
 #include <absl/functional/function_ref.h>
+#include <absl/status/statusor.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/ids.h"
 #include "storage/base/registry.h"
+#include "storage/device/block_device.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -31,6 +34,11 @@ struct TuningInputs {
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
   std::optional<double> cleaning_utilization;  ///< mean u of recent victims; nullopt: none yet
   uint64_t page_id_limit = 0;
+  // In Tune alone:
+  Nanos now = 0;
+  DeviceStats device;      ///< totals since the device was opened
+  uint32_t disks = 1;      ///< that hold data; of RAID-5 one is left out
+  uint32_t page_size = 0;  ///< bytes
 };
 
 /// Thread-safe; Tune is called by one actor at a time.
@@ -76,5 +84,8 @@ struct LayoutInfo {
 /// in separator.cc.
 const Registry<LayoutInfo>& Layouts();
 using LayoutChoice = Choice<LayoutInfo>;
+/// Layouts().Parse, for what users write. InvalidArgument, beside the registry's errors: parameters
+/// that have no effect together.
+absl::StatusOr<LayoutChoice> ParseLayout(std::string_view text);
 
 }  // namespace latchkey

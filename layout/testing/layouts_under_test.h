@@ -12,6 +12,7 @@ namespace latchkey {
 inline std::vector<std::string> LayoutsUnderTest() {
   std::vector<std::string> items = Layouts().Names();
   items.emplace_back("hylog:h=0.4");
+  items.emplace_back("hylog:thesis:interval=5ms");  // its decisions change within a test
   return items;
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -127,15 +128,31 @@ absl::StatusOr<double> ParseValue(const ChoiceDescription& choice, const ChoiceP
                          Allowed(parameter));
 }
 
-// Reads one `parameter=value`, or a bare value of the parameter `position`; returns whether it was
-// bare.
-absl::StatusOr<bool> ReadParameter(const ChoiceDescription& choice, std::string_view text,
-                                   std::optional<size_t> position, std::vector<double>& values,
-                                   std::vector<bool>& given) {
-  const bool bare = position && *position < choice.parameters.size() && text.find('=') == text.npos;
-  size_t index = position.value_or(0);
-  if (!bare) {
+// The parameter that has `text` as a word.
+std::optional<size_t> FindWord(const ChoiceDescription& choice, std::string_view text) {
+  for (size_t i = 0; i < choice.parameters.size(); ++i) {
+    const ChoiceParameter& parameter = choice.parameters[i];
+    if (parameter.kind == ParameterKind::kWord && ReadValue(parameter, text)) return i;
+  }
+  return std::nullopt;
+}
+
+constexpr size_t kNoPosition = SIZE_MAX;
+
+// Reads one `parameter=value`, a word, or a bare value of the parameter `*position`. Moves *position
+// behind a bare value; kNoPosition: no further one is allowed.
+absl::Status ReadParameter(const ChoiceDescription& choice, std::string_view text, size_t* position,
+                           std::vector<double>& values, std::vector<bool>& given) {
+  const bool has_name = text.find('=') != text.npos;
+  size_t index = 0;
+  if (const std::optional<size_t> of_word = FindWord(choice, text)) {
+    index = *of_word;
+    if (*position == index) ++*position;
+  } else if (!has_name && *position < choice.parameters.size()) {
+    index = (*position)++;
+  } else {
     LATCHKEY_ASSIGN_OR_RETURN(index, FindParameter(choice, CutAt(text, '=')));
+    *position = kNoPosition;
   }
   if (given[index]) {
     return InvalidArgument("{}: {} is given twice; give it once", choice.name,
@@ -143,7 +160,7 @@ absl::StatusOr<bool> ReadParameter(const ChoiceDescription& choice, std::string_
   }
   given[index] = true;
   LATCHKEY_ASSIGN_OR_RETURN(values[index], ParseValue(choice, choice.parameters[index], text));
-  return bare;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<size_t> FindMember(std::string_view name, std::string_view kind,
@@ -169,11 +186,10 @@ absl::StatusOr<ParsedChoice> ParseChoice(std::string_view item, std::string_view
   }
   std::vector<bool> given(parsed.values.size(), false);
   // Bare values may be at the beginning only.
-  std::optional<size_t> position = 0;
+  size_t position = 0;
   for (bool first = true; first ? has_parameters : !item.empty(); first = false) {
-    LATCHKEY_ASSIGN_OR_RETURN(
-        const bool bare, ReadParameter(choice, CutAt(item, ':'), position, parsed.values, given));
-    position = bare ? std::optional(*position + 1) : std::nullopt;
+    LATCHKEY_RETURN_IF_ERROR(
+        ReadParameter(choice, CutAt(item, ':'), &position, parsed.values, given));
   }
   return parsed;
 }

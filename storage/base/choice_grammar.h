@@ -46,9 +46,10 @@ struct ParsedChoice {
 };
 
 /// Parses `item` against `known`. Bare values at the beginning (`regions:64`, `hotcold:90:10`) set
-/// the first parameters in their order; parameters not mentioned have their defaults. The error
-/// messages begin with `kind` ("replacement algorithm"). InvalidArgument: an unknown name or parameter (the message lists the known ones); a
-/// value of another kind or out of range; a parameter given twice.
+/// the first parameters in their order. A word may stand alone anywhere (`hylog:thesis`). Parameters
+/// not mentioned have their defaults. The error messages begin with `kind` ("replacement algorithm").
+/// InvalidArgument: an unknown name or parameter (the message lists the known ones); a value of
+/// another kind or out of range; a parameter given twice.
 absl::StatusOr<ParsedChoice> ParseChoice(std::string_view item, std::string_view kind,
                                          std::span<const ChoiceDescription* const> known);
 

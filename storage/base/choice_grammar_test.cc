@@ -66,6 +66,14 @@ TEST_CASE("Bare values at the beginning set the first parameters of an item in t
   CHECK(Values("tuned:7:0.25:variant=heap") == std::vector<double>{7, 0.25, 2, 1, 1e9, 0});
 }
 
+TEST_CASE("A word stands for its parameter wherever it is") {
+  CHECK(Values("tuned:heap")[5] == 0);
+  CHECK(Values("tuned:heap:7:0.25") == std::vector<double>{7, 0.25, 2, 1, 1e9, 0});
+  CHECK(Values("tuned:7:heap:share=0.25") == std::vector<double>{7, 0.25, 2, 1, 1e9, 0});
+  CHECK_THAT(std::string(kRegistry.Parse("tuned:heap:variant=heap").status().message()),
+             Catch::Contains("variant is given twice"));
+}
+
 TEST_CASE("Parameters take switches, times, words and infinity") {
   CHECK(Values("tuned:prefetch=off")[3] == 0);
   CHECK(Values("tuned:interval=500ms")[4] == 500e6);

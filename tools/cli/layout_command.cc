@@ -149,7 +149,8 @@ std::vector<FlagSpec> LayoutFlags() {
   const Techniques defaults;
   std::vector<FlagSpec> flags = {
       {"layout", fmt::format("{}", fmt::join(Layouts().Names(), ",")),
-       NamesOf(Layouts()) + "; hylog:h=0.4: a fixed share of the pages is hot"},
+       NamesOf(Layouts()) +
+           "; hylog:h=0.4: a fixed share of the pages is hot; hylog:thesis: as published"},
       {"segment-cleaning", defaults.segment_cleaning, NamesOf(CleaningPolicies())},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},

@@ -60,7 +60,7 @@ std::string_view RemedyForLayoutFlag(const std::string& flag) {
 absl::Status ParseStore(const Combination& from, LabConfig& config) {
   SegmentStoreOptions& store = config.store;
   store.mode = SegmentStoreOptions::Mode::kCreate;
-  LATCHKEY_ASSIGN_OR_RETURN(store.layout, Layouts().Parse(from.Get("layout")));
+  LATCHKEY_ASSIGN_OR_RETURN(store.layout, ParseLayout(from.Get("layout")));
   if (from.Has("segment-cleaning")) {
     LATCHKEY_ASSIGN_OR_RETURN(store.segment_cleaning,
                               CleaningPolicies().Parse(from.Get("segment-cleaning")));
