@@ -115,6 +115,14 @@ absl::Status Checkpointer::RunLast() {
   return absl::OkStatus();
 }
 
+absl::Status Checkpointer::ShrinkLog() {
+  LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/false));
+  if (log_ != nullptr && HasLogGrown()) LATCHKEY_RETURN_IF_ERROR(log_->log().PassSlots());
+  // The log shrinks when two checkpoints in a row have found little of it in use.
+  for (int i = 0; i < 2; ++i) LATCHKEY_RETURN_IF_ERROR(Run(/*clean=*/false));
+  return absl::OkStatus();
+}
+
 void Checkpointer::TruncateLog() {
   log_->log().Truncate(Lsn{std::min(Raw(last_.first_needed), hold_.load())});
 }

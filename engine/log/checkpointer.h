@@ -53,6 +53,9 @@ class Checkpointer {
   /// size. If the log has grown, another checkpoint comes first, so that the log can go on at the
   /// front of its device. REQUIRES: as Run(true); Stop was called.
   absl::Status RunLast();
+  /// Takes checkpoints after which the log has given back to its device what it does not need any
+  /// more, while it is used.
+  absl::Status ShrinkLog();
 
   // ---- For backups, of a database with a log.
 

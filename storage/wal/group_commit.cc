@@ -73,6 +73,22 @@ absl::Status GroupCommit::EndSegment() {
   return WriteEmpty(g.block_bytes);
 }
 
+// Between two groups other threads may get the latch.
+absl::Status GroupCommit::PadTo(uint64_t end) {
+  SpinLatchGuard guard(medium_.latch, runtime_);
+  while (buffer_.open().start < end) {
+    if (failure_.poisoned()) return failure_.status();
+    const auto bytes =
+        static_cast<uint32_t>(std::min<uint64_t>(end - buffer_.open().start, buffer_.half_bytes()));
+    if (leading_ || buffer_.is_sealed() || !buffer_.open().empty() ||
+        !space_.CanPayWithoutGrowth(bytes)) {
+      return absl::OkStatus();
+    }
+    LATCHKEY_RETURN_IF_ERROR(WriteEmpty(bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GroupCommit::WriteEmpty(uint32_t bytes) {
   buffer_.PadOpen(bytes);
   Seal();

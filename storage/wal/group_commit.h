@@ -73,6 +73,10 @@ class GroupCommit {
 
   // ---- While writing.
 
+  /// Writes groups without records up to `end`, the start of a block. Stops earlier if other threads
+  /// append or flush, or if there is no room.
+  absl::Status PadTo(uint64_t end) LATCHKEY_EXCLUDES(medium_.latch);
+
   /// The log's latch. It guards the buffer.
   SpinLatch& latch() LATCHKEY_RETURN_CAPABILITY(medium_.latch) { return medium_.latch; }
   /// As Log::Flush.

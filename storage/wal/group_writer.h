@@ -45,20 +45,21 @@ class GroupWriter {
   /// The group is durable. Returns the number of syncs that it took.
   uint64_t Finish(LogMedium& medium) LATCHKEY_REQUIRES(medium.latch);
 
+  /// A group also writes the headers of this many segments behind its own. So a next group of at most
+  /// 1 MiB writes no header before its records. A log of very small segments has few slots: it gets
+  /// fewer.
+  static uint64_t SegmentsAhead(const LogGeometry& geometry) {
+    constexpr uint64_t kGroup = uint64_t{1} << 20, kBytesPerSegment = 16 << 10, kMost = 8;
+    const uint64_t segment = geometry.segment_bytes;
+    return std::clamp<uint64_t>(std::min(kGroup / segment, segment / kBytesPerSegment), 1, kMost);
+  }
+
  private:
   struct NewHeader {
     uint64_t index;
     uint32_t slot;
   };
 
-  // A group also writes the headers of this many segments behind its own. So a next group of at most
-  // 1 MiB writes no header before its records. A log of very small segments has few slots: it gets
-  // fewer.
-  static uint64_t SegmentsAhead(const LogGeometry& geometry) {
-    constexpr uint64_t kGroup = uint64_t{1} << 20, kBytesPerSegment = 16 << 10, kMost = 8;
-    const uint64_t segment = geometry.segment_bytes;
-    return std::clamp<uint64_t>(std::min(kGroup / segment, segment / kBytesPerSegment), 1, kMost);
-  }
   struct PlacedBytes {
     uint64_t offset;  // on the device
     std::span<std::byte> bytes;

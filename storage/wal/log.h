@@ -225,6 +225,11 @@ class Log {
   /// Does nothing if the log has its least size, or lacks room for that. REQUIRES: everything is
   /// flushed, nothing is reserved, and no other call meanwhile.
   virtual absl::Status MoveToFront() = 0;
+  /// As MoveToFront, while the log is used: writes groups without records until the log's end is
+  /// behind the segments that have got slots already. What is appended later goes to the free slots
+  /// nearest to the front, and ShrinkToUse can cut the rest after two more calls of Truncate. Best
+  /// effort. Errors as ShrinkToUse.
+  virtual absl::Status PassSlots() = 0;
   /// Shrinks the device to three segments, or as far as the needed ones allow. Errors as
   /// ShrinkToUse.
   virtual absl::Status Shrink() = 0;

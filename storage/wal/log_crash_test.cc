@@ -52,6 +52,10 @@ class Run {
     log_->Truncate(Lsn{oldest->first});
   }
   void Shrink() { REQUIRE(log_->Shrink().ok()); }
+  void PassSlots() {
+    REQUIRE(log_->PassSlots().ok());
+    acknowledged_ = std::max(acknowledged_, log_->durable());
+  }
   // Only the newest record is needed, and it lies at the front of the device.
   void ShrinkToLeast() {
     Flush();
@@ -71,8 +75,10 @@ class Run {
       Flush();
     } else if (dice < 96) {
       Truncate(1 + rng_.Below(4));
-    } else if (dice < 98) {
+    } else if (dice < 97) {
       Shrink();
+    } else if (dice < 98) {
+      PassSlots();
     } else {
       ShrinkToLeast();
     }

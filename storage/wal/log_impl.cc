@@ -126,6 +126,19 @@ absl::Status LogImpl::MoveToFront() {
              : absl::OkStatus();
 }
 
+// Records that others append meanwhile are flushed, and the next try goes on behind them.
+absl::Status LogImpl::PassSlots() {
+  LATCHKEY_CHECK(phase_.load() == Phase::kWriting);
+  constexpr int kTries = 64;
+  const LogGeometry& g = medium_.geometry;
+  const uint64_t end = g.StartOf(g.IndexOf(Raw(next())) + GroupWriter::SegmentsAhead(g) + 1);
+  for (int i = 0; i < kTries && Raw(durable()) < end; ++i) {
+    LATCHKEY_RETURN_IF_ERROR(Flush(next()));
+    LATCHKEY_RETURN_IF_ERROR(groups_.PadTo(end));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LogImpl::Shrink() {
   LATCHKEY_RETURN_IF_ERROR(FreeAhead());
   return grower_.ShrinkTo(0);

@@ -92,6 +92,7 @@ class LogImpl final : public Log {
   void Truncate(Lsn oldest_needed) override;
   absl::Status ShrinkToUse() override;
   absl::Status MoveToFront() override;
+  absl::Status PassSlots() override;
   absl::Status Shrink() override;
   LogStats stats() const override { return groups_.stats(); }
   BlockDevice& device() override { return *medium_.device; }

@@ -1,5 +1,7 @@
 // Shrinking: the log gives room back to its device once it does not need it.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "storage/wal/testing/log_fixture.h"
 
@@ -80,6 +82,63 @@ TEST_CASE("A log moved to the front of its device shrinks to its least size") {
     CHECK(MustRead(*log, front) == "front");
     REQUIRE(log->StartWriting().ok());
   }
+}
+
+TEST_CASE("A log that has passed its slots shrinks at the second checkpoint after that") {
+  constexpr uint64_t kSegment = 64u << 10;
+  LogOptions options = TinyLog();
+  options.segment_bytes = kSegment;
+  options.max_bytes = 8u << 20;
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium, options);
+  for (int round = 0; round < 5; ++round) {
+    const Lsn reached = GrowTo(*log, 4u << 20);
+    CHECK(MustRead(*log, reached) == std::string(3000, 'g'));
+    Checkpoint(*log);
+    REQUIRE(log->PassSlots().ok());
+    for (int i = 0; i < 2; ++i) Checkpoint(*log);
+    CHECK(SizeOf(*log) < 8192 + 24 * kSegment);
+    const Lsn last = MustAppendDurably(*log, "last");
+    const Lsn from = log->group_start(last);
+    log = nullptr;
+    log = MustOpen(medium, from, options);
+    CHECK(MustRead(*log, last) == "last");
+    REQUIRE(log->StartWriting().ok());
+  }
+}
+
+TEST_CASE("Records that others append while a log passes its slots stay in it") {
+  LogOptions options = TinyLog();
+  options.max_bytes = 8u << 20;
+  auto medium = std::make_shared<CrashMedium>();
+  auto log = MustStart(medium, options);
+  const Lsn first = MustAppendDurably(*log, "first");
+  const Lsn from = log->group_start(first);
+  std::atomic<bool> stop{false};
+  std::vector<std::unique_ptr<Actor>> users;
+  std::vector<Records> appended(2);
+  for (size_t user = 0; user < appended.size(); ++user) {
+    users.push_back(ThreadRuntime().Spawn("user", [&, user] {
+      for (int i = 0; i < 200 || (!stop && i < 2000); ++i) {
+        const std::string text = std::to_string(user) + "/" + std::to_string(i);
+        if (!log->Reserve(log->RecordSpace(text.size())).ok()) return;
+        appended[user][Raw(AppendReserved(*log, text))] = text;
+        if (i % 3 == 0 && !log->Flush(log->next()).ok()) return;
+      }
+    }));
+  }
+  for (int i = 0; i < 20; ++i) REQUIRE(log->PassSlots().ok());
+  stop = true;
+  users.clear();
+  REQUIRE(log->Flush(log->next()).ok());
+  Records expected{{Raw(first), "first"}};
+  for (Records& records : appended) {
+    CHECK(records.size() >= 200);
+    expected.merge(records);
+  }
+  CHECK(MustReadAll(*log, from) == expected);
+  log = nullptr;
+  CHECK(MustReadAll(*MustOpen(medium, from, options), from) == expected);
 }
 
 TEST_CASE("What is needed or reserved keeps its room when the log shrinks") {

@@ -100,6 +100,7 @@ class MemoryLog final : public Log {
   void StartGrowingAhead() override {}
   absl::Status ShrinkToUse() override { return absl::OkStatus(); }
   absl::Status MoveToFront() override { return absl::OkStatus(); }
+  absl::Status PassSlots() override { return absl::OkStatus(); }
   absl::Status Shrink() override { return absl::OkStatus(); }
   void StopGrowingAhead() override {}
   SpaceWatch& space_watch() override { return watch_; }
