@@ -118,14 +118,26 @@ absl::Status DatabaseFiles::RemoveLeftovers() {
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenFile(const std::string& file,
-                                                                     bool must_be_new) {
+                                                                     bool must_be_new, bool staged,
+                                                                     bool lasting_name) {
   if (for_reading_) return OpenForReading(file, must_be_new);
   auto device = FileDevice::Open(
       runtime_, file,
       {.creation = must_be_new ? FileCreation::kMustBeNew : FileCreation::kMustExist,
+       .lasting_name = lasting_name,
+       .staged = staged,
        .log_sink = log_sink_});
   if (must_be_new && device.ok()) created_.push_back(file);
+  if (staged && device.ok()) {
+    staged_.push_back(device->get());
+    if (defers_syncs_) staged_.back()->DeferSyncs();
+  }
   return device;
+}
+
+void DatabaseFiles::DeferSyncs() {
+  defers_syncs_ = true;
+  for (FileDevice* device : staged_) device->DeferSyncs();
 }
 
 // A file that is missing, and that the database need not have, is empty.
@@ -139,15 +151,19 @@ absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenForReading(const
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenData(bool staged) {
   if (exists_ || !staged) return OpenFile(File(kDataFile), !exists_);
-  return OpenFile(File(kStagedFile), /*must_be_new=*/true);
+  return OpenFile(File(kStagedFile), /*must_be_new=*/true, /*staged=*/true);
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenLog() {
-  return OpenFile(File(kLogFile), /*must_be_new=*/!has_log());
+  const bool is_new = !has_log();
+  return OpenFile(File(kLogFile), is_new, /*staged=*/is_new && !exists_);
 }
 
+// If the log is missing, too, OpenLog follows and makes both names durable.
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenJournal() {
-  return OpenFile(File(kJournalFile), /*must_be_new=*/!has_journal());
+  const bool is_new = !has_journal();
+  return OpenFile(File(kJournalFile), is_new, /*staged=*/is_new && !exists_,
+                  /*lasting_name=*/has_log());
 }
 
 absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenSpill() {
@@ -155,13 +171,16 @@ absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenSpill() {
   std::error_code error;
   std::filesystem::remove(file, error);  // if that fails, the open reports it
   auto device = FileDevice::Open(
-      runtime_, file, {.creation = FileCreation::kMustBeNew, .log_sink = log_sink_});
+      runtime_, file,
+      {.creation = FileCreation::kMustBeNew, .lasting_name = false, .log_sink = log_sink_});
   if (device.ok()) std::filesystem::remove(file, error);
   return device;
 }
 
 absl::Status DatabaseFiles::FinishOpening() {
   const bool is_staged = std::ranges::find(created_, File(kStagedFile)) != created_.end();
+  for (FileDevice* device : staged_) LATCHKEY_RETURN_IF_ERROR(device->Settle());
+  staged_.clear();
   created_.clear();
   if (!is_staged) return absl::OkStatus();
   std::error_code error;

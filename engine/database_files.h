@@ -11,6 +11,7 @@
 
 #include "storage/base/log_sink.h"
 #include "storage/device/block_device.h"
+#include "storage/device/file_device.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
@@ -39,20 +40,26 @@ class DatabaseFiles {
   /// once.
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenData(bool staged);
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenLog();
+  /// REQUIRES: OpenLog follows before the journal is used.
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenJournal();
   /// An empty file without a name. It is gone when its device is destroyed or the process ends.
   /// Removes a named one that an earlier process has left.
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenSpill();
 
-  /// The open has succeeded: created files stay, and the data.lk.new of a new database durably
-  /// becomes data.lk.
+  /// The files of a new database with a log are staged: nothing counts before FinishOpening. From now
+  /// on they need no syncs.
+  void DeferSyncs();
+  /// The open has succeeded: created files stay. Those of a new database become durable, then its
+  /// data.lk.new durably becomes data.lk. REQUIRES: the devices of this object exist.
   absl::Status FinishOpening();
 
  private:
   std::string File(const char* name) const;
   absl::Status RefuseTinyData() const;
   absl::Status RemoveLeftovers();
-  absl::StatusOr<std::unique_ptr<BlockDevice>> OpenFile(const std::string& file, bool must_be_new);
+  absl::StatusOr<std::unique_ptr<BlockDevice>> OpenFile(const std::string& file, bool must_be_new,
+                                                        bool staged = false,
+                                                        bool lasting_name = true);
   absl::StatusOr<std::unique_ptr<BlockDevice>> OpenForReading(const std::string& file,
                                                               bool is_missing);
 
@@ -62,6 +69,8 @@ class DatabaseFiles {
   bool exists_ = false;
   bool for_reading_ = false;
   std::vector<std::string> created_;  // in order; the directory too if it is new
+  std::vector<FileDevice*> staged_;
+  bool defers_syncs_ = false;
 };
 
 }  // namespace latchkey

@@ -161,6 +161,7 @@ absl::StatusOr<OpenedStore> OpenFiles(Runtime& runtime, const std::string& path,
       OpenedStore opened,
       OpenPages(runtime, OverlaidFor(options, runtime, std::move(data)),
                 OverlaidFor(options, runtime, std::move(journal)), options, sizing, log_sink));
+  files->DeferSyncs();  // the layout has measured the device, with its syncs
   opened.finish_opening = [files] { return files->FinishOpening(); };
   if (!options.read_only) {  // else there are no old versions
     LATCHKEY_ASSIGN_OR_RETURN(opened.spill_device, files->OpenSpill());

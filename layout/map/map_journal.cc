@@ -96,11 +96,9 @@ absl::Status MapJournal::StartWriting() {
     LATCHKEY_ASSIGN_OR_RETURN(log_, CreateLog(runtime_, std::move(device_), log_options));
     LATCHKEY_RETURN_IF_ERROR(log_->StartWriting());
     start_.store(Raw(Position()), std::memory_order_relaxed);
-  } else {
-    LATCHKEY_RETURN_IF_ERROR(log_->StartWriting());
+    return absl::OkStatus();
   }
-  // The journal must be durable before a superblock names it.
-  return log_->device().Sync();
+  return log_->StartWriting();
 }
 
 // Called before a change is gathered, so that gathering it takes no memory.

@@ -48,15 +48,16 @@ absl::StatusOr<std::unique_ptr<FileDevice>> FileDevice::Open(Runtime& runtime,
                                                              const std::string& path,
                                                              const FileDeviceOptions& options) {
   LATCHKEY_ASSIGN_OR_RETURN(OpenFile file, OpenDeviceFile(runtime, path, options));
-  return std::unique_ptr<FileDevice>(
-      new FileDevice(runtime, path, !options.read_only, std::move(file)));
+  return std::unique_ptr<FileDevice>(new FileDevice(runtime, path, options, std::move(file)));
 }
 
-FileDevice::FileDevice(Runtime& runtime, std::string path, bool writable, OpenFile file)
+FileDevice::FileDevice(Runtime& runtime, std::string path, const FileDeviceOptions& options,
+                       OpenFile file)
     : runtime_(runtime),
       path_(std::move(path)),
-      writable_(writable),
+      writable_(!options.read_only),
       file_(std::move(file)),
+      is_staged_(options.staged),
       size_bytes_(file_.size_bytes),
       resize_mutex_(runtime),
       accounting_(runtime) {}
@@ -131,6 +132,7 @@ absl::Status FileDevice::SyncFailure() {
 
 absl::Status FileDevice::SyncFile(bool with_metadata) {
   LATCHKEY_RETURN_IF_ERROR(SyncFailure());
+  if (with_metadata ? is_staged_ : defers_syncs_) return absl::OkStatus();
   const Nanos start = runtime_.Now();
   const bool left_out = !with_metadata && LATCHKEY_CANARY("fdatasync-left-out");
   const int rc = with_metadata ? fsync(file_.fd.get()) : left_out ? 0 : fdatasync(file_.fd.get());
@@ -149,6 +151,13 @@ absl::Status FileDevice::SyncFile(bool with_metadata) {
 
 absl::Status FileDevice::Sync() {
   return writable_ ? SyncFile(/*with_metadata=*/false) : absl::OkStatus();
+}
+
+absl::Status FileDevice::Settle() {
+  is_staged_.store(false);
+  defers_syncs_.store(false);
+  if (LATCHKEY_CANARY("new-files-not-synced")) return absl::OkStatus();
+  return SyncFile(/*with_metadata=*/true);
 }
 
 absl::Status FileDevice::Resize(uint64_t size_bytes) {

@@ -12,6 +12,7 @@
 //  3. Every block below size_bytes has been allocated and written. In a sparse or merely allocated
 //     file each write or sync would pay for block allocation and metadata; avoiding that doubles
 //     the commit rate.
+//     A staged file, which does not count yet, is synced once, by Settle.
 //  4. A failed sync is final: every later Sync and Resize returns the same error. The kernel
 //     reports a lost write only once, and a later success says nothing about it.
 #pragma once
@@ -56,12 +57,17 @@ class FileDevice final : public BlockDevice {
   void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
   std::string Describe() const override;
 
+  /// From now on Sync does nothing, until Settle. REQUIRES: FileDeviceOptions::staged.
+  void DeferSyncs() { defers_syncs_.store(true); }
+  /// Makes all of a staged file durable. From then on it is as any other.
+  absl::Status Settle();
+
   /// Whether Open created the file.
   bool created() const { return file_.created; }
   bool direct_io() const { return file_.direct_io; }
 
  private:
-  FileDevice(Runtime& runtime, std::string path, bool writable, OpenFile file);
+  FileDevice(Runtime& runtime, std::string path, const FileDeviceOptions& options, OpenFile file);
 
   AioFile QueueFile(const std::atomic<uint64_t>& size_bytes);
   absl::Status Check(IoRequest::Op op, uint64_t offset, uint64_t length, const void* buffer);
@@ -81,6 +87,7 @@ class FileDevice final : public BlockDevice {
   const std::string path_;
   const bool writable_;
   const OpenFile file_;
+  std::atomic<bool> is_staged_, defers_syncs_{false};
   std::atomic<uint64_t> size_bytes_;
   Mutex resize_mutex_;
   IoAccounting accounting_;

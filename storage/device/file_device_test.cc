@@ -90,6 +90,26 @@ TEST_CASE("New space is allocated and written, not sparse") {
   CHECK(stats.syncs == 1);
 }
 
+TEST_CASE("A staged file is synced once when it is settled, and from then on as any other") {
+  TempDir dir;
+  AlignedBuffer page(kPage);
+  auto device = OpenOk(dir.File("data.lk"), {.creation = FileCreation::kMustBeNew, .staged = true});
+  REQUIRE(device->Resize(8 * kPage).ok());
+  CHECK(device->stats().syncs == 0);
+  REQUIRE(device->Sync().ok());  // for measurements: not deferred yet
+  CHECK(device->stats().syncs == 1);
+  device->DeferSyncs();
+  REQUIRE(device->Write(0, page.span(), IoClass::kPageWrite).ok());
+  REQUIRE(device->Sync().ok());
+  REQUIRE(device->Resize(4 * kPage).ok());
+  CHECK(device->stats().syncs == 1);
+  REQUIRE(device->Settle().ok());
+  CHECK(device->stats().syncs == 2);
+  REQUIRE(device->Sync().ok());
+  REQUIRE(device->Resize(8 * kPage).ok());
+  CHECK(device->stats().syncs == 4);
+}
+
 TEST_CASE("Opening and reading change nothing in a file that is not ours") {
   TempDir dir;
   const std::string foreign(5000, 'x');

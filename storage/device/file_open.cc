@@ -98,9 +98,11 @@ absl::Status ChooseDirectIo(const std::string& path, const FileDeviceOptions& op
 }
 
 // Without this, a name or data that a crashed predecessor never synced could be visible now and
-// lost after the next power failure.
-absl::Status MakeDurable(const std::string& path, const OpenFile& file) {
-  if (fsync(file.fd.get()) != 0) return FileError("sync", path, errno);
+// lost after the next power failure. A file that this call has created has no data yet.
+absl::Status MakeDurable(const std::string& path, const FileDeviceOptions& options,
+                         const OpenFile& file) {
+  if (!file.created && fsync(file.fd.get()) != 0) return FileError("sync", path, errno);
+  if (file.created && !options.lasting_name) return absl::OkStatus();
   return SyncDirectory(
       (std::filesystem::path(path).parent_path() / ".").lexically_normal().string());
 }
@@ -135,7 +137,7 @@ absl::StatusOr<OpenFile> OpenDeviceFile(Runtime& runtime, const std::string& pat
   const auto mode = options.read_only ? FileLock::Mode::kShared : FileLock::Mode::kExclusive;
   LATCHKEY_ASSIGN_OR_RETURN(file.lock, FileLock::Acquire(runtime, file.fd.get(), path, mode));
   LATCHKEY_RETURN_IF_ERROR(ChooseDirectIo(path, options, file));
-  if (!options.read_only) LATCHKEY_RETURN_IF_ERROR(MakeDurable(path, file));
+  if (!options.read_only) LATCHKEY_RETURN_IF_ERROR(MakeDurable(path, options, file));
   // After taking the lock, because other processes could change the size before.
   struct stat info;
   if (fstat(file.fd.get(), &info) != 0) return FileError("examine", path, errno);

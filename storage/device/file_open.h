@@ -29,6 +29,10 @@ struct FileDeviceOptions {
   bool read_only = false;
   /// False: use the page cache, without a warning (for experiments).
   bool direct_io = true;
+  /// False: a power loss may take the name of a new file, until the caller syncs the directory.
+  bool lasting_name = true;
+  /// The file counts only after FileDevice::Settle: until then Resize does not sync.
+  bool staged = false;
   LogSink log_sink = nullptr;
 };
 

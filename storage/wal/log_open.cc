@@ -237,7 +237,11 @@ absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots) {
   return WriteFileHeader(medium, slots, block.span());
 }
 
-absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::byte> block) {
+namespace {
+
+// `each_synced`: the second copy is written only when the first one is durable.
+absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::byte> block,
+                             bool each_synced) {
   EncodeLogFileHeader({.database_id = medium.database_id,
                        .segment_bytes = medium.geometry.segment_bytes,
                        .block_bytes = medium.geometry.block_bytes,
@@ -245,9 +249,15 @@ absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::b
                       block.data());
   for (const uint64_t copy : {kLogHeaderCopyBytes, uint64_t{0}}) {
     LATCHKEY_RETURN_IF_ERROR(medium.device->Write(copy, block, IoClass::kMeta));
-    LATCHKEY_RETURN_IF_ERROR(medium.device->Sync());
+    if (each_synced) LATCHKEY_RETURN_IF_ERROR(medium.device->Sync());
   }
-  return absl::OkStatus();
+  return each_synced ? absl::OkStatus() : medium.device->Sync();
+}
+
+}  // namespace
+
+absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::byte> block) {
+  return WriteFileHeader(medium, slots, block, /*each_synced=*/true);
 }
 
 absl::Status WriteFreeHeaders(LogMedium& medium, uint64_t first, uint64_t count) {
@@ -281,7 +291,9 @@ absl::StatusOr<std::unique_ptr<Log>> CreateLog(Runtime& runtime,
     LATCHKEY_RETURN_IF_ERROR(medium->device->Resize(geometry.SlotOffset(slots)));
   }
   LATCHKEY_RETURN_IF_ERROR(WriteFreeHeaders(*medium, 0, slots));
-  LATCHKEY_RETURN_IF_ERROR(WriteFileHeader(*medium, slots));
+  // Until the return nothing depends on the new log, so one sync serves all headers.
+  AlignedBuffer block(kLogHeaderCopyBytes);
+  LATCHKEY_RETURN_IF_ERROR(WriteFileHeader(*medium, slots, block.span(), /*each_synced=*/false));
   AddFreeSlots(*medium, slots);
   return std::make_unique<LogImpl>(std::move(medium), options, /*is_new=*/true);
 }

@@ -84,6 +84,8 @@ constexpr Canary kCanaries[] = {
     {"new-directory-not-synced", "the directory that holds a new database's is not synced", kPower},
     {"rename-not-synced", "the directory of a new database is not synced when it has its name",
      kPower},
+    {"new-files-not-synced", "the files of a new database are not synced before it has its name",
+     kPower},
     {"fdatasync-left-out", "a file's data is not synced", kPower},
     {"sync-error-swallowed", "a round of the map journal goes on when the data's sync has failed",
      kFaults},
