@@ -36,7 +36,8 @@ struct SegmentStoreOptions {
   uint32_t segment_size = 0;
   /// Bytes in addition to the capacity, for open append logs and the segment cleaner; at least 12
   /// segments. A file with less than four times as much capacity has a smaller one, a quarter of the
-  /// capacity, but at least 12 segments (space_sizing.h).
+  /// capacity, but at least 12 segments (space_sizing.h). So has a layout that appends no pages: 12
+  /// segments.
   uint64_t reserve_bytes = uint64_t{16} << 20;
   /// Protection of in-place writes against tearing, when there is a journal.
   ///   kDoublewrite: through the doublewrite areas.

@@ -7,8 +7,9 @@
 // The reserve is the room that the open append logs, the segment cleaner's output and its
 // watermarks need for progress. From four times its size on, a file has a reserve that is constant
 // in bytes, not in segments (LAYOUT_REFERENCE A15); the reserve of a smaller file is a quarter of its
-// data segments, at least kMinReserveSegments. Metadata is room for two checkpoints of page map and
-// segment table.
+// data segments, at least kMinReserveSegments. A layout that appends no pages has kMinReserveSegments
+// in a file of any size, because no cleaning makes room for its writes. Metadata is room for two
+// checkpoints of page map and segment table.
 //
 // A new file is *young*: it has one segment for pages and two for checkpoints. SpaceManager says how
 // it grows up.
