@@ -32,7 +32,7 @@ struct SegmentStoreOptions {
   /// Bytes, a power of two in 4096-65536; fixed at creation. 0: the file's size, 4096 when new.
   uint32_t page_size = 0;
   /// Bytes, a power of two in 64 KiB-16 MiB that holds at least 8 pages; fixed at creation. 0: the
-  /// file's size; when new, 4 * T_pos * B as measured (thesis 6.3), in 128 KiB-4 MiB.
+  /// file's size; when new, 128 KiB on flash, else 4 * T_pos * B as measured (thesis 6.3), in 128 KiB-4 MiB.
   uint32_t segment_size = 0;
   /// Bytes in addition to the capacity, for open append logs and the segment cleaner; at least 12
   /// segments. A file with less than four times as much capacity has a smaller one, a quarter of the

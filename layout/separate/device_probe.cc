@@ -48,11 +48,15 @@ absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
   return status;
 }
 
-// (6.3): 4 * T_pos * B in bytes, where T = T_pos + n/B for a page and for a long request.
+// (6.3): 4 * T_pos * B in bytes, where T = T_pos + n/B for a page and for a long request. A device
+// that writes pages faster than any disk can position gets the least size without that formula: on a
+// busy machine delays of threads look like positioning, and a new file of large segments is large.
 uint32_t PreferredSegmentBytes(double page_ns, double slot_ns, uint32_t page_size) {
+  constexpr double kLeast = 131072.0, kMost = 4194304.0, kFastestPositioning = 250'000;
   const double positioning_ns = std::max(0.0, page_ns - slot_ns);
+  if (positioning_ns < kFastestPositioning) return static_cast<uint32_t>(kLeast);
   const double preferred = std::max(1.0, 4 * positioning_ns * page_size / std::max(1.0, slot_ns));
-  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), 131072.0, 4194304.0));
+  return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), kLeast, kMost));
 }
 
 // Of `slots` pages: the first one's cost, and what each further one adds.
@@ -144,6 +148,9 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
 absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
                                           const ProbeBurst& burst) {
   const Nanos start = runtime.Now();
+  // A sync takes long on many devices, and less depends on its cost.
+  const int sure_rounds = burst.then_sync ? kSyncRounds : kSureRounds;
+  const int most_rounds = burst.then_sync ? kSyncRounds : kProbeRounds;
   ProbeResult total;
   int rounds = 0;
   do {
@@ -156,8 +163,8 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
       total = round;
     }
     ++rounds;
-  } while (rounds < kProbeRounds && (runtime.Now() - start < kProbeNanos ||
-                                     (rounds < kSureRounds && runtime.Now() - start < kSureNanos)));
+  } while (rounds < most_rounds && (runtime.Now() - start < kProbeNanos ||
+                                    (rounds < sure_rounds && runtime.Now() - start < kSureNanos)));
   return total;
 }
 

@@ -40,18 +40,19 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
 /// On a loaded machine one round may take that long: then kSureRounds, unless kSureNanos pass.
 absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
                                           const ProbeBurst& burst);
-inline constexpr Nanos kProbeNanos = 6 * kNanosPerMilli;
+inline constexpr Nanos kProbeNanos = 3 * kNanosPerMilli;
 inline constexpr int kProbeRounds = 8;
 inline constexpr Nanos kSureNanos = 20 * kNanosPerMilli;
 inline constexpr int kSureRounds = 4;
+inline constexpr int kSyncRounds = 2;  ///< of a burst with a sync, at most
 
 /// The costs of an empty device.
 struct DeviceProbe {
   PageCosts costs;         ///< with segments of `segment_bytes`
   uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
 };
-/// `segment_bytes` 0: chosen by (6.3), in [128 KiB, 4 MiB] but at most `most_segment_bytes` and at
-/// least `least_segment_bytes`.
+/// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), in
+/// [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least `least_segment_bytes`.
 struct ProbedSegment {
   uint32_t segment_bytes = 0;
   uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;
