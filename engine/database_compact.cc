@@ -19,7 +19,7 @@ absl::StatusOr<CompactInfo> DatabaseImpl::Compact(const CompactOptions& options)
   for (const std::string& name : catalog_->Names()) {
     const absl::StatusOr<TreeImpl*> tree = catalog_->OpenTree(name, /*create=*/false);
     if (!tree.ok()) continue;  // dropped or renamed meanwhile
-    LATCHKEY_RETURN_IF_ERROR(compaction.UniteLeaves(**tree));
+    LATCHKEY_RETURN_IF_ERROR(compaction.FillLeaves(**tree));
   }
   LATCHKEY_RETURN_IF_ERROR(compaction.ShrinkFile());
   return compaction.info();

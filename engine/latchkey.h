@@ -533,10 +533,10 @@ class Database {
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
   /// checksums of pages read from the device. DataLoss names the first fault. REQUIRES: no writers.
   absl::Status Verify();
-  /// Makes the data file small, while other threads go on reading and writing: unites leaves that
+  /// Makes the data file small, while other threads go on reading and writing: fills leaves that
   /// deletes have left sparse, then has the pages at the end of the file moved to its front, and cuts
   /// it to the size that Techniques::space_utilization wants. (The file shrinks to that size by
-  /// itself after deletes. Compact unites leaves that are less sparse, too, and waits for the end.)
+  /// itself after deletes. Compact fills leaves that are less sparse, too, and waits for the end.)
   /// A crash at any moment costs nothing but the progress.
   ///   FailedPrecondition  another Compact runs
   ///   Cancelled           `progress` returned false

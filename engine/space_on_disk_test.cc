@@ -86,5 +86,79 @@ TEST_CASE("Records rewritten thirty times leave a small log and a small map jour
   CHECK(value == std::string(1000, 'a' + 14));
 }
 
+struct Shrunk {
+  uint64_t kept = 0;            ///< bytes of the records that are left
+  uint64_t open = 0, data = 0;  ///< bytes after the compaction: all files, and the data file
+  uint64_t closed = 0;          ///< all files
+};
+
+// Makes a database of `records`, deletes 95 % of them, and compacts it.
+Shrunk DeleteAndCompact(uint64_t records, bool by_range, Options options) {
+  const TempDir dir;
+  const std::string path = (dir.path() / "db").string();
+  auto db = Database::Open(path, options);
+  REQUIRE(db.ok());
+  const Tree tree = *(*db)->OpenTree("tree");
+  const auto key_of = [](uint64_t i) { return std::to_string(10'000'000 + i); };
+  Shrunk shrunk;
+  for (uint64_t begin = 0; begin < records; begin += 1000) {
+    Transaction txn = (*db)->Begin();
+    for (uint64_t i = begin; i < begin + 1000; ++i) {
+      // 7919 is prime and divides no number of records here: every key once, in a mixed order.
+      const uint64_t number = i * 7919 % records;
+      const std::string key = key_of(number), value(100 + number * 31 % 867, 'v');
+      REQUIRE(txn.Put(tree, key, value).ok());
+      if (by_range ? number < records / 20 : number % 20 == 0) {
+        shrunk.kept += key.size() + value.size();
+      }
+    }
+    REQUIRE(txn.Commit().ok());
+  }
+  if (by_range) {
+    REQUIRE((*db)->DeleteRange(tree, {.from = key_of(records / 20), .to = {}}).ok());
+  } else {
+    for (uint64_t i = 0; i < records; ++i) {
+      if (i % 20 != 0) REQUIRE((*db)->Delete(tree, key_of(i)).ok());
+    }
+  }
+  REQUIRE((*db)->Compact().ok());
+  shrunk.open = BytesIn(path);
+  shrunk.data = SizeOf(path + "/data.lk");
+  REQUIRE((*db)->Verify().ok());
+  REQUIRE((*db)->Close().ok());
+  shrunk.closed = BytesIn(path);
+  return shrunk;
+}
+
+TEST_CASE("After deletes of 95 % and a compaction a database takes little more than its records") {
+  const bool by_range = GENERATE(true, false);
+  CAPTURE(by_range);
+  if (kThreadSanitizer) return;  // one user has no races to find
+  Options options;
+  options.durability = Durability::kGroup;
+  options.techniques.segment_size = 128 << 10;
+  const Shrunk shrunk = DeleteAndCompact(160'000 / (kSanitizer ? 4 : 1), by_range, options);
+  // Full leaves, four fifths of the capacity. 12 segments of reserve, the header, two checkpoints,
+  // log and map journal.
+  const uint64_t most = shrunk.kept * 14 / 10 + (5 << 20);
+  CHECK(shrunk.data < most);
+  CHECK(shrunk.closed < most);
+  CHECK(shrunk.open < most + (4 << 20));
+}
+
+// Hidden, because it writes 1 GiB: engine/compact/README.md has its figures.
+TEST_CASE("A database that held 1 GiB and now holds 50 MiB takes at most 80 MiB", "[.gib]") {
+  const bool by_range = GENERATE(true, false);
+  const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
+  Options options;
+  options.techniques.layout = layout;
+  const Shrunk shrunk = DeleteAndCompact(1'960'000, by_range, options);
+  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  WARN(layout << (by_range ? ", one range: " : ", one by one: ") << mib(shrunk.kept)
+              << " MiB of records, data file " << mib(shrunk.data) << ", all files "
+              << mib(shrunk.open) << " open, " << mib(shrunk.closed) << " closed");
+  if (layout == "overwrite") CHECK(mib(shrunk.closed) <= 80);
+}
+
 }  // namespace
 }  // namespace latchkey::space_on_disk_test

@@ -37,7 +37,7 @@ typedef struct lk_compact_info {
 #define LK_COMPACT_INFO_INIT \
   { (uint32_t)sizeof(lk_compact_info), 0, 0, 0, 0, 0 }
 
-/* Makes the data file small while other threads go on reading and writing: unites leaves that deletes
+/* Makes the data file small while other threads go on reading and writing: fills leaves that deletes
  * have left sparse, moves pages to the front of the file, and cuts it. A crash at any moment costs
  * nothing but the progress. `options` and `info` may be NULL.
  *   LK_FAILED_PRECONDITION  another lk_compact runs

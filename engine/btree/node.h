@@ -263,6 +263,17 @@ class LatchedNodeView : public NodeView {
   /// Whether MergeFrom(right, separator, fences) would fit.
   bool CanMergeWith(LatchedNodeView right, std::string_view separator, const Fences& fences) const;
 
+  /// The first `records` records of the next leaf, and what separates them from its others.
+  struct Filling {
+    uint32_t records = 0;
+    std::string separator;
+  };
+  /// The most records of `right`, the next leaf, that fit into this leaf beside its own. At least
+  /// one stays in `right`. `fences`: those of both leaves together.
+  Filling FillingFrom(const LatchedNodeView& right, const Fences& fences) const;
+  /// Inner pages: whether NodeEditor::ReplaceSeparator(slot, separator) has room.
+  bool CanReplaceSeparator(uint32_t slot, std::string_view separator) const;
+
   /// Proves the invariants above, on any bytes: DataLoss names the first violation. O(n log n).
   absl::Status Check(const Fences& fences) const;
   /// The part of Check that needs no fences and that every change of a page relies on: the places
@@ -291,7 +302,7 @@ class LatchedNodeView : public NodeView {
 class NodeEditor : public LatchedNodeView {
  public:
   /// `scratch`: page_size bytes aligned as uint64_t, for rebuilding the page. With it only
-  /// SplitInto and MergeFrom take memory, and they take it before they change anything.
+  /// SplitInto, MergeFrom and FillFrom take memory, and they take it before they change anything.
   NodeEditor(std::byte* page, uint32_t page_size, uint64_t* scratch = nullptr)
       : LatchedNodeView(page, page_size), bytes_(page), scratch_(scratch) {}
 
@@ -323,6 +334,9 @@ class NodeEditor : public LatchedNodeView {
   bool InsertSeparator(uint32_t child_slot, std::string_view separator, PageId left, PageId right);
   /// The child behind `child_slot` was merged into it: removes the separator between the two.
   void RemoveSeparator(uint32_t child_slot);
+  /// Records were moved between the children at `child_slot` and behind it: `separator` is between
+  /// them now. REQUIRES: CanReplaceSeparator.
+  void ReplaceSeparator(uint32_t child_slot, std::string_view separator);
 
   // Two pages.
 
@@ -347,6 +361,9 @@ class NodeEditor : public LatchedNodeView {
   /// `separator`: the parent's separator between the two. `fences`: those of the united page.
   /// False: the records do not fit.
   bool MergeFrom(LatchedNodeView right, std::string_view separator, const Fences& fences);
+  /// Moves records from `right`, the next leaf, to this one. `filling`: what FillingFrom(right,
+  /// fences) returned, with at least one record. The parent's separator becomes filling.separator.
+  void FillFrom(NodeEditor right, const Filling& filling, const Fences& fences);
 
   /// Moves all free space into one piece.
   void Compact();

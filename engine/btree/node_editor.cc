@@ -269,4 +269,18 @@ void NodeEditor::RemoveSeparator(uint32_t child_slot) {
   SetChild(child_slot, merged);
 }
 
+// The old separator's bytes count as free only if the new one shares the page's prefix.
+bool LatchedNodeView::CanReplaceSeparator(uint32_t slot, std::string_view separator) const {
+  if (SharedPrefix(separator) < prefix_length()) return HasRoomFor(separator, 0);
+  const uint32_t old_bytes = kSlotSize + RecordSize(SlotAt(slot));
+  return FootprintOf(static_cast<uint32_t>(separator.size()) - prefix_length(), 0) <=
+         FreeBytes() + old_bytes;
+}
+
+void NodeEditor::ReplaceSeparator(uint32_t child_slot, std::string_view separator) {
+  const PageId left = Child(child_slot), right = Child(child_slot + 1);
+  RemoveSeparator(child_slot);
+  LATCHKEY_CHECK(InsertSeparator(child_slot, separator, left, right));
+}
+
 }  // namespace latchkey

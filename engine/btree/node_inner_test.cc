@@ -59,6 +59,30 @@ class InnerLevel {
     RequireValid(node, FencesOf(page));
   }
 
+  /// Gives two neighbouring children another separator, if the page has room for it.
+  void MoveSeparator(Rng& rng) {
+    auto page = pages_.begin();
+    std::advance(page, static_cast<ptrdiff_t>(rng.Below(pages_.size())));
+    NodeEditor node = page->second.editor();
+    if (node.count() == 0) return;
+    const auto slot = static_cast<uint32_t>(rng.Below(node.count()));
+    std::string old;
+    REQUIRE(node.AppendKey(slot, &old));
+    const std::string separator = old + RandomBytes(rng, rng.Below(9));
+    const auto entry = model_.find(old);
+    const auto behind = std::next(entry);
+    if (separator.size() > kMaxNodeKeySize ||
+        (behind != model_.end() && separator >= behind->first)) {
+      return;
+    }
+    if (!node.CanReplaceSeparator(slot, separator)) return;
+    const PageId child = entry->second;
+    node.ReplaceSeparator(slot, separator);
+    model_.erase(entry);
+    model_[separator] = child;
+    RequireValid(node, FencesOf(page));
+  }
+
   void MergePages(Rng& rng) {
     if (pages_.size() < 2) return;
     auto left = pages_.begin();
@@ -148,6 +172,7 @@ TEST_CASE("inner pages keep every separator and child, for every shape of keys a
       for (uint64_t i = 1; i < children; ++i) {
         level.SplitChild(MakeKey(shape, i, rng), PageId{i});
         if (i % 16 == 0) level.MergeChildren(rng);
+        if (i % 4 == 0) level.MoveSeparator(rng);
         if (i % 100 == 0) level.MergePages(rng);
       }
       level.Verify(rng);

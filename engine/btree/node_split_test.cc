@@ -62,6 +62,21 @@ class Level {
     return fits;
   }
 
+  /// Fills leaf i from the next one. Returns whether it has moved a record.
+  bool FillFromNext(size_t i) {
+    const Fences fences = {.lower = pages_[i].lower, .upper = FencesOf(i + 1).upper};
+    const LatchedNodeView::Filling filling = Page(i).FillingFrom(Page(i + 1), fences);
+    if (filling.records == 0) return false;
+    const uint32_t before = Page(i).count();
+    Page(i).FillFrom(Page(i + 1), filling, fences);
+    pages_[i + 1].lower = filling.separator;
+    REQUIRE(Page(i).count() == before + filling.records);
+    REQUIRE(Page(i + 1).count() > 0);
+    RequireValid(Page(i), FencesOf(i));
+    RequireValid(Page(i + 1), FencesOf(i + 1));
+    return true;
+  }
+
   Leaf Contents() {
     Leaf all;
     for (size_t i = 0; i < size(); ++i) all.merge(node_testing::Contents(Page(i)));
@@ -116,6 +131,38 @@ TEST_CASE("leaves that split and merge keep every record, for every shape of key
       CHECK(level.Contents() == model);
     }
   }
+}
+
+TEST_CASE("Leaves that take records from the next one keep every record, for every shape of keys") {
+  for (uint32_t page_size = kMinPageSize; page_size <= kLargestSwept; page_size *= 4) {
+    for (const KeyShape shape : AllKeyShapes()) {
+      CAPTURE(page_size, static_cast<int>(shape));
+      Rng rng(page_size * 17 + static_cast<uint64_t>(shape));
+      Level level(page_size, 0);
+      Leaf model;
+      for (uint64_t i = 0; i < 700 + page_size / 12; ++i) {
+        const std::string key = MakeKey(shape, i, rng);
+        const std::string value = MakeValue(rng, page_size, key.size());
+        level.Put(key, value);
+        model[key] = {value, 0};
+        if (i % 64 == 0 && level.size() > 1) level.FillFromNext(rng.Below(level.size() - 1));
+      }
+      for (size_t i = 0; i + 1 < level.size();) {
+        if (!level.Merge(i) && !level.FillFromNext(i)) ++i;
+      }
+      CHECK(level.Contents() == model);
+    }
+  }
+}
+
+TEST_CASE("Leaves that take records from the next one are full up to one record") {
+  Rng rng(13);
+  Level level(kMinPageSize, 0);
+  for (int i = 0; i < 5000; ++i) level.Put(BigEndian(rng.Next()), std::string(60, 'v'));
+  for (size_t i = 0; i + 1 < level.size();) {
+    if (!level.Merge(i) && !level.FillFromNext(i)) ++i;
+  }
+  for (size_t i = 0; i + 1 < level.size(); ++i) CHECK(level.Fill(i) > .97);
 }
 
 TEST_CASE("both halves of a split have room for the incoming record, whatever the sizes") {

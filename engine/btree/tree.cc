@@ -403,29 +403,34 @@ bool BTree::IsUnderfull(const NodeView& leaf) {
 
 void BTree::TryMerge(PoolActor& actor, std::string_view key) {
   for (uint32_t level = 0; level < kMaxHeight; ++level) {
-    if (!TryMergeLevel(actor, key, level, MergeOf::kUnderfull)) return;
+    if (TryMergeLevel(actor, key, level, MergeOf::kUnderfull) != Packed::kMerged) return;
   }
 }
 
-bool BTree::TryMergeNext(PoolActor& actor, std::string_view key) {
-  if (!TryMergeLevel(actor, key, /*level=*/0, MergeOf::kAnyLeft)) return false;
+BTree::Packed BTree::TryPackNext(PoolActor& actor, std::string_view key) {
+  const Packed packed = TryMergeLevel(actor, key, /*level=*/0, MergeOf::kAnyLeft);
+  if (packed != Packed::kMerged) return packed;
   for (uint32_t level = 1; level < kMaxHeight; ++level) {
-    if (!TryMergeLevel(actor, key, level, MergeOf::kUnderfull)) break;
+    if (TryMergeLevel(actor, key, level, MergeOf::kAnyLeft) != Packed::kMerged &&
+        TryMergeLevel(actor, key, level, MergeOf::kUnderfull) != Packed::kMerged) {
+      break;
+    }
   }
-  return true;
+  return packed;
 }
 
-bool BTree::TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of) {
+BTree::Packed BTree::TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level,
+                                   MergeOf of) {
   constexpr uint32_t kAttempts = 3;
-  bool merged = false;
+  Packed packed = Packed::kNothing;
   for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
-    if (TryMergeAt(actor, key, level, of, &merged) == Step::kDone) break;
+    if (TryMergeAt(actor, key, level, of, &packed) == Step::kDone) break;
   }
-  return merged;
+  return packed;
 }
 
 BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of,
-                              bool* merged) {
+                              Packed* packed) {
   Path path;
   const absl::StatusOr<Step> found = TryFindPath(actor, key, level, /*attempt=*/0, &path);
   if (!found.ok()) return Step::kDone;
@@ -435,21 +440,22 @@ BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t l
   if (of == MergeOf::kUnderfull && !IsUnderfull(ViewOf(path.node))) return Step::kDone;
 
   LogSpace space;  // outlives the guards: freed pages leave the pool before it ends
-  if (!ReserveLog(2, /*must_not_fail=*/false, &space).ok()) return Step::kDone;
+  const size_t pages = of == MergeOf::kAnyLeft ? 3 : 2;  // a filling changes the right page, too
+  if (!ReserveLog(pages, /*must_not_fail=*/false, &space).ok()) return Step::kDone;
   ExclusiveGuard parent, node;
   if (!pool_.TryUpgrade(path.parent, &parent) || !pool_.TryUpgrade(path.node, &node)) {
     return Step::kRestart;
   }
   const uint32_t separators = LatchedNodeView(parent.data(), page_size_).count();
   if (path.child_slot < separators) {
-    *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot, node,
+    *packed = TryUnite(actor, path.parent_fences, parent, path.child_slot, node, of,
                        /*node_is_left=*/true, space);
   }
-  if (!*merged && path.child_slot > 0 && of == MergeOf::kUnderfull) {
-    *merged = TryUnite(actor, path.parent_fences, parent, path.child_slot - 1, node,
+  if (*packed == Packed::kNothing && path.child_slot > 0 && of == MergeOf::kUnderfull) {
+    *packed = TryUnite(actor, path.parent_fences, parent, path.child_slot - 1, node, of,
                        /*node_is_left=*/false, space);
   }
-  if (!*merged) return Step::kDone;
+  if (*packed != Packed::kMerged) return Step::kDone;
   const bool root_has_one_child =
       parent.page() == root_ && LatchedNodeView(parent.data(), page_size_).count() == 0;
   parent.Unfix();
@@ -458,8 +464,9 @@ BTree::Step BTree::TryMergeAt(PoolActor& actor, std::string_view key, uint32_t l
   return Step::kDone;
 }
 
-bool BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
-                     uint32_t left_slot, ExclusiveGuard& node, bool node_is_left, LogSpace& space) {
+BTree::Packed BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences,
+                              ExclusiveGuard& parent, uint32_t left_slot, ExclusiveGuard& node,
+                              MergeOf of, bool node_is_left, LogSpace& space) {
   const LatchedNodeView parent_view(parent.data(), page_size_);
   OptimisticGuard seen;
   ExclusiveGuard sibling;
@@ -467,11 +474,13 @@ bool BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences, Exclusi
            .FixOptimistic(actor, parent_view.Child(node_is_left ? left_slot + 1 : left_slot), &seen)
            .ok() ||
       !pool_.TryUpgrade(seen, &sibling)) {
-    return false;
+    return Packed::kNothing;
   }
   // In a damaged tree the parent may name any page.
   const NodeView sibling_view = ViewOf(sibling);
-  if (!IsTreePage(sibling_view) || sibling_view.level() != ViewOf(node).level()) return false;
+  if (!IsTreePage(sibling_view) || sibling_view.level() != ViewOf(node).level()) {
+    return Packed::kNothing;
+  }
   std::string separator;
   parent_view.AppendKey(left_slot, &separator);
   OwnedFences united = parent_fences, right_part = parent_fences;
@@ -485,13 +494,30 @@ bool BTree::TryUnite(PoolActor& actor, const OwnedFences& parent_fences, Exclusi
   const LatchedNodeView right_view(right.data(), page_size_);
   if (!LatchedNodeView(left.data(), page_size_)
            .CanMergeWith(right_view, separator, united.view())) {
-    return false;
+    const bool filled = of == MergeOf::kAnyLeft && sibling_view.is_leaf() &&
+                        TryFill(parent, left_slot, left, right, united.view(), space);
+    return filled ? Packed::kFilled : Packed::kNothing;
   }
   const bool done = EditorOf(left).MergeFrom(right_view, separator, united.view());
   LATCHKEY_CHECK(done);
   EditorOf(parent).RemoveSeparator(left_slot);
   if (log_ != nullptr) log_->LogImages(space, {{&left, &parent}}, {{right.page()}});
   pool_.FreePage(actor, std::move(right));
+  return Packed::kMerged;
+}
+
+bool BTree::TryFill(ExclusiveGuard& parent, uint32_t left_slot, ExclusiveGuard& left,
+                    ExclusiveGuard& right, const Fences& fences, LogSpace& space) {
+  const LatchedNodeView::Filling filling =
+      LatchedNodeView(left.data(), page_size_)
+          .FillingFrom(LatchedNodeView(right.data(), page_size_), fences);
+  if (filling.records == 0 || !LatchedNodeView(parent.data(), page_size_)
+                                   .CanReplaceSeparator(left_slot, filling.separator)) {
+    return false;
+  }
+  EditorOf(left).FillFrom(EditorOf(right), filling, fences);
+  EditorOf(parent).ReplaceSeparator(left_slot, filling.separator);
+  if (log_ != nullptr) log_->LogImages(space, {{&parent, &left, &right}}, {});
   return true;
 }
 

@@ -147,10 +147,16 @@ class BTree {
   /// Merges the leaf that covers `key` with a sibling if both fit well into one page, and then the
   /// levels above. Best effort: gives up if another actor interferes.
   void TryMerge(PoolActor& actor, std::string_view key);
+  enum class Packed {
+    kNothing,
+    kFilled,  ///< the leaf has taken records from the next one
+    kMerged,  ///< the leaves are one now
+  };
   /// Merges the leaf that covers `key` with the next one below the same parent if both fit into one
-  /// page, however full they are, and then the levels above as TryMerge does. Best effort. Returns
-  /// whether the leaves are one now.
-  bool TryMergeNext(PoolActor& actor, std::string_view key);
+  /// page, however full they are, and then the levels above in the same way, so that the tree loses
+  /// levels. If the leaves do not fit, the first one takes as many of the other's records as it has
+  /// room for. Best effort.
+  Packed TryPackNext(PoolActor& actor, std::string_view key);
   /// Whether a page is a leaf. In a damaged tree a page may be anything.
   static bool IsLeafPage(const NodeView& page) {
     return page.is_leaf() && page.type() == PageType::kTreeLeaf;
@@ -222,13 +228,19 @@ class BTree {
   }
   enum class MergeOf {
     kUnderfull,  ///< a page that is underfull, with either sibling
-    kAnyLeft,    ///< any page, with the sibling on its right
+    kAnyLeft,    ///< any page, with the sibling on its right; a leaf may be filled from there
   };
-  Step TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of, bool* merged);
-  bool TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of);
-  /// Merges `node`, the child at left_slot or the next one, with its sibling there. All or nothing.
-  bool TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
-                uint32_t left_slot, ExclusiveGuard& node, bool node_is_left, LogSpace& space);
+  Step TryMergeAt(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of,
+                  Packed* packed);
+  Packed TryMergeLevel(PoolActor& actor, std::string_view key, uint32_t level, MergeOf of);
+  /// Merges `node`, the child at left_slot or the next one, with its sibling there, or fills it. All
+  /// or nothing.
+  Packed TryUnite(PoolActor& actor, const OwnedFences& parent_fences, ExclusiveGuard& parent,
+                  uint32_t left_slot, ExclusiveGuard& node, MergeOf of, bool node_is_left,
+                  LogSpace& space);
+  /// Moves records from `right` to `left`, the child at left_slot. `fences`: those of both.
+  bool TryFill(ExclusiveGuard& parent, uint32_t left_slot, ExclusiveGuard& left,
+               ExclusiveGuard& right, const Fences& fences, LogSpace& space);
   void CollapseRoot(PoolActor& actor);
   absl::Status CheckSubtree(PageId page, uint32_t level, bool is_root, const OwnedFences& fences,
                             absl::FunctionRef<absl::Status(PageId)> visit,

@@ -320,6 +320,54 @@ TEST_CASE("A split for a record that fits by now changes nothing") {
   CHECK(f.Scan().size() == 2);
 }
 
+TEST_CASE("Leaves are packed from left to right until all but the last below a parent are full") {
+  Fixture f(400);
+  Rng rng(3);
+  std::map<std::string, std::string> model;
+  for (uint64_t i = 0; i < 5'000; ++i) {
+    const std::string key = std::to_string(rng.Next());
+    f.Put(key, model[key] = std::string(rng.Below(120), 'v'));
+  }
+  const uint64_t before = f.CheckedPages();
+  std::string key;
+  for (bool more = true; more;) {
+    if (f.tree->TryPackNext(f.pool->Here(), key) != BTree::Packed::kNothing) continue;
+    OptimisticGuard guard;
+    std::vector<std::byte> copy(4096);
+    OwnedFences fences;
+    REQUIRE(f.tree
+                ->CopyLeaf(f.pool->Here(), {LeafTarget::Kind::kCovering, key}, 0, copy.data(),
+                           &fences, &guard)
+                .ok());
+    more = fences.has_upper;
+    key = fences.upper;
+  }
+  CHECK(f.Scan() == model);
+  CHECK(static_cast<double>(f.CheckedPages()) < .8 * static_cast<double>(before));
+}
+
+TEST_CASE("A tree that is packed after deletes has no more levels than a new one") {
+  const auto levels = [](Fixture& fixture) {
+    ExclusiveGuard root;
+    REQUIRE(fixture.pool->FixExclusive(fixture.pool->Here(), fixture.tree->root(), &root).ok());
+    return NodeView(root.data(), 4096).level() + 1;
+  };
+  Fixture f(4000), fresh(400);
+  const auto key_of = [](uint64_t i) { return std::to_string(100'000 + i) + std::string(40, 'k'); };
+  constexpr uint64_t kRecords = 30'000, kKeepsOneIn = 10;
+  for (uint64_t i = 0; i < kRecords; ++i) f.Put(key_of(i), std::string(300, 'v'));
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    if (i % kKeepsOneIn != 0) f.Delete(key_of(i));
+  }
+  for (uint64_t i = 0; i < kRecords; i += kKeepsOneIn) fresh.Put(key_of(i), std::string(300, 'v'));
+  for (uint64_t i = 0; i < kRecords; i += kKeepsOneIn) {
+    while (f.tree->TryPackNext(f.pool->Here(), key_of(i)) != BTree::Packed::kNothing) {
+    }
+  }
+  CHECK(f.Scan() == fresh.Scan());
+  CHECK(levels(f) == levels(fresh));
+}
+
 // A union with a page of another level broke an invariant of the editor: the process ended.
 TEST_CASE("A leaf is not united with a page that a damaged tree names as its sibling") {
   const bool is_inner = GENERATE(false, true);  // or of an overflow chain
@@ -349,7 +397,7 @@ TEST_CASE("A leaf is not united with a page that a damaged tree names as its sib
                          static_cast<uint8_t>(PageType::kOverflow));
     }
   }
-  CHECK_FALSE(f.tree->TryMergeNext(f.pool->Here(), "1000"));
+  CHECK(f.tree->TryPackNext(f.pool->Here(), "1000") == BTree::Packed::kNothing);
   f.tree->TryMerge(f.pool->Here(), "1000");
 }
 

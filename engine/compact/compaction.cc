@@ -38,7 +38,7 @@ absl::Status Compaction::GoOn() {
   return absl::CancelledError("the compaction was stopped; what it has done so far stays");
 }
 
-absl::Status Compaction::UniteLeaves(TreeImpl& tree) {
+absl::Status Compaction::FillLeaves(TreeImpl& tree) {
   std::string key;
   for (bool more = true; more;) {
     absl::StatusOr<bool> stepped = Step(tree, &key);
@@ -68,9 +68,10 @@ absl::StatusOr<bool> Compaction::Step(TreeImpl& tree, std::string* key) {
   ++info_.leaves;
   const uint32_t page_size = pool_.page_size();
   const double used = NodeView(page_.data(), page_size).UsedBytes();
-  if (used < kFull * node_format::Capacity(page_size) && tree.btree.TryMergeNext(actor, *key)) {
-    ++info_.freed;
-    return true;
+  if (used < kFull * node_format::Capacity(page_size)) {
+    const BTree::Packed packed = tree.btree.TryPackNext(actor, *key);
+    info_.freed += packed == BTree::Packed::kMerged;
+    if (packed != BTree::Packed::kNothing) return true;  // perhaps more fits
   }
   *key = std::move(fences.upper);
   return true;
@@ -96,8 +97,7 @@ absl::Status Compaction::ShrinkFile() {
     }
     runtime_.SleepFor(kPause);
   }
-  // The log shrinks when two checkpoints in a row have found little of it in use.
-  for (int i = 0; i < 2; ++i) LATCHKEY_RETURN_IF_ERROR(checkpointer_.Run(/*clean=*/false));
+  LATCHKEY_RETURN_IF_ERROR(checkpointer_.ShrinkLog());
   info_.bytes_after = pool_.store().stats().file_bytes;
   return absl::OkStatus();
 }

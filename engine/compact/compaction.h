@@ -1,11 +1,13 @@
 // Compaction: makes the data file small while the database is used.
 //
 //   1. Old versions and deleted records that no snapshot needs are collected.
-//   2. In every tree, each leaf takes in the next one below the same parent as long as both fit into
-//      one page. Each union is one ordinary structure change, logged as such.
+//   2. In every tree, each leaf takes records from the next one below the same parent until it is
+//      full, or takes in the whole next leaf and goes on with the one behind it. Each such step is
+//      one ordinary structure change, logged as such.
 //   3. A checkpoint makes the frees durable; then the store moves pages from the end of the file to
 //      free slots at its front and cuts the file (layout/space). Checkpoints go on while it does not
-//      get on, because a checkpoint of the map may lie at the end. They shrink the log, too.
+//      get on, because a checkpoint of the map may lie at the end.
+//   4. Further checkpoints shrink the log.
 //
 // A crash finds an ordinary database after any of these steps.
 // Thread-safety: one thread; others use the database meanwhile.
@@ -31,13 +33,13 @@ class Compaction {
   Compaction(BufferPool& pool, Checkpointer& checkpointer, const CompactOptions& options);
 
   /// Step 2 for one tree. OK also if the tree is dropped meanwhile.
-  absl::Status UniteLeaves(TreeImpl& tree);
-  /// Step 3. Ends when the file has its size, or does not get smaller any more.
+  absl::Status FillLeaves(TreeImpl& tree);
+  /// Steps 3 and 4. Ends when the files have their sizes, or do not get smaller any more.
   absl::Status ShrinkFile();
   const CompactInfo& info() const { return info_; }
 
  private:
-  // Looks at the leaf that covers *key and unites it with the next one if possible. Otherwise *key
+  // Looks at the leaf that covers *key and fills it from the next one if possible. Otherwise *key
   // becomes the lower fence of the next leaf. False: there is none.
   absl::StatusOr<bool> Step(TreeImpl& tree, std::string* key);
   // Cancelled if the caller wants to stop.

@@ -91,6 +91,32 @@ TEST_CASE("A compaction unites leaves that deletes have left more than a quarter
   REQUIRE_OK(db->Verify());
 }
 
+TEST_CASE(
+    "After a compaction the leaves are full, though many pairs of them did not fit into one") {
+  const TempDir dir;
+  Options options = OptionsFor("overwrite", Durability::kGroup);
+  auto db = OpenOrFail(dir.File("db"), options);
+  const Tree tree = TreeOrFail(*db, "tree");
+  Rng rng(1);
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < kRecords; ++i) {  // in random order: leaves are two thirds full
+    const std::string key = KeyOf(i * 7919 % kRecords), value(rng.Below(200), 'v');
+    bytes += key.size() + value.size();
+    REQUIRE_OK(db->Put(tree, key, value));
+  }
+  const auto share = [&] {
+    return static_cast<double>(bytes) / static_cast<double>(db->GetStatistics().live_bytes);
+  };
+  REQUIRE_OK(db->Checkpoint());
+  CHECK(share() < .7);
+  REQUIRE_OK(db->Compact().status());
+  CHECK(share() > .8);
+  REQUIRE_OK(db->Verify());
+  REQUIRE_OK(db->Close());
+  db = OpenOrFail(dir.File("db"), options);
+  REQUIRE_OK(db->Verify());
+}
+
 TEST_CASE("Users read and write while a database is compacted, and find what they wrote") {
   const std::string layout = GENERATE(std::string("overwrite"), std::string("lfs"));
   CAPTURE(layout);
