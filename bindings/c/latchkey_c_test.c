@@ -467,6 +467,7 @@ int main(int argc, char **argv) {
   statistics_are_found_by_name_and_by_index();
   test_calls(argv[1]);
   test_misuse(argv[1]);
+  test_read_only(argv[1]);
   printf("the C interface does what its header says\n");
   return 0;
 }

@@ -48,3 +48,4 @@ void open_in_memory(lk_db *db, lk_tree *tree);
 
 void test_calls(const char *folder);  /* latchkey_c_calls_test.c */
 void test_misuse(const char *folder); /* latchkey_c_misuse_test.c */
+void test_read_only(const char *folder); /* latchkey_c_read_only_test.c */
