@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER / "calls.txt"
-HEADERS = ("engine/latchkey.h", "engine/keys.h", "engine/options.h", "engine/statistics.h")
+HEADERS = ("engine/latchkey.h", "engine/cursor.h", "engine/keys.h", "engine/options.h", "engine/statistics.h")
 # Figures and options go by their names, which ListStatistics, ListOptions and SetOption tell; latencies are in the text
 # of GetMetrics.
 BY_NAME = {"Statistics", "Options", "Techniques", "NamedStatistic", "NamedOption", "Log", "Recovery", "OperationLatency",

@@ -224,6 +224,11 @@ class BufferPool {
   }
   /// Prefetches the page table's word of `page` into the processor's cache.
   void PrefetchTranslation(PageId page) { __builtin_prefetch(&table_.WordOf(page)); }
+  /// Where the bytes of `page` are now, to prefetch them (not a fix); nullptr: in no frame.
+  const std::byte* BytesOf(PageId page) {
+    const PageState state = table_.WordOf(page).ReadRelaxed();
+    return state.resident() ? frames_.DataOf(state.frame()) : nullptr;
+  }
   /// Whether `page` is in a frame now (not a fix).
   bool IsResident(PageId page) { return table_.WordOf(page).ReadRelaxed().resident(); }
 

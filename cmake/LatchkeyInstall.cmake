@@ -25,7 +25,7 @@ add_library(Latchkey::latchkey ALIAS latchkey_engine)
 
 # Embedders include <latchkey/latchkey.h>; so do the example and its test inside this tree.
 set(public_include ${PROJECT_BINARY_DIR}/include)
-set(public_header_parts engine/keys.h engine/options.h engine/statistics.h)
+set(public_header_parts engine/cursor.h engine/keys.h engine/options.h engine/statistics.h)
 # engine/abseil_release.h checks nothing within the tree. That of an embedder knows the Abseil of this build.
 get_target_property(abseil_include absl::config INTERFACE_INCLUDE_DIRECTORIES)
 file(STRINGS ${abseil_include}/absl/base/config.h abseil_release REGEX "^#define ABSL_LTS_RELEASE_VERSION ")

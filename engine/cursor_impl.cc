@@ -18,7 +18,7 @@ CursorImpl::CursorImpl(TransactionImpl& transaction, TreeImpl* tree, KeyRange ra
       tree_(tree),
       range_(std::move(range)),
       page_size_(transaction.context().pool.page_size()),
-      page_(new std::byte[page_size_]) {}
+      page_(new std::byte[page_size_ + RecordCopies::kSlack]) {}
 
 absl::Status CursorImpl::CheckUsable() const {
   if (tree_ == nullptr) {
@@ -38,6 +38,7 @@ void CursorImpl::Start() {
   valid_ = false;
   loaded_ = false;
   leaves_walked_ = 0;
+  place_ = {};
   status_ = CheckUsable();
 }
 
@@ -61,7 +62,7 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
     hidden_ = context.ranges.HiddenIn(*tree_, snapshot.read_ts);
   }
   const absl::Status copied =
-      tree_->btree.CopyLeaf(actor, target, read_ahead, page_.get(), &fences_, &guard_);
+      tree_->btree.CopyLeaf(actor, target, read_ahead, page_.get(), &fences_, &guard_, &place_);
   if (tree_->is_dropped()) {  // the page may be another tree's by now
     Fail(tree_->Dropped());
     return false;

@@ -20,6 +20,7 @@
 
 #include "engine/btree/tree.h"
 #include "engine/latchkey.h"
+#include "engine/record_copies.h"
 #include "engine/transaction_impl.h"
 #include "engine/txn/read_set.h"
 
@@ -43,12 +44,21 @@ class CursorImpl {
   std::string_view key() const { return valid_ ? std::string_view(key_) : std::string_view(); }
   std::string_view value() const { return valid_ ? value_ : std::string_view(); }
 
+  /// As Cursor::CopyRecords, into *copies. Defined in cursor_copy.cc.
+  void CopyRecords(bool forward, RecordCopies* copies);
+
   /// Ends the cursor with an error. A later Seek may work.
   void Fail(absl::Status status);
 
  private:
   LatchedNodeView leaf() const { return {page_.get(), page_size_}; }
   void Step(bool forward);
+  /// Copies the records of the leaf behind (before) that of slot_, as long as the leaf alone tells
+  /// what the transaction sees. slot_ becomes that of the last record that was copied.
+  void CopyLeafRecords(bool forward, RecordCopies* copies);
+  /// The loop of CopyLeafRecords, to before slot `end`.
+  template <int32_t kStep>
+  void CopyRun(int32_t end, RecordCopies* copies);
   /// Copies the leaf of `target` and computes the slots that lie in the range.
   bool LoadLeaf(const LeafTarget& target);
   /// Moves from slot_ in the given direction to the first visible record of the range.
@@ -83,6 +93,7 @@ class CursorImpl {
   std::unique_ptr<std::byte[]> page_;
   OwnedFences fences_;
   OptimisticGuard guard_;
+  ScanPlace place_;
   std::vector<KeyRange> hidden_;  // records of the copy in these are deleted
   bool leaf_is_final_ = false;  // the snapshot sees everything on the copy
   bool loaded_ = false;

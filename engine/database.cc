@@ -66,6 +66,12 @@ void Cursor::Next() {
 void Cursor::Prev() {
   Move(impl_.get(), [](CursorImpl& cursor) { cursor.Prev(); });
 }
+Cursor::Copies Cursor::CopyRecords(bool forward, size_t max_records, size_t max_bytes,
+                                   std::span<char> to) {
+  RecordCopies copies(max_records, max_bytes, to);
+  Move(impl_.get(), [&](CursorImpl& cursor) { cursor.CopyRecords(forward, &copies); });
+  return copies.result();
+}
 bool Cursor::Valid() const { return impl_ != nullptr && impl_->Valid(); }
 absl::Status Cursor::status() const {
   if (impl_ != nullptr) return impl_->status();

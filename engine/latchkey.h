@@ -70,6 +70,7 @@
 #include <vector>
 
 #include "engine/abseil_release.h"
+#include "engine/cursor.h"
 #include "engine/keys.h"
 #include "engine/options.h"
 #include "engine/statistics.h"
@@ -78,7 +79,6 @@ namespace latchkey {
 
 class DatabaseImpl;
 class TransactionImpl;
-class CursorImpl;
 class TreeImpl;
 class BulkLoadImpl;
 
@@ -96,53 +96,6 @@ class Tree {
   Tree(TreeImpl* impl, uint64_t database) : impl_(impl), database_(database) {}
   TreeImpl* impl_ = nullptr;
   uint64_t database_ = 0;  // DatabaseIdentity::number; checked before impl_ is followed
-};
-
-/// An ordered walk, in both directions, through a range of one tree as the cursor's transaction
-/// sees it. A new cursor stands before the range: call a Seek first. `key` and `value` stay valid
-/// until the next move, whatever the transaction writes meanwhile.
-///
-/// A cursor shows the writes of its own transaction, including those after its Seek. It meets a
-/// record that the transaction puts ahead of it, misses one put behind it, and skips one deleted
-/// ahead of it. The loop below puts every record again under a key ahead of the cursor. It
-/// therefore meets each record that it has put, and ends only when a Put fails:
-///
-///   for (row.SeekToFirst(); row.Valid(); row.Next()) {                    // WRONG
-///     if (!txn.Put(tree, NextHigherId(), row.value()).ok()) break;
-///   }
-///
-/// To put records ahead of a cursor, end its range before them (KeyRange::to), or gather the keys
-/// first and write them after the walk. To change or delete the record that the cursor stands on is
-/// always safe: the walk goes on behind that key, and ends.
-class Cursor {
- public:
-  ~Cursor();
-  Cursor(Cursor&&) noexcept;
-  Cursor& operator=(Cursor&&) noexcept;
-
-  void SeekToFirst();
-  void SeekToLast();
-  /// To the first key >= `key` (Seek) or the last key <= `key` (SeekForPrev) within the range.
-  void Seek(std::string_view key);
-  void SeekForPrev(std::string_view key);
-  /// If the cursor is not Valid(), status() becomes FailedPrecondition, or stays the error that it
-  /// was.
-  void Next();
-  void Prev();
-
-  /// False at either end and after an error; status() tells the two apart.
-  bool Valid() const;
-  absl::Status status() const;
-  std::string_view key() const;    ///< empty when not Valid()
-  std::string_view value() const;  ///< empty when not Valid()
-
- private:
-  friend class Transaction;
-  explicit Cursor(absl::Status refusal);
-  Cursor(std::shared_ptr<TransactionImpl> transaction, std::unique_ptr<CursorImpl> impl);
-  std::shared_ptr<TransactionImpl> transaction_;  // declared before impl_, which uses it
-  std::unique_ptr<CursorImpl> impl_;
-  absl::Status refusal_;  // if impl_ is null: the reason; OK = this object was moved from
 };
 
 /// Writes the value of one key in parts, in memory for a page and 8 bytes for each page written: a

@@ -1,4 +1,6 @@
 // lk_cursor_*.
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -29,72 +31,29 @@ lk_code MoveCursor(lk_cursor handle, lk_bytes target, lk_bytes* key, lk_bytes* v
 }
 constexpr lk_bytes kNoTarget = {nullptr, 0};
 
-/// Where records are packed: the caller's memory, or a string that grows.
-struct Room {
-  char* data;
-  size_t capacity;
-  size_t used = 0;
-};
-
 constexpr size_t kSizesOfRecord = 2 * sizeof(uint32_t);
 
-/// Copies the record that the cursor stands on. False: there is no room, and *needed is its size.
-bool PackRecord(const Cursor& cursor, Room* room, size_t* copied, size_t* needed) {
-  const std::string_view key = cursor.key();
-  const std::string_view value = cursor.value();
-  const size_t size = kSizesOfRecord + key.size() + value.size();
-  if (size > room->capacity - room->used) {
-    *needed = size;
-    return false;
-  }
-  const uint32_t sizes[2] = {static_cast<uint32_t>(key.size()),
-                             static_cast<uint32_t>(value.size())};
-  char* to = room->data + room->used;
-  std::memcpy(to, sizes, sizeof sizes);
-  if (!key.empty()) std::memcpy(to + sizeof sizes, key.data(), key.size());
-  if (!value.empty()) std::memcpy(to + sizeof sizes + key.size(), value.data(), value.size());
-  room->used += size;
-  *copied += key.size() + value.size();
-  return true;
-}
-
-/// Copies records from where the cursor stands on, and moves it behind them. Returns their number.
-/// *needed: of the record for which there was no room; else 0.
-size_t PackRecords(Cursor& cursor, bool forward, size_t max_records, size_t max_bytes, Room* room,
-                   size_t* copied, size_t* needed) {
-  *needed = 0;
-  size_t count = 0;
-  while (count < max_records && cursor.Valid() && (count == 0 || *copied < max_bytes) &&
-         PackRecord(cursor, room, copied, needed)) {
-    ++count;
-    forward ? cursor.Next() : cursor.Prev();
-  }
-  return count;
-}
-
-/// As PackRecords, into a string. Its size is its room; it grows for a record that does not fit.
-/// Without memory for a record behind the first, the cursor stays on it.
-size_t PackIntoString(Cursor& cursor, bool forward, size_t max_records, size_t max_bytes,
-                      std::string* text, size_t* used) {
-  Room room = {text->data(), text->size()};
-  size_t count = 0, copied = 0, needed = 0;
-  do {
-    if (needed != 0) {
-      try {
-        text->resize(std::max(room.used + needed, 2 * room.used));
-      } catch (const std::bad_alloc&) {
-        if (count == 0) throw;
-        break;
-      }
-      room.data = text->data();
-      room.capacity = text->size();
+/// Copies records into a string. Its size is its room; it grows for a record that does not fit. Without
+/// memory for a record behind the first, the cursor stays on it.
+Cursor::Copies CopyIntoString(Cursor& cursor, bool forward, size_t max_records, size_t max_bytes,
+                              std::string* text) {
+  Cursor::Copies all;
+  for (;;) {
+    const size_t payload = all.bytes - all.records * kSizesOfRecord;
+    if (all.records > 0 && (all.records == max_records || payload >= max_bytes)) return all;
+    const Cursor::Copies more =
+        cursor.CopyRecords(forward, max_records - all.records, max_bytes - payload,
+                           std::span(*text).subspan(all.bytes));
+    all.records += more.records;
+    all.bytes += more.bytes;
+    if (more.needed == 0) return all;
+    try {
+      text->resize(std::max(all.bytes + more.needed, 2 * all.bytes));
+    } catch (const std::bad_alloc&) {
+      if (all.records == 0) throw;
+      return all;
     }
-    const bool has_begun = count > 0;
-    if (has_begun && copied >= max_bytes) break;
-    count += PackRecords(cursor, forward, max_records - count, max_bytes, &room, &copied, &needed);
-  } while (needed != 0);
-  *used = room.used;
-  return count;
+  }
 }
 
 /// What is wrong with the arguments of a read of many records; kOk = nothing.
@@ -173,10 +132,10 @@ lk_code lk_cursor_read(lk_cursor handle, int step, size_t max_records, size_t ma
     if (packed == nullptr) return FailNull(error, "packed");
     if (!cursor.Valid()) return TellRecord(cursor, nullptr, nullptr, error);
     std::string* const text = TextOf(packed);
-    size_t used = 0;
-    *count = PackIntoString(cursor, step == 1, max_records, max_bytes, text, &used);
+    const Cursor::Copies copies = CopyIntoString(cursor, step == 1, max_records, max_bytes, text);
     packed->data = text->data();
-    packed->size = used;
+    packed->size = copies.bytes;
+    *count = copies.records;
     return kOk;
   });
 }
@@ -191,10 +150,10 @@ lk_code lk_cursor_fill(lk_cursor handle, int step, size_t max_records, void* buf
     if (fit != LK_OK) return fit;
     if (buffer == nullptr && capacity > 0) return FailNull(error, "buffer");
     if (!cursor.Valid()) return TellRecord(cursor, nullptr, nullptr, error);
-    Room room = {static_cast<char*>(buffer), capacity};
-    size_t copied = 0, needed = 0;
-    *count = PackRecords(cursor, step == 1, max_records, SIZE_MAX, &room, &copied, &needed);
-    *size = *count > 0 ? room.used : needed;
+    const Cursor::Copies copies = cursor.CopyRecords(step == 1, max_records, SIZE_MAX,
+                                                     {static_cast<char*>(buffer), capacity});
+    *count = copies.records;
+    *size = copies.records > 0 ? copies.bytes : copies.needed;
     return kOk;
   });
 }

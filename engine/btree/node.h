@@ -259,6 +259,16 @@ class LatchedNodeView : public NodeView {
   /// the page's prefix (see AppendPrefix); the rest of it is replaced. False if corrupt.
   bool ReadRecord(uint32_t slot, std::string* key, std::string_view* value,
                   RecordFlags* flags) const;
+  /// The parts of a leaf's record. Its key is Prefix(), head and tail.
+  struct RecordParts {
+    uint32_t head;  ///< its first head_size bytes in memory
+    uint32_t head_size;
+    std::string_view tail;
+    std::string_view value;
+    RecordFlags flags;
+  };
+  /// Leaves: as ReadRecord, without a copy of the key.
+  bool ReadParts(uint32_t slot, RecordParts* parts) const;
 
   /// Whether MergeFrom(right, separator, fences) would fit.
   bool CanMergeWith(LatchedNodeView right, std::string_view separator, const Fences& fences) const;
@@ -296,6 +306,25 @@ class LatchedNodeView : public NodeView {
                             const Fences& fences) const;
   bool UnionFits(const LatchedNodeView& right, std::string_view separator, size_t prefix) const;
 };
+
+inline bool LatchedNodeView::ReadParts(uint32_t slot_number, RecordParts* parts) const {
+  const Slot slot = SlotAt(slot_number);
+  const uint32_t tail = slot.tail_length();
+  const uint32_t tail_offset = slot.offset + node_format::kValueSizeSize;
+  const uint32_t value_offset = tail_offset + tail;
+  if (prefix_length() + slot.suffix_length > kMaxNodeKeySize || value_offset > page_size_) {
+    return false;
+  }
+  const uint32_t size = Field<uint16_t>(slot.offset);
+  if (value_offset + size > page_size_) return false;
+  const auto* bytes = reinterpret_cast<const char*>(page_);
+  parts->head = __builtin_bswap32(slot.head);
+  parts->head_size = slot.suffix_length - tail;
+  parts->tail = {bytes + tail_offset, tail};
+  parts->value = {bytes + value_offset, size};
+  parts->flags = slot.flags;
+  return true;
+}
 
 /// Changes a page. The caller ensures that keys are at most kMaxNodeKeySize bytes and values at
 /// most MaxInlineValue(). A function that returns false has changed nothing.

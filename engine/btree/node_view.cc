@@ -92,24 +92,17 @@ void NodeView::AppendPrefix(std::string* prefix) const {
   RacyCopyOut(prefix->data() + begin, page_ + page_size_ - length, length);
 }
 
-bool LatchedNodeView::ReadRecord(uint32_t slot_number, std::string* key, std::string_view* value,
+bool LatchedNodeView::ReadRecord(uint32_t slot, std::string* key, std::string_view* value,
                                  RecordFlags* flags) const {
-  const Slot slot = SlotAt(slot_number);
+  RecordParts parts;
+  if (!ReadParts(slot, &parts)) return false;
   const uint32_t prefix = prefix_length();
-  const uint32_t tail = slot.tail_length();
-  const uint32_t tail_offset = slot.offset + kValueSizeSize;
-  const uint32_t value_offset = tail_offset + tail;
-  if (prefix + slot.suffix_length > kMaxNodeKeySize || value_offset > page_size_) return false;
-  const uint32_t size = Field<uint16_t>(slot.offset);
-  if (value_offset + size > page_size_) return false;
-
-  key->resize(prefix + slot.suffix_length);
-  char head[kHeadSize];
-  StoreHead(slot.head, head);
-  std::copy_n(head, slot.suffix_length - tail, key->data() + prefix);
-  RacyCopyOut(key->data() + prefix + (slot.suffix_length - tail), page_ + tail_offset, tail);
-  *value = {reinterpret_cast<const char*>(page_) + value_offset, size};
-  *flags = slot.flags;
+  key->resize(prefix + parts.head_size + parts.tail.size());
+  char* const to = key->data() + prefix;
+  std::copy_n(reinterpret_cast<const char*>(&parts.head), parts.head_size, to);
+  RacyCopyOut(to + parts.head_size, parts.tail.data(), parts.tail.size());
+  *value = parts.value;
+  *flags = parts.flags;
   return true;
 }
 

@@ -58,6 +58,16 @@ void Narrow(const NodeView& node, uint32_t slot, OwnedFences* fences) {
   }
 }
 
+// Copies a node without the free bytes between its slots and its heap.
+void CopyUsed(const OptimisticGuard& node, uint32_t page_size, std::byte* page) {
+  const size_t slots_end = node_format::kSlots + node.Load<uint16_t>(node_format::kCount) *
+                                                     size_t{node_format::kSlotSize};
+  const size_t heap = node.Load<uint16_t>(node_format::kHeapSize);
+  if (slots_end + heap >= page_size) return node.Copy(0, page, page_size);
+  node.Copy(0, page, slots_end);
+  node.Copy(page_size - heap, page + page_size - heap, heap);
+}
+
 void ResetFences(OwnedFences* fences) {
   fences->has_lower = fences->has_upper = false;
   fences->lower.clear();
@@ -214,8 +224,9 @@ absl::Status BTree::FixLeaf(PoolActor& actor, std::string_view key, ExclusiveGua
 absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarget& target,
                                                uint32_t read_ahead, std::byte* page,
                                                OwnedFences* fences, OptimisticGuard* leaf,
-                                               uint32_t attempt) const {
+                                               ScanPlace* place, uint32_t attempt) const {
   Enter(actor);
+  *place = {};
   ResetFences(fences);
   SharedGuard held;
   OptimisticGuard node;
@@ -230,8 +241,11 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
     if (read_ahead > 0 && view.level() == 1) {
       const bool upwards = target.kind == LeafTarget::Kind::kCovering;
       const uint32_t room = upwards ? view.count() - std::min(slot, view.count()) : slot;
-      for (uint32_t i = 0; i <= std::min(read_ahead, room); ++i) {
-        ahead.push_back(view.Child(upwards ? slot + i : slot - i));
+      // A leaf that is in no frame brings those behind it with it: the scan waits once for all.
+      if (Raw(child) < kMaxPageIds && !pool_.IsResident(child)) {
+        for (uint32_t i = 0; i <= std::min(read_ahead, room); ++i) {
+          ahead.push_back(view.Child(upwards ? slot + i : slot - i));
+        }
       }
     }
     if (!node.Validate()) return Step::kRestart;
@@ -245,21 +259,52 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
     if (!node.Validate()) return Step::kRestart;
     if (!fixed.ok()) return fixed;
     if (!Hold(next, attempt, &held)) return Step::kRestart;
+    if (view.level() == 1) *place = {.parent = node, .child_slot = slot};
     node = next;
     view = ViewOf(node);
   }
-  node.Copy(0, page, page_size_);
+  CopyUsed(node, page_size_, page);
   if (!node.Validate()) return Step::kRestart;
   *leaf = node;
   return Step::kDone;
 }
 
+// The separators around the leaf prove that it covers the key, as in TryFixHinted.
+bool BTree::TryCopyNextLeaf(PoolActor& actor, std::string_view key, std::byte* page,
+                            OwnedFences* fences, OptimisticGuard* leaf, ScanPlace* place) const {
+  Enter(actor);
+  if (!place->parent || !pool_.TryRefix(actor, place->parent)) return false;
+  const NodeView parent = ViewOf(place->parent);
+  const uint32_t slot = place->child_slot + 1;
+  if (!parent.ProvesChild(slot, key)) return false;
+  ResetFences(fences);
+  Narrow(parent, slot, fences);
+  const PageId child = parent.Child(slot);
+  const PageId behind = parent.Child(slot + 1);
+  if (!place->parent.Validate() || Raw(child) >= kMaxPageIds) return false;
+  OptimisticGuard node;
+  if (!pool_.TryFixOptimistic(actor, child, &node) || !IsLeafPage(ViewOf(node))) return false;
+  CopyUsed(node, page_size_, page);
+  if (!node.Validate() || !place->parent.Validate()) return false;
+  *leaf = node;
+  place->child_slot = slot;
+  place->next_leaf = Raw(behind) < kMaxPageIds ? pool_.BytesOf(behind) : nullptr;
+  return true;
+}
+
 absl::Status BTree::CopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
-                             std::byte* page, OwnedFences* fences, OptimisticGuard* leaf) const {
+                             std::byte* page, OwnedFences* fences, OptimisticGuard* leaf,
+                             ScanPlace* place) const {
+  ScanPlace unused;
+  if (place == nullptr) place = &unused;
+  if (target.kind == LeafTarget::Kind::kCovering &&
+      TryCopyNextLeaf(actor, target.key, page, fences, leaf, place)) {
+    return absl::OkStatus();
+  }
   Backoff backoff(pool_.runtime());
   for (;; backoff.Pause()) {
     LATCHKEY_ASSIGN_OR_RETURN(const Step step, TryCopyLeaf(actor, target, read_ahead, page, fences,
-                                                           leaf, backoff.attempts()));
+                                                           leaf, place, backoff.attempts()));
     if (step == Step::kDone) return absl::OkStatus();
   }
 }

@@ -60,6 +60,15 @@ struct DescentHint {
   PageId leaf = kInvalidPageId;
 };
 
+/// Where a scan is. The copy of the next leaf begins there. It may be outdated; CopyLeaf finds out.
+struct ScanPlace {
+  OptimisticGuard parent;  ///< of the leaf that was copied last; empty = nothing is known
+  uint32_t child_slot = 0;
+  /// Bytes of the next leaf, to prefetch them; nullptr = unknown. The frame may have another page by
+  /// now.
+  const std::byte* next_leaf = nullptr;
+};
+
 /// Fences of a page, owned.
 struct OwnedFences {
   std::string lower;
@@ -136,9 +145,10 @@ class BTree {
   /// Copies the leaf of `target` to `page` (page_size bytes) as one consistent version, with its
   /// fences. `leaf`: the guard under which it was copied. With `read_ahead` > 0 it also brings in
   /// the next `read_ahead` leaves in the direction of the scan (`kCovering`: upwards), as far as
-  /// they are below the same parent.
+  /// they are below the same parent, if the leaf itself must be read. `place`: that of the scan.
   absl::Status CopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
-                        std::byte* page, OwnedFences* fences, OptimisticGuard* leaf) const;
+                        std::byte* page, OwnedFences* fences, OptimisticGuard* leaf,
+                        ScanPlace* place = nullptr) const;
 
   /// Makes room: splits the leaf that covers `incoming.key`, unless the record fits by now.
   /// Afterwards the caller finds the leaf again. `must_not_fail`: as for TreeLog::Reserve.
@@ -215,7 +225,10 @@ class BTree {
                                    uint32_t attempt, Path* path) const;
   absl::StatusOr<Step> TryCopyLeaf(PoolActor& actor, const LeafTarget& target, uint32_t read_ahead,
                                    std::byte* page, OwnedFences* fences, OptimisticGuard* leaf,
-                                   uint32_t attempt) const;
+                                   ScanPlace* place, uint32_t attempt) const;
+  /// CopyLeaf of the leaf behind that of `place`, if it is in a frame and is proved to cover `key`.
+  bool TryCopyNextLeaf(PoolActor& actor, std::string_view key, std::byte* page, OwnedFences* fences,
+                       OptimisticGuard* leaf, ScanPlace* place) const;
   absl::Status SplitAt(PoolActor& actor, const NodeEditor::Incoming& incoming, uint32_t level,
                        bool must_not_fail);
   absl::StatusOr<Step> TrySplitAt(PoolActor& actor, const NodeEditor::Incoming& incoming,
