@@ -8,6 +8,9 @@ type Range struct {
 	From, To []byte
 	Prefix   []byte
 	Reverse  bool // of a Scan: from the last key to the first
+	// Lend makes a Scan faster: it uses its memory again, so a key or value is valid only until the next step. Copy what
+	// you keep. Without it they are yours, and each batch of records takes new memory.
+	Lend bool
 }
 
 // bounds returns the range with Prefix as From and To.

@@ -12,6 +12,7 @@ const (
 	mostBatch       = 1024
 	firstBatchBytes = 2 << 10
 	mostBatchBytes  = 64 << 10
+	mostLentBytes   = 16 << 10 // stays in the processor's first cache
 )
 
 // Scan walks through a range in one direction:
@@ -25,25 +26,30 @@ const (
 //
 // It shows what its transaction writes ahead of it meanwhile. One goroutine at a time may use it.
 type Scan struct {
-	tx         *Tx
-	handle     C.lk_cursor
-	step       C.int
-	isStarted  bool
-	isOver     bool
-	ownsTx     bool
-	t          *transaction
-	batch      int
-	room       int    // bytes for a batch
-	lends      bool   // the buffer is used again: nobody keeps the records
-	buffer     []byte // if it lends
-	seen       uint64 // changes of the transaction when packed was read
-	packed     []byte // records that were not returned yet
-	key, value []byte
-	err        error
+	tx     *Tx
+	handle C.lk_cursor
+	step   C.int
+	isOver bool
+	ownsTx bool
+	t      *transaction
+	batch  int
+	room   int    // bytes for a batch
+	lends  bool   // the buffer is used again: nobody keeps the records
+	seen   uint64 // changes of the transaction when packed was read
+	packed []byte // the records of a batch
+	next   int    // where the next record begins in packed
+	record        // the one that it stands on
+	buffer []byte // if it lends
+	err    error
+}
+
+// record is where a record lies in a batch. Numbers, not slices: to store a slice costs a write barrier.
+type record struct {
+	at, value, end int // its key begins at `at`; at == 0: there is no record
 }
 
 // Scan returns a scan that stands before the range.
-func (tx *Tx) Scan(tree *Tree, r Range) *Scan { return tx.scan(tree, r, false) }
+func (tx *Tx) Scan(tree *Tree, r Range) *Scan { return tx.scan(tree, r, r.Lend) }
 
 // ForEach calls function for each record of the range until it returns an error, and returns that error. key and value
 // are only valid during the call: so it allocates nothing for a record, and is faster than a Scan. function may use the
@@ -62,12 +68,35 @@ func forEach(s *Scan, function func(key, value []byte) error) error {
 	if function == nil {
 		return errNoFunction
 	}
-	for s.Next() {
-		if err := function(s.key, s.value); err != nil {
-			return err
+	var stopped error
+	s.each(func(key, value []byte) bool {
+		err := function(key, value)
+		if err != nil {
+			stopped = err // not at each record: a store to the heap
 		}
+		return err == nil
+	})
+	if stopped != nil {
+		return stopped
 	}
 	return s.err
+}
+
+// each calls yield for the records that are left, until it returns false. The same as Next, Key and Value in a loop,
+// without their calls for the records at hand. yield may move the scan.
+func (s *Scan) each(yield func(key, value []byte) bool) {
+	for {
+		for s.next < len(s.packed) && s.t.changes.Load() == s.seen {
+			packed := s.packed
+			s.show()
+			if !yield(packed[s.at:s.value:s.value], packed[s.value:s.end:s.end]) {
+				return
+			}
+		}
+		if !s.more() || !yield(s.Key(), s.Value()) {
+			return
+		}
+	}
 }
 
 func (tx *Tx) scan(tree *Tree, r Range, lends bool) *Scan {
@@ -121,7 +150,7 @@ func (s *Scan) take(memory *scratch, buffer []byte, code C.lk_code) error {
 		code = C.lkgo_scan(s.handle, s.step, C.LKGO_ON, nil, 0, 1, pointerTo(buffer), sizeOf(buffer), memory.c)
 	}
 	if code == C.LK_OK {
-		s.packed = buffer[:memory.c.size:memory.c.size]
+		s.packed, s.next = buffer[:memory.c.size:memory.c.size], 0
 		s.seen = s.t.changes.Load()
 	}
 	err := s.t.leave(memory, code)
@@ -133,20 +162,20 @@ func (s *Scan) take(memory *scratch, buffer []byte, code C.lk_code) error {
 
 // Next moves to the next record. False at the end and after an error; Err tells the two apart.
 func (s *Scan) Next() bool {
-	if s == nil || len(s.packed) == 0 || s.t.changes.Load() != s.seen {
+	if s == nil || s.next >= len(s.packed) || s.t.changes.Load() != s.seen {
 		return s.more()
 	}
 	s.show()
 	return true
 }
 
-// show takes the next of the records that were read.
+// show moves to the next of the records that were read.
 func (s *Scan) show() {
-	key := int(binary.LittleEndian.Uint32(s.packed))
-	end := 8 + key + int(binary.LittleEndian.Uint32(s.packed[4:]))
-	s.key, s.value = s.packed[8:8+key:8+key], s.packed[8+key:end:end]
-	s.packed = s.packed[end:]
-	s.isStarted = true
+	sizes := binary.LittleEndian.Uint64(s.packed[s.next:])
+	s.at = s.next + 8
+	s.value = s.at + int(uint32(sizes))
+	s.end = s.value + int(sizes>>32)
+	s.next = s.end
 }
 
 // more is Next when no record is at hand.
@@ -170,7 +199,7 @@ func (s *Scan) more() bool {
 }
 
 func (s *Scan) stop() bool {
-	s.key, s.value, s.packed = nil, nil, nil
+	s.record = record{}
 	s.Close()
 	return false
 }
@@ -178,17 +207,16 @@ func (s *Scan) stop() bool {
 // refill reads further records; false if there are none. The records that were read before a change of the
 // transaction are dropped.
 func (s *Scan) refill(hasChanged bool) bool {
-	s.packed = nil
 	if s.handle.id == 0 {
 		return false
 	}
 	if hasChanged {
 		s.batch, s.room = 1, firstBatchBytes
 	} else {
-		s.batch, s.room = atMost(2*s.batch, mostBatch), atMost(4*s.room, mostBatchBytes)
+		s.batch, s.room = atMost(2*s.batch, mostBatch), atMost(4*s.room, s.mostRoom())
 	}
 	seek := C.int(C.LKGO_ON)
-	if hasChanged && s.isStarted {
+	if hasChanged && s.at != 0 {
 		seek = C.LKGO_BEHIND
 	} else if hasChanged {
 		seek = C.LKGO_START
@@ -198,11 +226,19 @@ func (s *Scan) refill(hasChanged bool) bool {
 		s.err = err
 		return false
 	}
-	buffer := s.takeBuffer()
-	code := C.lkgo_scan(s.handle, s.step, seek, pointerTo(s.key), sizeOf(s.key), C.size_t(s.batch), pointerTo(buffer),
+	last, buffer := s.Key(), s.takeBuffer()
+	s.packed, s.next = nil, 0
+	code := C.lkgo_scan(s.handle, s.step, seek, pointerTo(last), sizeOf(last), C.size_t(s.batch), pointerTo(buffer),
 		sizeOf(buffer), memory.c)
 	s.err = s.take(memory, buffer, code)
 	return len(s.packed) > 0
+}
+
+func (s *Scan) mostRoom() int {
+	if s.lends {
+		return mostLentBytes
+	}
+	return mostBatchBytes
 }
 
 func atMost(number, most int) int {
@@ -212,20 +248,21 @@ func atMost(number, most int) int {
 	return number
 }
 
-// Key returns the key of the record; nil if there is none. It is the caller's to keep, not to change.
+// Key returns the key of the record; nil if there is none. It is the caller's to keep, not to change. With Range.Lend
+// it is valid until the next call of Next.
 func (s *Scan) Key() []byte {
-	if s == nil {
+	if s == nil || s.at == 0 {
 		return nil
 	}
-	return s.key
+	return s.packed[s.at:s.value:s.value]
 }
 
 // Value returns the value of the record, as Key.
 func (s *Scan) Value() []byte {
-	if s == nil {
+	if s == nil || s.at == 0 {
 		return nil
 	}
-	return s.value
+	return s.packed[s.value:s.end:s.end]
 }
 
 // Err returns the error that ended the scan; nil after its end and after Close.
@@ -242,7 +279,7 @@ func (s *Scan) Close() error {
 		return errNil
 	}
 	s.isOver = true
-	s.packed = nil
+	s.next = len(s.packed)
 	if s.handle.id != 0 {
 		s.t.releaseCursor(s.handle)
 		s.handle.id = 0

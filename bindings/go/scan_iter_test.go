@@ -22,3 +22,25 @@ func TestARangeLoopWalksAndClosesTheScan(t *testing.T) {
 	same(t, scan.Next(), false)
 	ok(t, scan.Err())
 }
+
+func TestARangeLoopMeetsWhatItsBodyWritesAhead(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 30)
+	is(t, db.Update(func(tx *latchkey.Tx) error {
+		var met []string
+		scan := tx.Scan(tree, latchkey.Range{From: key(20), Lend: true})
+		for key, value := range scan.All() {
+			met = append(met, string(key)+"="+string(value))
+			same(t, scan.Key(), key)
+			switch string(key) {
+			case "021":
+				ok(t, tx.Put(tree, []byte("021b"), []byte("new")))
+				ok(t, tx.Delete(tree, []byte("022")))
+			case "025":
+				same(t, scan.Next(), true) // passes over 026
+			}
+		}
+		same(t, met, []string{"020=v20", "021=v21", "021b=new", "023=v23", "024=v24", "025=v25", "027=v27", "028=v28", "029=v29"})
+		return scan.Err()
+	}), nil)
+}

@@ -1,6 +1,7 @@
 package latchkey_test
 
 import (
+	"bytes"
 	"testing"
 
 	"latchkey"
@@ -34,12 +35,41 @@ func TestSlicesOfAScanStayAfterTheClose(t *testing.T) {
 	same(t, values[99], []byte("v99"))
 }
 
+func TestALendingScanShowsTheSameRecordsAndUsesItsMemoryAgain(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 1000)
+	ok(t, tree.Put([]byte("5large"), bytes.Repeat([]byte("x"), 100_000)))
+	for _, reverse := range []bool{false, true} {
+		kept, lent := tree.Scan(latchkey.Range{Reverse: reverse}), tree.Scan(latchkey.Range{Reverse: reverse, Lend: true})
+		for kept.Next() {
+			same(t, lent.Next(), true)
+			same(t, lent.Key(), kept.Key())
+			same(t, lent.Value(), kept.Value())
+		}
+		ok(t, kept.Err())
+		same(t, lent.Next(), false)
+		ok(t, lent.Err())
+		same(t, lent.Key(), []byte(nil))
+	}
+	scan := tree.Scan(latchkey.Range{Lend: true})
+	allocations := testing.AllocsPerRun(1, func() {
+		for i := 0; i < 400; i++ {
+			scan.Next()
+		}
+	})
+	if allocations > 20 {
+		t.Errorf("%v allocations for 400 records", allocations)
+	}
+	ok(t, scan.Close())
+}
+
 func TestAScanShowsTheWritesOfItsTransaction(t *testing.T) {
 	db, tree := memory(t)
 	fill(t, db, tree, 30)
-	for _, reverse := range []bool{false, true} {
+	for i := 0; i < 4; i++ {
+		reverse, lend := i%2 == 1, i >= 2
 		is(t, db.Update(func(tx *latchkey.Tx) error {
-			scan := tx.Scan(tree, latchkey.Range{Reverse: reverse})
+			scan := tx.Scan(tree, latchkey.Range{Reverse: reverse, Lend: lend})
 			scan.Next()
 			first := string(scan.Key())
 			ok(t, tx.Delete(tree, key(1)))

@@ -168,7 +168,7 @@ func (db *DB) write(call func(*scratch) C.lk_code) error {
 }
 
 // Scan walks through a range of one snapshot. Close it, or walk to its end.
-func (t *Tree) Scan(r Range) *Scan { return t.scan(r, false) }
+func (t *Tree) Scan(r Range) *Scan { return t.scan(r, r.Lend) }
 
 func (t *Tree) scan(r Range, lends bool) *Scan {
 	if t == nil {
