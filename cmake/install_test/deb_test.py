@@ -62,7 +62,8 @@ class Packages(unittest.TestCase):
     def test_the_development_files_are_a_package_of_their_own(self):
         files = self.files(self.development)
         names = {os.path.basename(file) for file in files}
-        for name in ("latchkey.h", "latchkey_c.h", "latchkey_c_upkeep.h", "cursor.h", "options.h", "statistics.h", "abseil_release.h", "liblatchkey_engine.a",
+        for name in ("latchkey.h", "latchkey_c.h", "latchkey_c_upkeep.h", "cursor.h", "options.h", "statistics.h",
+                     "abseil_release.h", "liblatchkey_engine.a",
                      "liblatchkey.so.0", "latchkey.pc", "LatchkeyConfig.cmake", "copyright"):
             self.assertIn(name, names)
         self.assertNotIn("latchkey", names)
