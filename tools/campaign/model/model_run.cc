@@ -506,10 +506,11 @@ class Runner {
     return loader->Finish().status();
   }
 
-  // The reader goes on reading what is deleted. Without one in every second case: writes to the range
-  // would wait for its end, so it ends when the next write comes.
+  // A reader goes on reading what is deleted; at least every third delete has one. It ends afterwards:
+  // writes to the range would wait for its end.
   absl::Status DeleteRange(const ModelOperation& op, const std::string& key) {
     LATCHKEY_RETURN_IF_ERROR(End(/*commit=*/true));
+    if (!reader_ && op.salt % 3 == 0) LATCHKEY_RETURN_IF_ERROR(OpenReader());
     const auto& map = model_.tree(op.tree);
     auto last = map.lower_bound(key);
     for (uint64_t i = op.salt % 400; i > 0 && last != map.end(); --i) ++last;
