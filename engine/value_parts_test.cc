@@ -1,5 +1,5 @@
-// Values that are written and read in parts: which bytes they have, who sees them when, what ends a writer, and that no
-// page of a value that was given up stays in use.
+// Values that are written and read in parts. The tests compare their bytes, show when which transaction sees them, end
+// writers in every way, and look for pages that a value leaves in use when it is given up.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -199,6 +199,20 @@ TEST_CASE("A value that is given up leaves the old one and no page, however it e
   }
   CHECK(GetOrFail(*db, tree, "key") == "old");
   REQUIRE_OK(db->Verify());
+}
+
+TEST_CASE("A return to a savepoint of another transaction leaves an unfinished value as it is") {
+  auto db = OpenInMemory(With(Durability::kCommit));
+  const Tree tree = TreeOrFail(*db, "t");
+  Transaction txn = db->Begin(), other = db->Begin();
+  const absl::StatusOr<Savepoint> foreign = other.SetSavepoint();
+  REQUIRE(foreign.ok());
+  ValueWriter writer = txn.PutInParts(tree, "key");
+  REQUIRE_OK(writer.Append("value"));
+  CHECK(absl::IsInvalidArgument(txn.RollbackTo(*foreign)));
+  REQUIRE_OK(writer.Finish());
+  REQUIRE_OK(txn.Commit());
+  CHECK(GetOrFail(*db, tree, "key") == "value");
 }
 
 TEST_CASE("A transaction with an unfinished value is not committed") {

@@ -30,8 +30,7 @@ absl::Status TransactionCommit::Commit(const CommitOptions& options) {
   if (state_.chains.unfinished() != nullptr) {
     return absl::FailedPreconditionError(
         "the transaction has a value in parts that is not finished: call its Finish, or destroy "
-        "its ValueWriter, before "
-        "the commit");
+        "its ValueWriter, before the commit");
   }
   state_.NoteUser();
   if (absl::Status freed = state_.chains.FreeLeft(); IsOutOfMemory(freed)) return freed;

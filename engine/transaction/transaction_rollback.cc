@@ -59,11 +59,12 @@ absl::Status TransactionRollback::Abort(absl::Status why) {
 
 absl::Status TransactionRollback::RollbackTo(uint64_t savepoint) {
   state_.NoteUser();
-  state_.chains.DropUnfinished();
   if (state_.log != nullptr) state_.log->BeginUndo(state_.log_txn);
   absl::Status done = state_.context.versions.RollbackTo(
       state_.txn, savepoint, [this](const Undo& undo) { return Restore(undo); });
   ++state_.writes;
+  if (done.ok())
+    state_.chains.DropUnfinished();  // after an error the rollback of the whole does it
   // After a commit no transaction would own this chain. After an abort the next open frees it.
   if (done.ok()) done = chain_left_;
   return done.ok() || absl::IsInvalidArgument(done) ? done : Abort(std::move(done));
