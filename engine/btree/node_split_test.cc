@@ -109,20 +109,27 @@ class Level {
   std::vector<Entry> pages_;
 };
 
+// Puts records of a shape into the leaves and into the model. After each 64 puts `step(i)` changes leaf i and the next.
+template <typename Step>
+Leaf Grow(Level& level, uint32_t page_size, KeyShape shape, Rng& rng, Step step) {
+  Leaf model;
+  for (uint64_t i = 0; i < 700 + page_size / 12; ++i) {
+    const std::string key = MakeKey(shape, i, rng);
+    const std::string value = MakeValue(rng, page_size, key.size());
+    level.Put(key, value);
+    model[key] = {value, 0};
+    if (i % 64 == 0 && level.size() > 1) step(rng.Below(level.size() - 1));
+  }
+  return model;
+}
+
 TEST_CASE("leaves that split and merge keep every record, for every shape of keys and page size") {
   for (uint32_t page_size = kMinPageSize; page_size <= kLargestSwept; page_size *= 4) {
     for (const KeyShape shape : AllKeyShapes()) {
       CAPTURE(page_size, static_cast<int>(shape));
       Rng rng(page_size * 31 + static_cast<uint64_t>(shape));
       Level level(page_size, 0);
-      Leaf model;
-      for (uint64_t i = 0; i < 700 + page_size / 12; ++i) {
-        const std::string key = MakeKey(shape, i, rng);
-        const std::string value = MakeValue(rng, page_size, key.size());
-        level.Put(key, value);
-        model[key] = {value, 0};
-        if (i % 64 == 0 && level.size() > 1) level.Merge(rng.Below(level.size() - 1));
-      }
+      const Leaf model = Grow(level, page_size, shape, rng, [&](size_t i) { level.Merge(i); });
       CHECK(level.size() > 2);
       CHECK(level.Contents() == model);
       for (size_t i = 0; i + 1 < level.size();) {
@@ -139,14 +146,8 @@ TEST_CASE("Leaves that take records from the next one keep every record, for eve
       CAPTURE(page_size, static_cast<int>(shape));
       Rng rng(page_size * 17 + static_cast<uint64_t>(shape));
       Level level(page_size, 0);
-      Leaf model;
-      for (uint64_t i = 0; i < 700 + page_size / 12; ++i) {
-        const std::string key = MakeKey(shape, i, rng);
-        const std::string value = MakeValue(rng, page_size, key.size());
-        level.Put(key, value);
-        model[key] = {value, 0};
-        if (i % 64 == 0 && level.size() > 1) level.FillFromNext(rng.Below(level.size() - 1));
-      }
+      const Leaf model =
+          Grow(level, page_size, shape, rng, [&](size_t i) { level.FillFromNext(i); });
       for (size_t i = 0; i + 1 < level.size();) {
         if (!level.Merge(i) && !level.FillFromNext(i)) ++i;
       }

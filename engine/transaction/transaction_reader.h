@@ -45,8 +45,8 @@ class TransactionReader {
                 absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
 
  private:
-  /// Finds the value of `key`: in *value, or `follow()` for a value whose overflow reference is in
-  /// *value.
+  /// Copies the value of `key` to *value. If the value lies in an overflow chain, copies the reference
+  /// to the chain instead, and returns what `follow()` returns.
   template <typename Follow>
   absl::Status Read(TreeImpl& tree, std::string_view key, std::string* value, Follow follow);
   /// Runs `read(overflow store)` while no chain that the snapshot sees can be freed.

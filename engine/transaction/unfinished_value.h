@@ -33,7 +33,7 @@ class UnfinishedValue {
   absl::StatusOr<uint64_t> Begin(TreeImpl& tree, std::string_view key);
   /// InvalidArgument: the value would be too large; it stays as it is. After another error it is over.
   absl::Status Append(uint64_t number, std::string_view part);
-  /// Puts the value. It is over, whatever this returns.
+  /// Puts the value. Afterwards the value is over, also after an error.
   absl::Status Finish(uint64_t number);
   /// Ends the value; the key keeps the one that it has. No effect if it is over.
   void Drop(uint64_t number);
