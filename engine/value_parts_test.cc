@@ -24,14 +24,6 @@ constexpr size_t kPage = 4096;
 constexpr size_t kDataPayload = kPage - kPageHeaderSize, kListPayload = kPage - 48;
 constexpr size_t kPerList = kListPayload / 8 * kDataPayload;
 
-Options With(Durability durability) {
-  Options options;
-  options.durability = durability;
-  options.cache_bytes = 8 << 20;
-  options.lock_wait_ms = 50;
-  return options;
-}
-
 // Differs at every place and between seeds.
 std::string Value(size_t size, uint64_t seed = 1) {
   std::string value(size, '\0');
@@ -67,7 +59,7 @@ std::string GetOrFail(Database& db, Tree tree, std::string_view key) {
 
 TEST_CASE("A value written in parts of any sizes is read back, whole and in parts") {
   const auto durability = GENERATE(Durability::kCommit, Durability::kNone);
-  auto db = OpenInMemory(With(durability));
+  auto db = OpenInMemory(ImpatientOptions(durability));
   const Tree tree = TreeOrFail(*db, "t");
   Rng rng(5);
   const size_t inline_limit = MaxInlineValue(kPage, 3);
@@ -95,7 +87,7 @@ TEST_CASE("A value written in parts of any sizes is read back, whole and in part
 }
 
 TEST_CASE("A value larger than the cache is written and read in parts") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   constexpr size_t kParts = 48, kPart = 1 << 20;
   REQUIRE_OK(db->RunTransaction([&](Transaction& txn) -> absl::Status {
@@ -116,7 +108,7 @@ TEST_CASE("A value larger than the cache is written and read in parts") {
 TEST_CASE(
     "Before Finish everybody sees the old value, afterwards the transaction, after the commit "
     "all") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   const std::string old = Value(30000, 1), now = Value(50000, 2);
   REQUIRE_OK(db->Put(tree, "key", old));
@@ -141,7 +133,7 @@ TEST_CASE(
 }
 
 TEST_CASE("From its first call on a value in parts holds the lock of its key") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   for (const bool exists : {false, true}) {
     if (exists) REQUIRE_OK(db->Put(tree, "key", "old"));
@@ -163,7 +155,7 @@ TEST_CASE("From its first call on a value in parts holds the lock of its key") {
 TEST_CASE("A value that is given up leaves the old one and no page, however it ends") {
   const auto durability = GENERATE(Durability::kCommit, Durability::kNone);
   const auto end = GENERATE(0, 1, 2, 3, 4);
-  auto db = OpenInMemory(With(durability));
+  auto db = OpenInMemory(ImpatientOptions(durability));
   const Tree tree = TreeOrFail(*db, "t");
   REQUIRE_OK(db->Put(tree, "key", "old"));
   const std::string value = Value(3 * kPerList);
@@ -202,7 +194,7 @@ TEST_CASE("A value that is given up leaves the old one and no page, however it e
 }
 
 TEST_CASE("A return to a savepoint of another transaction leaves an unfinished value as it is") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   Transaction txn = db->Begin(), other = db->Begin();
   const absl::StatusOr<Savepoint> foreign = other.SetSavepoint();
@@ -216,7 +208,7 @@ TEST_CASE("A return to a savepoint of another transaction leaves an unfinished v
 }
 
 TEST_CASE("A transaction with an unfinished value is not committed") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   Transaction txn = db->Begin();
   ValueWriter writer = txn.PutInParts(tree, "key");
@@ -228,7 +220,7 @@ TEST_CASE("A transaction with an unfinished value is not committed") {
 }
 
 TEST_CASE("Calls for values in parts that cannot work name the reason") {
-  auto db = OpenInMemory(With(Durability::kCommit));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kCommit));
   const Tree tree = TreeOrFail(*db, "t");
   REQUIRE_OK(db->Put(tree, "key", "value"));
   Transaction txn = db->Begin();
@@ -256,7 +248,7 @@ TEST_CASE("Calls for values in parts that cannot work name the reason") {
 }
 
 TEST_CASE("More than the largest value is refused, and the writer goes on") {
-  auto db = OpenInMemory(With(Durability::kNone));
+  auto db = OpenInMemory(ImpatientOptions(Durability::kNone));
   const Tree tree = TreeOrFail(*db, "t");
   Transaction txn = db->Begin();
   ValueWriter writer = txn.PutInParts(tree, "key");
@@ -272,7 +264,7 @@ TEST_CASE("More than the largest value is refused, and the writer goes on") {
 
 // A new database on disks that a test fills, or whose power it cuts.
 std::unique_ptr<Database> OpenOn(CrashRecorder& disks, uint32_t segment_size) {
-  Options options = With(Durability::kCommit);
+  Options options = ImpatientOptions(Durability::kCommit);
   options.techniques.segment_size = segment_size;
   auto db =
       DatabaseImpl::OpenOverDevices(ThreadRuntime(), DevicesOn(disks, SmallSizing()), options);

@@ -57,22 +57,16 @@ Records Fill(Database& db, Tree tree, uint64_t count) {
   return records;
 }
 
-Options With(Durability durability) {
-  Options options;
-  options.durability = durability;
-  options.cache_bytes = 8 << 20;
-  options.lock_wait_ms = 50;
-  return options;
+std::unique_ptr<Database> OpenLogged() {
+  return OpenInMemory(ImpatientOptions(Durability::kCommit));
 }
-
-std::unique_ptr<Database> OpenLogged() { return OpenInMemory(With(Durability::kCommit)); }
 
 TEST_CASE("A range delete leaves what an ordered map leaves, in trees of every height") {
   const auto durability = GENERATE(Durability::kCommit, Durability::kNone);
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed, static_cast<int>(durability));
     Rng rng(seed);
-    auto db = OpenInMemory(With(durability));
+    auto db = OpenInMemory(ImpatientOptions(durability));
     const Tree tree = TreeOrFail(*db, "t");
     Records model;
     for (int round = 0; round < 25; ++round) {
@@ -247,7 +241,7 @@ TEST_CASE("A close finishes the range deletes that a snapshot has held up") {
   const TempDir dir;
   const std::string path = (dir.path() / "db").string();
   const auto durability = GENERATE(Durability::kCommit, Durability::kNone);
-  auto db = OpenOrFail(path, With(durability));
+  auto db = OpenOrFail(path, ImpatientOptions(durability));
   const Tree tree = TreeOrFail(*db, "t");
   Fill(*db, tree, 3000);
   Transaction older = db->Begin();
@@ -255,7 +249,7 @@ TEST_CASE("A close finishes the range deletes that a snapshot has held up") {
   REQUIRE_OK(older.Get(tree, Key(0), &value));
   REQUIRE_OK(db->DeleteRange(tree, {.from = Key(10), .to = Key(2000)}));
   REQUIRE_OK(db->Close());
-  db = OpenOrFail(path, With(durability));
+  db = OpenOrFail(path, ImpatientOptions(durability));
   CHECK(Contents(*db, TreeOrFail(*db, "t")).size() == 1010);
   REQUIRE_OK(db->Verify());
 }
@@ -266,7 +260,7 @@ TEST_CASE("Range deletes beside writers and readers delete each block wholly or 
           "[concurrency]") {
   constexpr uint64_t kBlock = 400, kBlocks = 4;
   constexpr int kRounds = kThreadSanitizer ? 15 : 60;
-  Options options = With(Durability::kGroup);
+  Options options = ImpatientOptions(Durability::kGroup);
   options.lock_wait_ms = 20'000;
   auto db = OpenInMemory(options);
   const Tree tree = TreeOrFail(*db, "t");

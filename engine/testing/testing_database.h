@@ -11,6 +11,15 @@
 
 namespace latchkey {
 
+/// A small cache, and waits for locks that end soon.
+inline Options ImpatientOptions(Durability durability) {
+  Options options;
+  options.durability = durability;
+  options.cache_bytes = 8 << 20;
+  options.lock_wait_ms = 50;
+  return options;
+}
+
 inline std::unique_ptr<Database> OpenOrFail(const std::string& path, const Options& options) {
   absl::StatusOr<std::unique_ptr<Database>> db = Database::Open(path, options);
   if (!db.ok()) FAIL(db.status().message());
