@@ -69,13 +69,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(LATCHKEY_PCH_FLAGS -fpch-preprocess)  # for ccache: the preprocessed text names the precompiled header
 endif()
 
-# latchkey_test_options(TARGET): the flags of files with test cases. With sanitizers they are not optimised,
-# which halves the time to compile them; the libraries under test are.
+# latchkey_test_options(TARGET): the flags of files with test cases. With sanitizers they are not optimised, and
+# their own pointers are not checked for alignment, size and type at each use: that halves the time to compile
+# them. The libraries under test are optimised and checked.
 function(latchkey_test_options target)
   target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
   target_compile_options(${target} PRIVATE ${LATCHKEY_PCH_FLAGS})
   if(LATCHKEY_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
+    if(LATCHKEY_SANITIZE MATCHES "undefined")
+      target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
+    endif()
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Of inlined std::string, see below. Address sanitizer looks, too.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
@@ -168,9 +172,11 @@ endfunction()
 # latchkey_layer(NAME DEPENDS libraries...): the static library latchkey_NAME of every .cc below this
 # folder, and the test program NAME_tests of every _test.cc. Files named *_main.cc are left to the
 # folder's own CMakeLists.txt. EXCLUDE takes regular expressions of files to leave out; TEST_DEPENDS
-# more libraries for the tests alone.
+# more libraries for the tests alone. UNITY: no program of another project links it, so LATCHKEY_UNITY may compile
+# its files together in release, too. The other layers' files are compiled one by one there, which checks that each
+# includes what it needs.
 function(latchkey_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|main|bench)\\.cc$")
@@ -188,7 +194,7 @@ function(latchkey_layer name)
     if(TARGET latchkey_pch)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
-    if(LATCHKEY_SANITIZE)
+    if(LATCHKEY_SANITIZE OR ARG_UNITY)
       latchkey_unity(latchkey_${name} ${sources})
     endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
