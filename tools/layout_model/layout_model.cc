@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tools/layout_model/segment_utilization.h"
 
@@ -12,6 +13,33 @@ namespace {
 struct LogCost {
   double ns, writes;
 };
+
+double ShareOfWrites(const LayoutModel& model, double h) {
+  return model.counted != nullptr ? model.counted->Share(h) : WriteShare(model.distribution, h);
+}
+
+// A group of a log's pages: its shares of them and of their writes.
+struct LogGroup {
+  double pages, writes;
+};
+
+// The share h of the pages, the hottest ones, divided into groups with equal shares of the writes.
+std::vector<LogGroup> GroupsOf(const LayoutModel& model, double h) {
+  std::vector<LogGroup> groups;
+  const double all = ShareOfWrites(model, h);
+  double from = 0;
+  for (uint32_t i = 1; i <= model.log_groups; ++i) {
+    double low = from, high = h;
+    const double wanted = all * i / model.log_groups;
+    for (int step = 0; i < model.log_groups && step < 40; ++step) {
+      const double middle = 0.5 * (low + high);
+      (ShareOfWrites(model, middle) < wanted ? low : high) = middle;
+    }
+    if (high > from) groups.push_back({(high - from) / h, 1.0 / model.log_groups});
+    from = high;
+  }
+  return groups;
+}
 
 // A log that appends pages: LFS, or the hot partition of HyLog.
 class Log {
@@ -37,19 +65,75 @@ class Log {
     return {costs_.segment_write_ns + ReadNanos(u) + u * costs_.page_write_ns,
             model_.compression * (1 + u)};
   }
-  // Of the hot partition.
-  LogCost Hot(double u_d) const {
-    const LogCost cleaning = Cleaning(CleaningUtilization(u_d));
+  // Cleaning the hottest pages, a share h of all, in the groups of the model.
+  LogCost CleaningGroups(double u_d, double h) const {
+    if (model_.log_groups <= 1 || u_d >= 1 || ShareOfWrites(model_, h) <= 0) {
+      return Cleaning(CleaningUtilization(u_d));
+    }
+    return DivideSlots(GroupsOf(model_, h), u_d);
+  }
+  // Of the hot partition, the share h of the pages.
+  LogCost Hot(double u_d, double h) const {
+    const LogCost cleaning = CleaningGroups(u_d, h);
     if (!model_.hylog_may_plug) return cleaning;
     const LogCost plugging = Plugging(PluggingUtilization(u_d));
     return cleaning.ns <= plugging.ns ? cleaning : plugging;
   }
 
  private:
+  // What a group costs with so many slots for each of its pages.
+  struct Room {
+    double slots_per_page;
+    LogCost cost;
+  };
+
   double ReadNanos(double u) const { return model_.victim_reads.entry().ns_per_slot(costs_, u); }
+
+  const std::vector<Room>& Rooms() const {
+    constexpr int kRooms = 400;
+    if (!rooms_.empty()) return rooms_;
+    for (int i = 1; i < kRooms; ++i) {
+      const double u_d = static_cast<double>(i) / kRooms;
+      rooms_.push_back({1 / u_d, Cleaning(CleaningUtilization(u_d))});
+    }
+    return rooms_;
+  }
+
+  // The rooms of the groups that cost least if a slot per page costs `price`.
+  LogCost LeastAt(const std::vector<LogGroup>& groups, double price, double& slots) const {
+    LogCost sum{0, 0};
+    slots = 0;
+    for (const LogGroup& group : groups) {
+      const auto cost = [&](const Room& room) {
+        return group.writes * room.cost.ns + price * group.pages * room.slots_per_page;
+      };
+      const std::vector<Room>& rooms = Rooms();
+      const auto best =
+          std::min_element(rooms.begin(), rooms.end(),
+                           [&](const Room& a, const Room& b) { return cost(a) < cost(b); });
+      slots += group.pages * best->slots_per_page;
+      sum.ns += group.writes * best->cost.ns;
+      sum.writes += group.writes * best->cost.writes;
+    }
+    return sum;
+  }
+
+  // Divides the slots, 1 / u_d for each page, among the groups.
+  LogCost DivideSlots(const std::vector<LogGroup>& groups, double u_d) const {
+    double low = 1e-9, high = 1e9, slots = 0;  // the price, in costs of an appended page
+    for (int i = 0; i < 60; ++i) {
+      const double price = std::sqrt(low * high);
+      LeastAt(groups, price * costs_.segment_write_ns, slots);
+      (slots > 1 / u_d ? low : high) = price;
+    }
+    const LogCost divided = LeastAt(groups, high * costs_.segment_write_ns, slots);
+    const LogCost mixed = Cleaning(CleaningUtilization(u_d));
+    return divided.ns < mixed.ns ? divided : mixed;
+  }
 
   const LayoutModel& model_;
   const PageCosts costs_;
+  mutable std::vector<Room> rooms_;  // made at the first use
 };
 
 // The u at which `cost` reaches `limit`; 1 if none below 1 does.
@@ -99,16 +183,17 @@ LayoutCosts PredictCosts(const LayoutModel& model) {
   result.cleaning_utilization = log.CleaningUtilization(u_d * model.compression);
   result.plugging_utilization = log.PluggingUtilization(u_d * model.compression);
   const LogCost in_place{costs.in_place_ns(), costs.protection_ns > 0 ? 2.0 : 1.0};
-  const LogCost cleaning = log.Cleaning(result.cleaning_utilization);
+  const LogCost cleaning = log.CleaningGroups(u_d * model.compression, 1);
   const LogCost plugging = log.Plugging(result.plugging_utilization);
   const auto hylog = [&](double h) {
     if (h <= 0) return in_place;
-    const double w = WriteShare(model.distribution, h);
-    const LogCost hot = log.Hot(HotUtilization(u_d, h, model.compression));
+    const double w = ShareOfWrites(model, h);
+    const LogCost hot = log.Hot(HotUtilization(u_d, h, model.compression), h);
     return LogCost{(1 - w) * in_place.ns + w * hot.ns, (1 - w) * in_place.writes + w * hot.writes};
   };
-  result.hot_pages = LeastCost([&](double h) { return hylog(h).ns; }).h;
-  result.hot_writes = WriteShare(model.distribution, result.hot_pages);
+  result.hot_pages =
+      LeastCost([&](double h) { return hylog(h).ns; }, model.log_groups > 1 ? 50 : 1000).h;
+  result.hot_writes = ShareOfWrites(model, result.hot_pages);
   const LogCost best = hylog(result.hot_pages);
   const ByLayout nanos{in_place.ns, cleaning.ns, plugging.ns, best.ns};
   result.write_amplification = {in_place.writes, cleaning.writes, plugging.writes, best.writes};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "layout/separate/write_cost_model.h"
 #include "tools/layout_model/victim_reads.h"
@@ -18,6 +19,12 @@ struct LayoutModel {
   PageCosts costs;                 ///< of the device; protection_ns: 0 without protection
   double space_utilization = 0.9;  ///< u_d, in (0, 1): live pages over slots, the reserve left out
   WriteDistribution distribution = WriteDistributions().Named("uniform");
+  std::shared_ptr<const CountedWrites> counted =
+      nullptr;  ///< in place of `distribution`, unless null
+  /// Groups of pages alike in frequency, 1 to 64, each in segments of its own: equal shares of the
+  /// log's writes, and the free slots divided among them at the least cost. A cleaner that must learn
+  /// the frequencies costs more.
+  uint32_t log_groups = 1;
   VictimReadsChoice victim_reads = VictimReads().Named("thesis");
   bool few_slots = false;  ///< u of segments of costs.slots_per_segment pages; else (6.2)
   /// HyLog's log is cleaned or plugged, whichever costs less; else it is cleaned.

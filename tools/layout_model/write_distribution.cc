@@ -1,6 +1,9 @@
 #include "tools/layout_model/write_distribution.h"
 
+#include <algorithm>
+
 #include "layout/separate/write_cost_model.h"
+#include "storage/base/check.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -48,6 +51,28 @@ absl::StatusOr<WriteDistribution> ParseWriteDistribution(std::string_view text) 
         distribution.name(), p[0], p[1], p[1]);
   }
   return distribution;
+}
+
+constexpr size_t kShareSteps = 1000;
+
+CountedWrites::CountedWrites(std::span<const double> writes, uint64_t pages) {
+  LATCHKEY_CHECK(!writes.empty() && pages >= writes.size());
+  std::vector<double> before(writes.size() + 1);  // writes of the pages before each page
+  for (size_t i = 0; i < writes.size(); ++i) before[i + 1] = before[i] + writes[i];
+  LATCHKEY_CHECK(before.back() > 0);
+  for (size_t step = 0; step <= kShareSteps; ++step) {
+    const double rank = static_cast<double>(pages) * static_cast<double>(step) / kShareSteps;
+    const auto whole = std::min(writes.size(), static_cast<size_t>(rank));
+    double sum = before[whole];
+    if (whole < writes.size()) sum += (rank - static_cast<double>(whole)) * writes[whole];
+    shares_.push_back(sum / before.back());
+  }
+}
+
+double CountedWrites::Share(double h) const {
+  const double at = std::clamp(h, 0.0, 1.0) * kShareSteps;
+  const auto step = std::min(static_cast<size_t>(at), kShareSteps - 1);
+  return shares_[step] + (at - static_cast<double>(step)) * (shares_[step + 1] - shares_[step]);
 }
 
 }  // namespace latchkey

@@ -4,7 +4,9 @@
 
 #include <absl/status/status.h>
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "storage/base/registry.h"
 
@@ -25,5 +27,18 @@ double WriteShare(const WriteDistribution& distribution, double h);
 /// Parses a distribution. InvalidArgument, beside the registry's errors: the hottest pages get less
 /// than their share.
 absl::StatusOr<WriteDistribution> ParseWriteDistribution(std::string_view text);
+
+/// The w(h) of writes that were counted page by page. Immutable.
+class CountedWrites {
+ public:
+  /// `writes`: of each page, in the order in which pages count as hot. `pages`: of all pages; those
+  /// beyond `writes` have none. REQUIRES: pages >= writes.size() > 0, and some page is written.
+  CountedWrites(std::span<const double> writes, uint64_t pages);
+  /// w(h), h in [0, 1]; between multiples of 1/1000 on a straight line.
+  double Share(double h) const;
+
+ private:
+  std::vector<double> shares_;  // at the multiples of 1/1000
+};
 
 }  // namespace latchkey
