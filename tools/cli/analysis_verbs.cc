@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/cli/advise_command.h"
 #include "tools/cli/cachesim_command.h"
 #include "tools/cli/doctor_command.h"
 #include "tools/cli/paper_experiments.h"
@@ -134,6 +135,56 @@ void AddDoctor(CLI::App& app, VerbRuns& runs) {
   add("--json", flags->json, "write figures and advice there; - for stdout")->type_name("FILE");
 }
 
+void AddAdvise(CLI::App& app, VerbRuns& runs) {
+  auto flags = std::make_shared<AdviseFlags>();
+  CLI::App* verb = runs.Add(
+      app,
+      {.name = "advise",
+       .help = "which layout, u_d and segment cleaning suit a trace or a database on a device",
+       .example = "advise run.fixes --disk=atlas10k --replay=2048"},
+      [flags] { return AdviseCommand(*flags); });
+  verb->add_option(
+          "TRACE|DB", flags->input,
+          "64-bit page ids, bit 63 a write, or recorded by --trace; or a database's folder")
+      ->required();
+  const auto add = [verb](const char* name, std::string& text, const char* help) {
+    return verb->add_option(name, text, help)->capture_default_str();
+  };
+  add("--trace", flags->trace, "of a database: a trace of its page requests")->type_name("FILE");
+  add("--cache", flags->cache,
+      "of a trace: pages of an LRU cache in front of the store, or a percentage of its pages; 0: "
+      "none; auto: 10% for page fixes, 0 for blocks");
+  add("--distribution", flags->distribution,
+      "of the writes of a database, as of the verb model; none given: uniform,knuth:80:20")
+      ->type_name("LIST");
+  add("--reads-per-write", flags->reads_per_write,
+      "page reads beside each write of a database, 0 to 1000; auto: 1.37");
+  add("--disk,--device", flags->disk,
+      "a disk, as of the verb model; auto: the costs that the store of the database has measured; "
+      "of a trace atlas10k");
+  add("--disks", flags->disks, "of an array, 1 to 1024; auto: as --disk says");
+  add("--raid", flags->raid, "raid0, raid5; auto: as --disk says");
+  add("--measure", flags->measure, "in place of --disk: a folder on the disk, which is measured")
+      ->type_name("DIR");
+  add("--page-size", flags->page_size,
+      "bytes, powers of two from 4096 to 65536; auto: as the input says, else 4096")
+      ->type_name("LIST");
+  add("--segment-size", flags->segment_size,
+      "bytes, a power of two from 64KiB to 16MiB; auto: from the device's costs");
+  add("--space-utilization", flags->space_utilization, "live pages / capacity, 0.5 to 0.98")
+      ->type_name("LIST");
+  add("--durability", flags->durability,
+      "none; group: writes in place go through the doublewrite area; auto: as the database has it, "
+      "of a trace none");
+  add("--users", flags->users, "without think time, 1 to 1024")->type_name("N");
+  add("--replay", flags->replay,
+      "pages of the sample that is replayed through the layouts; 0: nothing is replayed")
+      ->type_name("N");
+  add("--seed", flags->seed, "of the sample and the replays")->type_name("N");
+  add("--json", flags->json, "write predictions, replays and advice there; - for stdout")
+      ->type_name("FILE");
+}
+
 void AddPaperExperiments(CLI::App& app, VerbRuns& runs) {
   auto words = std::make_shared<CLI::App*>(nullptr);
   *words = runs.Add(
@@ -155,6 +206,7 @@ void AddAnalysisVerbs(CLI::App& app, VerbRuns& runs) {
   AddReport(app, runs);
   AddCompare(app, runs);
   AddDoctor(app, runs);
+  AddAdvise(app, runs);
   AddPaperExperiments(app, runs);
 }
 

@@ -5,7 +5,7 @@
 
 namespace latchkey {
 
-/// Adds cachesim, trace, report, compare, doctor and experiment to `app`, which outlives `runs`.
+/// Adds cachesim, trace, report, compare, doctor, advise and experiment to `app`, which outlives `runs`.
 void AddAnalysisVerbs(CLI::App& app, VerbRuns& runs);
 
 }  // namespace latchkey

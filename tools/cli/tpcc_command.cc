@@ -147,9 +147,9 @@ int TpccExperiment::CheckAll() {
   return FinishSweep(flags_, outcome, kRunSchema, CheckColumns());
 }
 
-using Command = int (*)(TpccExperiment&);
+using TpccStep = int (*)(TpccExperiment&);
 
-int RunCommand(const FlagTexts& texts, const ExperimentFlags& flags, Command command) {
+int RunCommand(const FlagTexts& texts, const ExperimentFlags& flags, TpccStep command) {
   absl::StatusOr<std::vector<TpccPlan>> plans = MakePlans<TpccPlan>(TpccFlags(), texts, PlanTpcc);
   if (!plans.ok()) return FailWith(plans.status());
   TpccExperiment experiment(*std::move(plans), flags);

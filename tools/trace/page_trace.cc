@@ -104,6 +104,7 @@ absl::StatusOr<PageTrace> ReadPageTrace(const std::string& path) {
 
 PageTrace RequestsOf(const FixTrace& trace) {
   PageTrace requests;
+  requests.page_size = trace.header.page_size;
   absl::flat_hash_map<uint32_t, uint32_t> numbers;
   std::vector<size_t> newest;  // of each page: the position of its newest request
   for (const FixRecord& record : trace.records) {

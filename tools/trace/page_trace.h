@@ -20,6 +20,7 @@ struct PageTrace {
   std::vector<uint32_t> pages;  ///< one per request
   std::vector<bool> writes;     ///< one per request; empty if no request of the trace writes
   uint32_t unique_pages = 0;
+  uint32_t page_size = 0;  ///< bytes, of a trace of fixes; 0: the trace does not say
 };
 
 /// Reads the trace in `path`. NotFound or another error of the system: the file cannot be read.
