@@ -158,12 +158,16 @@ function(latchkey_flag_parsers)
 endfunction()
 
 # latchkey_canaries(FILES...): remembers those that have canaries, for latchkey_campaign_canaries, which
-# compiles them once more (tools/campaign/CMakeLists.txt).
+# compiles them once more (tools/campaign/CMakeLists.txt). Its linker may take no object of theirs from a library,
+# so no object there holds other files beside one of these.
 function(latchkey_canaries)
   foreach(file ${ARGN})
     file(STRINGS ${file} includes REGEX "^#include \"storage/base/canary\\.h\"")
     if(includes)
       set_property(GLOBAL APPEND PROPERTY LATCHKEY_CANARY_SOURCES ${file})
+      if(NOT LATCHKEY_SANITIZE)
+        set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
