@@ -12,9 +12,10 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kStreams = 8;  // of death-time
-constexpr uint32_t kTwoStreams =
-    2;  // of WOLF; and of adaptive, whose moves go to a log of their own
+// Logs that a layout fills at a time: death-time has eight streams. WOLF has two. The adaptive cleaner
+// appends the pages that it moves to a log apart from the users'.
+constexpr uint32_t kStreams = 8;
+constexpr uint32_t kTwoStreams = 2;
 
 constexpr AdvisedWay kAdvisedWays[] = {
     {"overwrite", "", &ByLayout::overwrite, nullptr},

@@ -20,7 +20,8 @@ struct DevicePages {
 /// The same device with segments of another size, a multiple of the page with 2 pages or more.
 DevicePages WithSegments(const DevicePages& of, uint64_t segment_bytes);
 
-/// A disk of fixed service time whose pages and segments cost the same; reads cost as much as writes.
+/// A simulated disk of fixed service time. A page and a segment take as long to write as `of` says. A read
+/// takes as long as a write.
 /// REQUIRES: the costs are nanoseconds.
 DeviceSpec DiskOfCosts(const DevicePages& of);
 

@@ -1,5 +1,6 @@
-// What a recorded trace tells about page writes: the requests that reach the store, how unevenly
-// they write the pages, and a part of the pages whose requests can be replayed in seconds.
+// What a recorded trace tells about page writes: which requests reach the store behind a cache, and how
+// unevenly they write the pages. A sample keeps the requests of some of the pages, few enough to replay
+// in seconds.
 //
 // Pure functions.
 #pragma once

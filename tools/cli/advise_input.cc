@@ -156,7 +156,7 @@ std::string DescribeInput(const AdviseFlags& flags, const AdviseInput& input) {
     text = fmt::format(
         "{}: a database of {} live bytes in pages of {} bytes, in a file of {} bytes: u_d {:.3f}. ",
         flags.input, facts.live_bytes, facts.page_bytes, facts.file_bytes, facts.space_utilization);
-    text += "The file does not say which layout wrote it. ";
+    text += "Its statistics do not say which layout wrote it. ";
   }
   if (!input.trace_path.empty()) {
     text += fmt::format("{}: a trace, ", input.trace_path);
