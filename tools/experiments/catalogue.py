@@ -5,7 +5,8 @@ import nb_gclock
 import thesis_3
 import thesis_4
 import thesis_5
+import thesis_6_model
 import thread_specific
 
-ALL = [*thesis_3.EXPERIMENTS, *thesis_4.EXPERIMENTS, *thesis_5.EXPERIMENTS, *bp_wrapper.EXPERIMENTS, *nb_gclock.EXPERIMENTS,
-       *thread_specific.EXPERIMENTS]
+ALL = [*thesis_3.EXPERIMENTS, *thesis_4.EXPERIMENTS, *thesis_5.EXPERIMENTS, *thesis_6_model.EXPERIMENTS,
+       *bp_wrapper.EXPERIMENTS, *nb_gclock.EXPERIMENTS, *thread_specific.EXPERIMENTS]

@@ -19,7 +19,7 @@ from definition import Experiment, Plot, Run, Statement, judge
 from rows import median, normalised, values
 from runner import Runner, noise
 
-VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run"}
+VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run", "model"}
 
 # Prints one row for every combination of its lists, with the columns of every verb. Logs its calls.
 FAKE = '''#!/usr/bin/env python3
@@ -39,8 +39,22 @@ if verb[0] == "trace":
 def whole(text, of):
     if text.endswith("%"):
         return max(1, int(of * float(text[:-1]) / 100))
+    if text.endswith("iB"):
+        return int(text[:-3]) << {"K": 10, "M": 20, "G": 30}[text[-3]]
     return int(float(text.rstrip("kM")) * {"k": 1000, "M": 1000000}.get(text[-1], 1))
+def model(given, index):
+    names = {"knuth:" + str(a) + ":20": "knuth:writes=" + str(a) + ":pages=20" for a in (36.5, 40, 60, 80)}
+    u_d = float(given["space-utilization"])
+    return {"disk": given["disk"], "distribution": names.get(given.get("distribution"), given.get("distribution", "uniform")),
+            "space_utilization": u_d, "page_size": whole(given.get("page-size", "8KiB"), 1),
+            "segment_bytes": whole(given.get("segment-size", "1MiB"), 1), "slots_per_segment": 128, "eta": 20.0 + index,
+            "u": u_d - 0.05, "u_plugging": u_d / 2, "best_hot_proportion": 1.0, "hot_write_proportion": 1.0,
+            "cost": {"overwrite": 20.0, "lfs_cleaning": 10.0, "lfs_plugging": 15.0, "hylog": 8.0},
+            "crossing": {"u": 0.9, "space_utilization": 0.95},
+            "device_time_us": {"page_write": 5000.0, "page_read": 5000.0, "segment_write": 20000.0}}
 def row(given, index):
+    if verb[0] == "model":
+        return {**model(given, index), "error": None, "warnings": []}
     found = {"trace": None, "replacement": "lru", "synchronization": "global:hits=unlocked",
              "policy": "none", "cleaner": "",
              "locks": 1, "batch": 1, "threads": 1, "users": 1, "work-us": 1, **given}
