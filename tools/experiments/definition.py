@@ -15,12 +15,12 @@ NOISE_LIMIT = 0.1         # above which a comparison of throughputs says nothing
 @dataclass(frozen=True)
 class Run:
     """One call of latchkey. A flag's value may be a list: the program runs every combination."""
-    verb: str                 # "cachesim", "contention pool", "contention lock", "tpcc-lite run"
+    verb: str                 # "cachesim", "contention pool", "contention lock", "tpcc-lite run", "layout"
     flags: dict               # flag without dashes -> value or list of values
     quick: dict = field(default_factory=dict)    # flags replaced, or left out if None, under --quick
     traces: tuple = ()        # names of traces; given as --trace
     columns: dict = field(default_factory=dict)  # added to every row of this run
-    record: Optional["Run"] = None  # records the trace that a `trace` verb reads; once for all definitions
+    record: Optional["Run"] = None  # records the trace that `trace` or `layout` reads; once for all definitions
 
     def chosen_flags(self, quick):
         chosen = {**self.flags, **(self.quick if quick else {})}

@@ -19,7 +19,8 @@ from definition import Experiment, Plot, Run, Statement, judge
 from rows import median, normalised, values
 from runner import Runner, noise
 
-VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run", "model"}
+VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run",
+         "model", "layout"}
 
 # Prints one row for every combination of its lists, with the columns of every verb. Logs its calls.
 FAKE = '''#!/usr/bin/env python3
@@ -42,19 +43,33 @@ def whole(text, of):
     if text.endswith("iB"):
         return int(text[:-3]) << {"K": 10, "M": 20, "G": 30}[text[-3]]
     return int(float(text.rstrip("kM")) * {"k": 1000, "M": 1000000}.get(text[-1], 1))
+def skew(text):
+    parts = text.split(":")
+    return "knuth:writes=" + parts[1] + ":pages=" + parts[2] if parts[0] == "knuth" else text
 def model(given, index):
-    names = {"knuth:" + str(a) + ":20": "knuth:writes=" + str(a) + ":pages=20" for a in (36.5, 40, 60, 80)}
     u_d = float(given["space-utilization"])
-    return {"disk": given["disk"], "distribution": names.get(given.get("distribution"), given.get("distribution", "uniform")),
-            "space_utilization": u_d, "page_size": whole(given.get("page-size", "8KiB"), 1),
+    return {"disk": given["disk"], "distribution": skew(given.get("distribution", "uniform")), "space_utilization": u_d, "page_size": whole(given.get("page-size", "8KiB"), 1),
             "segment_bytes": whole(given.get("segment-size", "1MiB"), 1), "slots_per_segment": 128, "eta": 20.0 + index,
             "u": u_d - 0.05, "u_plugging": u_d / 2, "best_hot_proportion": 1.0, "hot_write_proportion": 1.0,
             "cost": {"overwrite": 20.0, "lfs_cleaning": 10.0, "lfs_plugging": 15.0, "hylog": 8.0},
             "crossing": {"u": 0.9, "space_utilization": 0.95},
             "device_time_us": {"page_write": 5000.0, "page_read": 5000.0, "segment_write": 20000.0}}
+def layout(given, index):
+    name, u_d = given["layout"].replace("hylog:thesis", "hylog:by=thesis"), float(given["space-utilization"])
+    cleans = name != "overwrite"
+    return {"device": given["device"], "disks": int(given.get("disks", 1)), "raid": given.get("raid", "raid0"), "layout": name,
+            "segment_cleaning": given.get("segment-cleaning", "adaptive") if cleans else None, "users": int(given["users"]),
+            "workload": skew(given.get("workload", "uniform")), "page_size": int(given.get("page-size", 4096)),
+            "segment_bytes": whole(given["segment-size"], 1), "pages": 100000, "space_utilization": u_d,
+            "effective_space_utilization": 0.9 * u_d, "throughput": 100.0 + index, "relative_to_overwrite": 1 + index / 100,
+            "page_writes_per_s": 40.0, "measured_reads_per_write": 1.5, "moves_per_write": 1.0,
+            "cleaning_utilization": u_d - 0.2 if cleans else None, "write_cost": 0.5 + index / 100, "idle_proportion": 0.1,
+            "hot_page_proportion": 0.5, "segment_io_efficiency": 20.0, "true_segment_io_efficiency": 20.0, "steady": True,
+            "duration_s": 100.0, "warmup": {"seconds": 2000.0}, "pages_written": {"moved": 50, "appended": 100},
+            "device_time_s": {"segment_read": 10.0, "segment_write": 20.0}}
 def row(given, index):
-    if verb[0] == "model":
-        return {**model(given, index), "error": None, "warnings": []}
+    if verb[0] in ("model", "layout"):
+        return {**{"model": model, "layout": layout}[verb[0]](given, index), "error": None, "warnings": []}
     found = {"trace": None, "replacement": "lru", "synchronization": "global:hits=unlocked",
              "policy": "none", "cleaner": "",
              "locks": 1, "batch": 1, "threads": 1, "users": 1, "work-us": 1, **given}
@@ -260,6 +275,11 @@ class Tool(ExperimentTest):
         self.assertIn(f"--trace={file}", calls[0])
         self.assertTrue(all(f" {file} --tree=" in call for call in calls[1:]))
         self.assertIn("tpcc-lite run --users=2", self.spoken())
+
+    def test_layout_gets_a_recorded_trace_by_its_flag(self):
+        run = Run("layout", {"workload": "trace"}, record=Run("tpcc-lite run", {"users": 2}))
+        words = Runner(self.folder, self.program, self.out, True, self.said.append).command(run)
+        self.assertEqual(words, ["layout", f"--trace={self.out / 'recorded-1.fixes'}", "--workload=trace", "--json=-"])
 
     def test_without_its_trace_a_definition_is_skipped(self):
         self.set_environment(LATCHKEY_TRACES=str(self.folder / "empty"))

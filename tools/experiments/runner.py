@@ -93,7 +93,8 @@ class Runner:
         """The call as words, without the program; NoTrace if a trace is not there."""
         words = run.verb.split()
         if run.record:
-            words.append(str(self.recording(run.record)))
+            file = str(self.recording(run.record))
+            words.append(f"--trace={file}" if run.verb == "layout" else file)
         if run.traces:
             files = [trace_folder(self.root) / (name + TRACE_ENDS) for name in run.traces]
             missing = [str(file) for file in files if not file.is_file()]
