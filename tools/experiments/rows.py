@@ -34,6 +34,11 @@ def series(rows, x, y, **wanted):
     return [(at, median(chosen, y, **{x: at})) for at in values(chosen, x)]
 
 
+def rises(pairs):
+    """Whether each y of (x, y) pairs is above the one before."""
+    return all(a < b for (_, a), (_, b) in zip(pairs, pairs[1:]))
+
+
 def spread(numbers):
     """(largest - smallest) / smallest."""
     numbers = list(numbers)

@@ -4,8 +4,7 @@ The rows are those of `latchkey layout`: users without think time on simulated d
 """
 
 from definition import Experiment, Plot, Run, Statement
-from rows import add, median, percent, points, select, series, spread, values
-from thesis_6_model import rises
+from rows import add, median, percent, points, rises, select, series, spread, values
 from write_cost import victim_utilization
 
 THESIS = "Wang, Storage Management for Large Scale Systems, 2004"
