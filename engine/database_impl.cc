@@ -611,7 +611,7 @@ Statistics DatabaseImpl::GetStatistics() const {
   s.longest_frame_wait_ns = pool_->TakeLongestFrameWait();
   s.cleaner_outstanding = cleaners_ != nullptr ? cleaners_->outstanding_writes() : 0;
   CopyFigures(versions_->stats(), &s);
-  CopyFigures(store_->stats(), store_->page_size(), &s);
+  CopyFigures(store_->stats(), &s);
   CopyFigures(store_->device().stats(), &s);
   if (log_file_ != nullptr) {
     const LogStats log = log_file_->stats();

@@ -74,6 +74,7 @@ SegmentStoreOptions StoreOptions(const ResolvedOptions& options, const DatabaseS
                                          : SegmentStoreOptions::Mode::kOpen;
   store.layout = options.choices.layout;
   store.segment_cleaning = options.choices.segment_cleaning;
+  store.page_compression = options.choices.page_compression;
   store.space_utilization = techniques.space_utilization;
   store.page_size = options.page_size;
   store.segment_size = static_cast<uint32_t>(techniques.segment_size);

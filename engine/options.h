@@ -42,6 +42,9 @@ enum class TornWriteProtection {
 struct Techniques {
   std::string layout = "overwrite";           ///< overwrite, lfs, wolf, hylog
   std::string segment_cleaning = "adaptive";  ///< greedy, death-time, ...: layout/clean/README.md
+  /// Of pages that layouts append: none, lz4, zstd. "none" or not is fixed when a database is
+  /// created.
+  std::string page_compression = "none";
   double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
   uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
   std::string replacement = "s3-fifo";        ///< lru, clock, 2q, lirs, ...: bufferpool/README.md

@@ -9,6 +9,7 @@ namespace latchkey {
 void TechniqueChoices::SpellOut(Techniques* techniques) const {
   techniques->layout = layout.ToString();
   techniques->segment_cleaning = segment_cleaning.ToString();
+  techniques->page_compression = page_compression.ToString();
   techniques->replacement = replacement.ToString();
   techniques->synchronization = synchronization.ToString();
   techniques->fix = fix.ToString();
@@ -22,6 +23,8 @@ absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
   LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice layout, ParseLayout(techniques.layout));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningPolicyChoice segment_cleaning,
                             CleaningPolicies().Parse(techniques.segment_cleaning));
+  LATCHKEY_ASSIGN_OR_RETURN(PageCodecChoice page_compression,
+                            PageCodecs().Parse(techniques.page_compression));
   LATCHKEY_ASSIGN_OR_RETURN(ReplacementChoice replacement,
                             ReplacementAlgorithms().Parse(techniques.replacement));
   LATCHKEY_ASSIGN_OR_RETURN(SynchronizationChoice synchronization,
@@ -35,11 +38,11 @@ absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
                             CleaningScopes().Parse(techniques.cleaning_scope));
   LATCHKEY_ASSIGN_OR_RETURN(VictimPreferenceChoice victims,
                             VictimPreferences().Parse(techniques.victims));
-  return TechniqueChoices{std::move(layout),      std::move(segment_cleaning),
-                          std::move(replacement), std::move(synchronization),
-                          std::move(fix),         std::move(page_in),
-                          std::move(cleaner),     std::move(cleaning_scope),
-                          std::move(victims)};
+  return TechniqueChoices{std::move(layout),           std::move(segment_cleaning),
+                          std::move(page_compression), std::move(replacement),
+                          std::move(synchronization),  std::move(fix),
+                          std::move(page_in),          std::move(cleaner),
+                          std::move(cleaning_scope),   std::move(victims)};
 }
 
 }  // namespace latchkey

@@ -11,6 +11,7 @@
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/latchkey.h"
 #include "layout/clean/cleaning_policy.h"
+#include "layout/image/page_codec.h"
 #include "layout/separate/separator.h"
 
 namespace latchkey {
@@ -18,6 +19,7 @@ namespace latchkey {
 struct TechniqueChoices {
   LayoutChoice layout;
   CleaningPolicyChoice segment_cleaning;
+  PageCodecChoice page_compression;
   ReplacementChoice replacement;
   SynchronizationChoice synchronization;
   FixModeChoice fix;

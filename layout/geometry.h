@@ -1,5 +1,8 @@
-// Geometry of the data file: a header area, then segments of equal size, each of S slots of one
-// page. Slots are numbered through the whole file.
+// Geometry of the data file: a header area, then segments of equal size, each of S slots. A slot is
+// the place of one page. In a file with page compression it is an eighth of that: a page takes as
+// many slots as it needs, one to eight, side by side in one segment. A *block* is a page-sized,
+// aligned piece of a segment; all I/O is of whole blocks, and a page lies in one or two of them.
+// Slots are numbered through the whole file.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +11,7 @@
 
 namespace latchkey {
 
-/// A page-sized place in the data file: segment * slots_per_segment + index within the segment.
+/// A place in the data file: segment * slots_per_segment + index within the segment.
 enum class SlotId : uint64_t {};
 inline constexpr SlotId kNoSlot = SlotId{UINT64_MAX};
 
@@ -29,18 +32,46 @@ constexpr uint32_t DoublewriteCapacity(uint32_t page_size) {
   return static_cast<uint32_t>((kHeaderHalfBytes - kSuperblocksBytes) / page_size);
 }
 
-/// Size of a segment in bytes, a power of two, and the least number of its slots.
+/// Size of a segment in bytes, a power of two, and the least number of its pages.
 inline constexpr uint32_t kMinSegmentSize = 64u << 10;
 inline constexpr uint32_t kMaxSegmentSize = 16u << 20;
 inline constexpr uint32_t kMinSlots = 8;
+/// Slots of a page in a file with page compression.
+inline constexpr uint32_t kSlotsOfCompressed = 8;
 
 struct StoreGeometry {
   uint32_t page_size = 0;          ///< bytes
   uint32_t segment_size = 0;       ///< bytes
-  uint32_t slots_per_segment = 0;  ///< the thesis's S
+  uint32_t slots_per_segment = 0;  ///< the thesis's S, times slots_per_page
+  uint32_t slots_per_page = 1;     ///< kSlotsOfCompressed in a file with page compression
 
-  static constexpr StoreGeometry Of(uint32_t page_size, uint32_t segment_size) {
-    return {page_size, segment_size, segment_size / page_size};
+  static constexpr StoreGeometry Of(uint32_t page_size, uint32_t segment_size,
+                                    uint32_t slots_per_page = 1) {
+    return {page_size, segment_size, segment_size / page_size * slots_per_page, slots_per_page};
+  }
+  constexpr bool compresses() const { return slots_per_page > 1; }
+  constexpr uint32_t slot_size() const { return page_size / slots_per_page; }
+  constexpr uint32_t pages_per_segment() const { return segment_size / page_size; }
+  /// The first slot of the block in which `slot` lies.
+  constexpr SlotId BlockOf(SlotId slot) const {
+    return SlotId{Raw(slot) - Raw(slot) % slots_per_page};
+  }
+  /// Offset in bytes of a slot within its block.
+  constexpr uint32_t OffsetInBlock(SlotId slot) const {
+    return static_cast<uint32_t>(Raw(slot) % slots_per_page) * slot_size();
+  }
+  /// Whether `slots` slots from `slot` on are those of a page: no more, and all in one segment.
+  constexpr bool MayBePage(SlotId slot, uint32_t slots) const {
+    return slots <= slots_per_page && Raw(slot) % slots_per_segment + slots <= slots_per_segment;
+  }
+  /// Whether they are a block.
+  constexpr bool IsBlock(SlotId slot, uint32_t slots) const {
+    return slots == slots_per_page && Raw(slot) % slots_per_page == 0;
+  }
+  /// Bytes of the blocks in which they lie: of one or two.
+  constexpr uint32_t BlockBytes(SlotId slot, uint32_t slots) const {
+    const uint64_t end = Raw(slot) % slots_per_page + slots;
+    return static_cast<uint32_t>((end + slots_per_page - 1) / slots_per_page) * page_size;
   }
   constexpr SegmentId SegmentOf(SlotId slot) const {
     return SegmentId{static_cast<uint32_t>(Raw(slot) / slots_per_segment)};
@@ -49,7 +80,7 @@ struct StoreGeometry {
     return SlotId{uint64_t{Raw(segment)} * slots_per_segment + index};
   }
   constexpr uint64_t OffsetOf(SlotId slot) const {
-    return kHeaderAreaBytes + Raw(slot) * page_size;
+    return kHeaderAreaBytes + Raw(slot) * slot_size();
   }
   constexpr uint64_t OffsetOf(SegmentId segment) const {
     return kHeaderAreaBytes + uint64_t{Raw(segment)} * segment_size;

@@ -58,6 +58,12 @@ absl::Status CheckMatches(const SegmentStoreOptions& o, const Superblock& s) {
         "{} or 0",
         s.segment_size, o.segment_size, s.segment_size);
   }
+  if (o.page_compression.entry().id != 0 && !s.compresses_pages) {
+    return InvalidArgument(
+        "page compression {} was asked for, and the data file was created without: open it with "
+        "none, or restore a backup of it with page compression",
+        o.page_compression.name());
+  }
   return absl::OkStatus();
 }
 
@@ -66,6 +72,7 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
   Superblock s;
   s.page_size = o.page_size != 0 ? o.page_size : kDefaultPageSize;
   s.segment_size = o.segment_size;
+  s.compresses_pages = o.page_compression.entry().id != 0;
   s.layout = o.layout.name();
   s.space_utilization = o.space_utilization;
   s.database_id = o.database_id;

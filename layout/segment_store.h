@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/clean/cleaning_policy.h"
+#include "layout/image/page_codec.h"
 #include "layout/separate/separator.h"
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/log_sink.h"
@@ -26,14 +27,16 @@ struct SegmentStoreOptions {
 
   LayoutChoice layout = Layouts().Named("overwrite");
   CleaningPolicyChoice segment_cleaning = CleaningPolicies().Named("adaptive");
-  /// Live pages / capacity, 0.5 to 0.98. If it differs from the file's present value, the file
-  /// grows or shrinks.
+  /// Live pages / capacity, 0.5 to 0.98; with page compression, their bytes. If it differs from the
+  /// file's present value, the file grows or shrinks.
   double space_utilization = 0.8;
   /// Bytes, a power of two in 4096-65536; fixed at creation. 0: the file's size, 4096 when new.
   uint32_t page_size = 0;
   /// Bytes, a power of two in 64 KiB-16 MiB that holds at least 8 pages; fixed at creation. 0: the
   /// file's size; when new, 128 KiB on flash, else 4 * T_pos * B as measured (thesis 6.3), in 128 KiB-4 MiB.
   uint32_t segment_size = 0;
+  /// none, lz4 or zstd. "none" or not is fixed at creation; the codec may differ at each open.
+  PageCodecChoice page_compression = PageCodecs().Named("none");
   /// Bytes in addition to the capacity, for open append logs and the segment cleaner; at least 12
   /// segments. A file with less than four times as much capacity has a smaller one, a quarter of the
   /// capacity, but at least 12 segments (space_sizing.h). So has a layout that appends no pages: 12

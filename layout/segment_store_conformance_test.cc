@@ -142,7 +142,7 @@ class ModelTest {
 };
 
 TEST_CASE("Every layout under every cleaning returns what was last written") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
@@ -155,7 +155,7 @@ TEST_CASE("Every layout under every cleaning returns what was last written") {
 }
 
 TEST_CASE("Every layout makes progress at every space utilisation without waiting for ever") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const std::string cleaning = GENERATE(from_range(CleaningPolicies().Names()));
   const double utilization = GENERATE(0.5, 0.8, 0.95, 0.98);
   const bool journal = GENERATE(false, true);
@@ -196,7 +196,7 @@ TEST_CASE("Pages of every size are kept") {
 // Three actors over one store: each rewrites its own pages with increasing versions and reads the
 // pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const std::string cleaning =
       GENERATE(as<std::string>{}, "adaptive", "hole-plugging", "death-time");
   const bool journal = GENERATE(false, true);

@@ -32,6 +32,11 @@ uint32_t DoublewritePages(const SegmentStoreOptions& options, const StoreBuffers
   return options.doublewrite_pages == 0 ? most : std::min(options.doublewrite_pages, most);
 }
 
+StoreGeometry GeometryOf(const Superblock& superblock) {
+  return StoreGeometry::Of(superblock.page_size, superblock.segment_size,
+                           superblock.compresses_pages ? kSlotsOfCompressed : 1);
+}
+
 // The costs of a new store have just been measured.
 bool MeasuresAtStart(const Superblock& superblock) {
   return superblock.generation > 0 &&
@@ -50,13 +55,12 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
       death_times_(options.segment_cleaning.entry().by_death_time && separator_->appends()
                        ? std::make_unique<DeathTimes>(runtime)
                        : nullptr),
-      buffers_(StoreBuffers::For(
-          options.cache_bytes, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
-          separator_->most_logs(), death_times_ != nullptr ? StreamChoice::kFurtherLogs : 0)),
+      buffers_(StoreBuffers::For(options.cache_bytes, GeometryOf(superblock),
+                                 separator_->most_logs(),
+                                 death_times_ != nullptr ? StreamChoice::kFurtherLogs : 0)),
       doublewrite_pages_(
           DoublewritePages(options, buffers_, superblock.page_size, journal != nullptr)),
-      core_(runtime, *device_, StoreGeometry::Of(superblock.page_size, superblock.segment_size),
-            superblock.database_id, options.log_sink),
+      core_(runtime, *device_, GeometryOf(superblock), superblock.database_id, options.log_sink),
       directory_(core_),
       reader_(directory_),
       space_(directory_, SpaceSizing::Make(core_.geometry, options.space_utilization,
@@ -76,6 +80,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .doublewrite_pages = doublewrite_pages_,
                   .death_times = death_times_.get(),
                   .further_logs = buffers_.LogsBeyond(separator_->most_logs()),
+                  .codec = options.page_compression,
                   .may_rely_on_images = doublewrite_pages_ > 0 && separator_->writes_in_place() &&
                                         options.torn_write_protection == Protection::kImages}),
       explorer_(directory_, costs_, doublewrite_pages_ > 0),
@@ -90,7 +95,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                 .measure_at_start = MeasuresAtStart(superblock)},
                std::move(policy)) {
   device_->SetPositioningBytes(
-      PositioningBytes(superblock.costs, superblock.page_size, core_.geometry.slots_per_segment));
+      PositioningBytes(superblock.costs, superblock.page_size, core_.geometry.pages_per_segment()));
   checkpointer_.AttachCleaner(&cleaner_);
 }
 

@@ -139,6 +139,10 @@ TEST_CASE("Foreign, truncated and mismatched files are refused and not touched")
     CheckRefused(ClosedStore(), options, absl::StatusCode::kInvalidArgument,
                  "has segments of 65536 bytes");
   }
+  SECTION("page compression in a file without") {
+    CheckRefused(ClosedStore(), TestOptions(Compressed("lfs")), absl::StatusCode::kInvalidArgument,
+                 "page compression");
+  }
   SECTION("truncated") {
     auto device = ClosedStore();
     REQUIRE(device->Resize(device->geometry().size_bytes - 4096).ok());
@@ -192,7 +196,10 @@ TEST_CASE("A damaged checkpoint is refused") {
 TEST_CASE("Any layout opens what another has written, at another space utilisation") {
   auto device = NewTestDevice();
   constexpr uint64_t kPages = 2000;
-  const char* const layouts[] = {"overwrite", "lfs", "hylog", "wolf", "overwrite"};
+  using Names = std::vector<std::string>;
+  const Names layouts = GENERATE(
+      Names{"overwrite", "lfs", "hylog", "wolf", "overwrite"},
+      Names{Compressed("lfs"), "overwrite", Compressed("hylog"), "lfs", Compressed("wolf")});
   const double utilizations[] = {0.8, 0.5, 0.95, 0.7, 0.9};
   for (size_t round = 0; round < 5; ++round) {
     SegmentStoreOptions options = TestOptions(layouts[round]);

@@ -28,7 +28,7 @@ struct StoreCounters {
   std::atomic<uint64_t> cleaner_pages_copied{0};  ///< got from the pool above instead of read
   std::atomic<uint64_t> cleaned_segments{0};
   std::atomic<uint64_t> plugged_segments{0};
-  std::atomic<uint64_t> cleaned_live_pages{0};
+  std::atomic<uint64_t> cleaned_live_slots{0};
   std::atomic<uint64_t> protected_page_writes{0};  ///< in place, through a doublewrite area
   std::atomic<uint64_t> protection_bytes{0};       ///< written to the doublewrite areas
   std::atomic<uint64_t> protection_syncs{0};

@@ -25,7 +25,7 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   s.cleaned_segments = load(c.cleaned_segments);
   s.plugged_segments = load(c.plugged_segments);
   s.emptied_slots = (s.cleaned_segments + s.plugged_segments) * core.geometry.slots_per_segment;
-  s.emptied_live_pages = load(c.cleaned_live_pages);
+  s.emptied_live_pages = load(c.cleaned_live_slots);
   s.protected_page_writes = load(c.protected_page_writes);
   s.protection_bytes = load(c.protection_bytes);
   s.protection_syncs = load(c.protection_syncs);
@@ -34,13 +34,14 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   s.writes_again = load(c.writes_again);
   s.meta_bytes_written += checkpointer.journal_bytes_written();
   s.live_pages = directory.map().allocated();
+  s.live_bytes = directory.live_slots() * core.geometry.slot_size();
   s.capacity_pages = space.capacity_pages();
   s.file_bytes = core.device.geometry().size_bytes;
   s.excess_bytes = space.ExcessSegments() * uint64_t{core.geometry.segment_size};
   s.space_utilization = space.space_utilization();
   const uint64_t slots = uint64_t{directory.segments().total()} * core.geometry.slots_per_segment;
   s.effective_space_utilization =
-      slots == 0 ? 0 : static_cast<double>(s.live_pages) / static_cast<double>(slots);
+      slots == 0 ? 0 : static_cast<double>(directory.live_slots()) / static_cast<double>(slots);
   s.min_space_utilization = space.min_utilization();
   s.max_space_utilization = space.max_utilization();
   s.hot_page_proportion = separator.hot_page_proportion();

@@ -25,6 +25,17 @@ void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uin
   std::memcpy(page.data(), &header.checksum, sizeof(header.checksum));
 }
 
+void SealHeader(std::span<std::byte> header, std::span<const std::byte> rest, PageId id,
+                uint32_t write_sequence, uint64_t database_id) {
+  PageHeader sealed;
+  std::memcpy(&sealed, header.data(), sizeof(sealed));
+  sealed.page_id = Raw(id);
+  sealed.write_sequence = write_sequence;
+  std::memcpy(header.data(), &sealed, sizeof(sealed));
+  sealed.checksum = Hash64(header.subspan(sizeof(sealed.checksum)), rest, database_id);
+  std::memcpy(header.data(), &sealed.checksum, sizeof(sealed.checksum));
+}
+
 absl::Status VerifyPage(std::span<const std::byte> page, PageId id, uint32_t expected_sequence,
                         uint64_t database_id) {
   PageHeader header;

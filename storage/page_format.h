@@ -60,6 +60,10 @@ enum class PageType : uint8_t {
 /// Stamps identity, write sequence and checksum into `page`, which is about to be written.
 void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uint64_t database_id);
 
+/// As SealPage, of a page in two pieces: `header` is changed, `rest`, the bytes behind it, is not.
+void SealHeader(std::span<std::byte> header, std::span<const std::byte> rest, PageId id,
+                uint32_t write_sequence, uint64_t database_id);
+
 /// Checks that `page` is page `id` of database `database_id` at write sequence `expected_sequence`.
 /// Otherwise DataLoss; the message names the page, the expected and the found values.
 absl::Status VerifyPage(std::span<const std::byte> page, PageId id, uint32_t expected_sequence,

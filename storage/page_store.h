@@ -85,7 +85,7 @@ struct PageStoreStats {
   uint64_t cleaned_segments = 0;      ///< emptied into fresh segments
   uint64_t plugged_segments = 0;      ///< emptied into holes
   uint64_t emptied_slots = 0;         ///< slots of all emptied segments,
-  uint64_t emptied_live_pages = 0;    ///< and the pages that had to be moved out of them
+  uint64_t emptied_live_pages = 0;    ///< and those whose pages had to be moved
   uint64_t protected_page_writes = 0;  ///< in place, through a doublewrite area
   uint64_t protection_bytes = 0;       ///< written to doublewrite areas
   uint64_t protection_syncs = 0;
@@ -93,6 +93,7 @@ struct PageStoreStats {
   uint64_t meta_bytes_written = 0;  ///< checkpoints, superblocks, map journal
   uint64_t writes_again = 0;        ///< retries of failed page writes
   uint64_t live_pages = 0;          ///< now
+  uint64_t live_bytes = 0;          ///< of their slots: less than whole pages with page compression
   uint64_t capacity_pages = 0;      ///< now: slots of the data file less the reserve
   uint64_t file_bytes = 0;          ///< now
   uint64_t excess_bytes = 0;        ///< now: of the file, that the store is about to give back

@@ -5,6 +5,7 @@
 
 #include "engine/btree/node.h"
 #include "layout/geometry.h"
+#include "layout/image/page_image.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
@@ -27,6 +28,18 @@ bool ChecksumHolds(std::span<const std::byte> page, uint64_t database_id) {
   return VerifyPage(page, PageId{header.page_id}, header.write_sequence, database_id).ok();
 }
 
+/// Puts the last page that has an image in `block` into its place. False: there is none.
+bool TakeImage(std::span<std::byte> block) {
+  std::vector<std::byte> found;
+  const auto page_size = static_cast<uint32_t>(block.size());
+  ForEachImage(block, page_size,
+               [&](uint32_t, std::span<const std::byte>, std::span<const std::byte> page) {
+                 if (!page.empty() && LooksLikePage(page)) found.assign(page.begin(), page.end());
+               });
+  std::copy(found.begin(), found.end(), block.begin());
+  return !found.empty();
+}
+
 /// Pages of the file that look like pages of size `page_size`, spread over it.
 std::vector<AlignedBuffer> TakeSamples(BlockDevice& device, uint32_t page_size) {
   const uint64_t size = device.geometry().size_bytes;
@@ -37,7 +50,9 @@ std::vector<AlignedBuffer> TakeSamples(BlockDevice& device, uint32_t page_size) 
   for (uint64_t place = 0; place < places && samples.size() < kSamples; place += stride) {
     const uint64_t offset = kHeaderAreaBytes + place * page_size;
     if (!device.Read(offset, page.span(), IoClass::kSegmentRead).ok()) continue;
-    if (!LooksLikePage(page.span())) continue;
+    bool is_page = LooksLikePage(page.span());
+    if (!is_page) is_page = TakeImage(page.span());
+    if (!is_page) continue;
     samples.push_back(std::move(page));
     page = AlignedBuffer(page_size);
   }

@@ -22,6 +22,10 @@
 
 namespace latchkey {
 
+/// How a page lies in the file: in a block; or with page compression in two, or as an image
+/// (layout/image/page_image.h).
+enum class PagePlace : uint8_t { kBlock, kBetweenBlocks, kImage };
+
 /// The newest copy of a page.
 struct SurveyedPage {
   PageId id = kInvalidPageId;
@@ -31,6 +35,7 @@ struct SurveyedPage {
   uint32_t sequence = 0;
   PageType type = PageType::kNone;
   uint8_t level = 0;      ///< tree pages: 0 = leaf
+  PagePlace place = PagePlace::kBlock;
   bool outdated = false;  ///< a newer copy existed and is damaged
 };
 
@@ -65,8 +70,11 @@ class PageSurvey {
  private:
   PageSurvey(BlockDevice& device, const PageProof& proof) : device_(device), proof_(proof) {}
 
-  void Look(std::span<const std::byte> page, uint64_t offset);
-  void ReadChunk(AlignedBuffer& chunk, uint64_t offset, uint64_t length);
+  void Look(std::span<const std::byte> bytes, uint64_t offset);
+  void LookBetween(std::span<const std::byte> bytes, uint64_t offset);
+  void Note(const SurveyedPage& found, bool holds);
+  void ReadChunk(AlignedBuffer& chunk, uint64_t offset, uint64_t length, uint64_t ahead);
+  absl::Status LoadBetween(const SurveyedPage& page, std::span<std::byte> out) const;
   /// Keeps the newest copy of each page, and marks pages whose newest copy is damaged as outdated.
   void Settle();
 

@@ -38,7 +38,7 @@ void CopyFigures(const VersionStoreStats& versions, Statistics* s) {
   s->oldest_snapshot_age = versions.oldest_snapshot_age;
 }
 
-void CopyFigures(const PageStoreStats& store, uint32_t page_size, Statistics* s) {
+void CopyFigures(const PageStoreStats& store, Statistics* s) {
   s->page_reads = store.page_reads;
   s->user_page_writes = store.user_page_writes;
   s->in_place_page_writes = store.in_place_page_writes;
@@ -53,7 +53,7 @@ void CopyFigures(const PageStoreStats& store, uint32_t page_size, Statistics* s)
   s->protection_sync_s = static_cast<double>(store.protection_sync_ns) / kNanosPerSecond;
   s->cleaned_segments = store.cleaned_segments;
   s->plugged_segments = store.plugged_segments;
-  s->live_bytes = store.live_pages * page_size;
+  s->live_bytes = store.live_bytes;
   s->file_bytes = store.file_bytes;
   s->space_utilization = store.space_utilization;
   s->effective_space_utilization = store.effective_space_utilization;

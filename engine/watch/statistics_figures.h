@@ -14,7 +14,7 @@ namespace latchkey {
 /// Each sets the members of `*s` that are figures of this part.
 void CopyFigures(const BufferPoolStats& pool, Statistics* s);
 void CopyFigures(const VersionStoreStats& versions, Statistics* s);
-void CopyFigures(const PageStoreStats& store, uint32_t page_size, Statistics* s);
+void CopyFigures(const PageStoreStats& store, Statistics* s);
 void CopyFigures(const DeviceStats& device, Statistics* s);
 
 }  // namespace latchkey

@@ -19,7 +19,7 @@ constexpr size_t kPayloadOffset = kPageHeaderSize;
 
 // Position of a page in the checkpoint, which it carries as its page id.
 PageId PositionOf(const StoreGeometry& geometry, size_t segment_index, uint32_t page) {
-  return PageId{segment_index * geometry.slots_per_segment + page};
+  return PageId{segment_index * geometry.pages_per_segment() + page};
 }
 
 uint32_t SequenceOf(uint64_t generation) { return static_cast<uint32_t>(generation); }
@@ -28,7 +28,7 @@ uint32_t SequenceOf(uint64_t generation) { return static_cast<uint32_t>(generati
 
 uint64_t CheckpointWriter::WordsPerSegment(const StoreGeometry& geometry) {
   const uint64_t payload = geometry.page_size - kPayloadOffset;
-  return (geometry.slots_per_segment * payload - kLinkBytes) / 8;
+  return (geometry.pages_per_segment() * payload - kLinkBytes) / 8;
 }
 
 CheckpointWriter::CheckpointWriter(StoreCore& core, uint64_t generation,
@@ -66,7 +66,7 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
   const uint32_t page_size = core_.geometry.page_size;
   if (offset_ + sizeof(word) > page_size) {
     SealCurrentPage();
-    if (++page_ == core_.geometry.slots_per_segment) {
+    if (++page_ == core_.geometry.pages_per_segment()) {
       LATCHKEY_RETURN_IF_ERROR(WriteSegment());
       ++segment_index_;
       if (is_chain_full()) {
@@ -84,7 +84,7 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
 
 absl::Status CheckpointWriter::WriteSegment() {
   LATCHKEY_CHECK(segment_index_ < segments_.size());
-  const uint32_t pages = std::min(page_ + 1, core_.geometry.slots_per_segment);
+  const uint32_t pages = std::min(page_ + 1, core_.geometry.pages_per_segment());
   const size_t bytes = size_t{pages} * core_.geometry.page_size;
   bytes_written_ += bytes;
   return WriteRepeatedly([&] {
@@ -105,7 +105,7 @@ CheckpointReader::CheckpointReader(StoreCore& core, uint32_t total, uint64_t gen
       generation_(generation),
       buffer_(core.geometry.segment_size),
       next_segment_(first_segment),
-      page_(core.geometry.slots_per_segment),
+      page_(core.geometry.pages_per_segment()),
       offset_(core.geometry.page_size) {}
 
 absl::Status CheckpointReader::ReadSegment() {
@@ -119,7 +119,7 @@ absl::Status CheckpointReader::ReadSegment() {
 }
 
 absl::Status CheckpointReader::OpenPage() {
-  if (++page_ >= core_.geometry.slots_per_segment) {
+  if (++page_ >= core_.geometry.pages_per_segment()) {
     LATCHKEY_RETURN_IF_ERROR(ReadSegment());
     page_ = 0;
   }

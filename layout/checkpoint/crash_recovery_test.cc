@@ -10,7 +10,7 @@ namespace latchkey::crash_recovery_test {
 namespace {
 
 TEST_CASE("What was flushed survives power failures of every kind, at every layout and filling") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const double utilization = GENERATE(0.5, 0.8, 0.98);
   CAPTURE(layout, utilization);
   CrashingStore test(ThreadRuntime(), CrashOptions(layout, utilization), /*seed=*/5);
@@ -41,7 +41,7 @@ TEST_CASE("Pages written in place survive power failures in quick succession") {
 // The order of the users' and the segment cleaner's steps comes from a seed, so a failure repeats.
 // With a small journal, checkpoints of the map take the place of rounds.
 TEST_CASE("What was flushed survives power failures, whatever the order of the threads' steps") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const double utilization = GENERATE(0.5, 0.98);
   const bool small_journal = GENERATE(false, true);
   const uint64_t seed = GENERATE(range<uint64_t>(1, kSanitizer ? 2 : 5));

@@ -104,11 +104,29 @@ absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
   return absl::OkStatus();
 }
 
+// The page was written in place after an append whose journal entry was lost with the one of the
+// slot that it was written to. So no commit relies on it, and its slots of before have no room for
+// it. In the area it would count as newer than the next write of the page.
+absl::Status DoublewriteRepair::Erase(const std::byte* page, AlignedBuffer& zeros) {
+  const size_t in_areas = static_cast<size_t>(page - areas_.data());
+  const size_t area_bytes = areas_.size() / 2;
+  const int area = in_areas < area_bytes ? 0 : 1;
+  std::memset(zeros.data(), 0, zeros.size());
+  return core_.device.Write(DoublewriteOffset(area) + in_areas % area_bytes, zeros.span(),
+                            IoClass::kMeta);
+}
+
 absl::Status DoublewriteRepair::RepairSlots() {
   AlignedBuffer slot_page(core_.geometry.page_size);
   bool wrote = false;
   for (const auto& [id, page] : newest_) {
-    if (!directory_.map().Load(id).on_device()) continue;
+    const LocationWord word = directory_.map().Load(id);
+    if (!word.on_device()) continue;
+    if (!core_.geometry.IsBlock(word.slot(), word.slots())) {
+      LATCHKEY_RETURN_IF_ERROR(Erase(page, slot_page));
+      wrote = true;
+      continue;
+    }
     LATCHKEY_RETURN_IF_ERROR(RepairSlot(id, page, slot_page, &wrote));
   }
   if (LATCHKEY_CANARY("recovery-reuses-doublewrite-area") && areas_.size() > 0) {

@@ -38,6 +38,7 @@ class DoublewriteRepair {
   bool ProvesItself(PageId id, const std::byte* page) const;
   bool IsLogReach(const std::byte* page) const;
   void Consider(const std::byte* page);
+  absl::Status Erase(const std::byte* page, AlignedBuffer& zeros);
   absl::Status RepairSlot(PageId id, const std::byte* page, AlignedBuffer& slot_page, bool* wrote);
 
   PageDirectory& directory_;

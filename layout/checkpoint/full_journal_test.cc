@@ -87,7 +87,7 @@ struct Store {
 };
 
 TEST_CASE("With a full journal pages are written, flushed, cleaned and found again") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   CAPTURE(layout);
   Store s(layout);
   s.journal->most_bytes = 0;  // it stays as large as it is
@@ -147,7 +147,7 @@ TEST_CASE("Once the journal can grow again rounds go on without checkpoints") {
 }
 
 TEST_CASE("What was flushed with a full journal survives power failures of every kind") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const double utilization = GENERATE(0.5, 0.98);
   CAPTURE(layout, utilization);
   SegmentStoreOptions options = CrashOptions(layout, utilization);

@@ -12,8 +12,10 @@
 namespace latchkey {
 namespace {
 
-absl::Status CheckWord(LocationWord word, uint64_t id, std::string_view where) {
-  if (word.free() || word.on_device()) return absl::OkStatus();
+absl::Status CheckWord(const StoreGeometry& geometry, LocationWord word, uint64_t id,
+                       std::string_view where) {
+  if (word.free()) return absl::OkStatus();
+  if (word.on_device() && geometry.MayBePage(word.slot(), word.slots())) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss, "{} has the impossible entry {:#x} for page {}",
                     where, word.bits(), id);
 }
@@ -112,7 +114,8 @@ absl::Status Restorer::RestoreCheckpoint() {
 absl::Status Restorer::RestoreMap(CheckpointReader& reader) {
   for (uint64_t id = 0; id < superblock_.page_id_limit; ++id) {
     LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
-    LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(bits), id, "the page map of the checkpoint"));
+    LATCHKEY_RETURN_IF_ERROR(
+        CheckWord(core_.geometry, LocationWord(bits), id, "the page map of the checkpoint"));
     LATCHKEY_RETURN_IF_ERROR(directory_.map().Restore(PageId{id}, LocationWord(bits)));
   }
   return absl::OkStatus();
@@ -139,7 +142,8 @@ absl::Status Restorer::ReplayEntry(const JournalEntry& entry) {
   constexpr uint64_t kMostSegments = LocationWord::kMaxSlots / 8;
   switch (entry.type()) {
     case JournalEntry::Type::kPage:
-      LATCHKEY_RETURN_IF_ERROR(CheckWord(LocationWord(entry.value), entry.id(), "the map journal"));
+      LATCHKEY_RETURN_IF_ERROR(
+          CheckWord(core_.geometry, LocationWord(entry.value), entry.id(), "the map journal"));
       return directory_.map().Restore(PageId{entry.id()}, LocationWord(entry.value));
     case JournalEntry::Type::kSegment: {
       const SegmentEntry segment = SegmentEntry::Decode(entry.value);
@@ -190,8 +194,7 @@ absl::Status Restorer::RestoreOwners() {
                         "backup",
                         id, segment, SegmentsOnDevice(core_));
     }
-    if (segment >= directory_.segments().total() ||
-        !directory_.segments().RestoreOwner(word.slot(), PageId{id})) {
+    if (segment >= directory_.segments().total() || !directory_.RestoreOwner(PageId{id}, word)) {
       const PageId owner = segment >= directory_.segments().total()
                                ? kInvalidPageId
                                : directory_.segments().OwnerOf(word.slot());

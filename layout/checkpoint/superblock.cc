@@ -45,11 +45,12 @@ absl::Status CheckVersion(const SuperblockLayout& b) {
                       "the build that wrote it, or a newer one",
                       b.format_version, kOldestFormatVersion, kFormatVersion);
   }
-  if ((b.incompatible_features | b.read_compatible_features) != 0) {
+  const uint64_t unknown = b.incompatible_features & ~kFeatureCompression;
+  if ((unknown | b.read_compatible_features) != 0) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
                       "the data file uses features that this build does not know "
                       "(incompatible {:#x}, read-compatible {:#x}): use a newer build",
-                      b.incompatible_features, b.read_compatible_features);
+                      unknown, b.read_compatible_features);
   }
   return absl::OkStatus();
 }
@@ -74,6 +75,7 @@ SuperblockLayout EncodeSuperblock(const Superblock& s) {
   b.database_id = s.database_id;
   b.page_size = s.page_size;
   b.segment_size = s.segment_size;
+  b.incompatible_features = s.compresses_pages ? kFeatureCompression : 0;
   b.segments = s.segments;
   b.page_id_limit = s.page_id_limit;
   b.checkpoint_segment = s.checkpoint_segment;
@@ -125,6 +127,7 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
   s.database_id = b.database_id;
   s.page_size = b.page_size;
   s.segment_size = b.segment_size;
+  s.compresses_pages = (b.incompatible_features & kFeatureCompression) != 0;
   s.segments = b.segments;
   s.page_id_limit = b.page_id_limit;
   s.checkpoint_segment = b.checkpoint_segment;

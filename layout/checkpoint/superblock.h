@@ -79,6 +79,7 @@ struct Superblock {
   uint64_t database_id = 0;
   uint32_t page_size = 0;
   uint32_t segment_size = 0;
+  bool compresses_pages = false;  ///< a slot is an eighth of a page (geometry.h)
   uint64_t segments = 0;
   uint64_t page_id_limit = 0;
   uint64_t checkpoint_segment = kNoSegment;  ///< the first of the chain
@@ -95,6 +96,9 @@ struct Superblock {
   uint64_t clock = 0;
   std::vector<std::byte> client_root;
 };
+
+/// Incompatible feature bit: page compression.
+inline constexpr uint64_t kFeatureCompression = 1;
 
 /// Offset of copy 0 or 1 of a generation.
 constexpr uint64_t SuperblockOffset(uint64_t generation, int copy) {

@@ -51,16 +51,17 @@ CostExplorer::CostExplorer(PageDirectory& directory, CostMeter& costs, bool prot
       rng_(directory.core().database_id) {}
 
 uint32_t CostExplorer::PagesAtOnce() const {
-  return std::min(kPages, core_.geometry.slots_per_segment);
+  return std::min(kPages, core_.geometry.pages_per_segment());
 }
 
 uint32_t CostExplorer::ProtectedPages() const {
-  return std::min(DoublewriteCapacity(core_.geometry.page_size), core_.geometry.slots_per_segment);
+  return std::min(DoublewriteCapacity(core_.geometry.page_size),
+                  core_.geometry.pages_per_segment());
 }
 
 double CostExplorer::ProbeNanosOf(CostKind kind) const {
   const PageCosts costs = costs_.costs();
-  const double slots = core_.geometry.slots_per_segment;
+  const double slots = core_.geometry.pages_per_segment();
   switch (kind) {
     case CostKind::kPageRead:
       return PagesAtOnce() * costs.page_read_ns;
@@ -105,7 +106,7 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, bool many_rounds)
     offsets = PlacesToRead(burst.length, burst.depth);
   } else if (!room.ids().empty()) {
     for (uint32_t i = 0; i < burst.depth; ++i) {
-      const uint64_t slot = is_page ? rng_.Below(core_.geometry.slots_per_segment) : 0;
+      const uint64_t slot = is_page ? rng_.Below(core_.geometry.pages_per_segment()) : 0;
       offsets.push_back(core_.geometry.OffsetOf(room.ids()[i % room.ids().size()]) +
                         slot * core_.geometry.page_size);
     }
@@ -129,7 +130,7 @@ bool CostExplorer::Measure(CostKind kind, bool replaces) {
   // Costs measured beside other I/O rest on the positioning cost; only others may correct it.
   if (result.alone) {
     core_.device.SetPositioningBytes(PositioningBytes(costs_.costs(), core_.geometry.page_size,
-                                                      core_.geometry.slots_per_segment));
+                                                      core_.geometry.pages_per_segment()));
   }
   return true;
 }

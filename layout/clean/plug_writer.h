@@ -28,11 +28,15 @@ class PlugWriter {
                absl::FunctionRef<SegmentKind(PageId)> kind_of);
 
  private:
+  FrameIndex FrameFor(const VictimReader& victim, const VictimPage& page);
   void End(FrameIndex frame, const absl::Status& written);
 
   PageDirectory& directory_;
   std::unique_ptr<IoQueue> queue_;
   IoWindow<FrameIndex> window_;
+  // In a file with page compression: a page that shares its block is copied to a block of its own.
+  FrameGroup* blocks_ = nullptr;
+  std::vector<FrameIndex> idle_blocks_;
 };
 
 }  // namespace latchkey

@@ -107,7 +107,7 @@ bool SegmentCleaner::ReleaseSlotsIfUseful() {
   if (directory_.journal() == nullptr) return false;
   const size_t pending = directory_.journal()->pending_slots();
   const bool short_of_space = (space_.WantsCleaning() || space_.WantsShrink()) &&
-                              (pending >= core_.geometry.slots_per_segment ||
+                              (pending >= core_.geometry.pages_per_segment() ||
                                directory_.segments().free_count() <= SpaceManager::kHardWatermark);
   if (!directory_.journal()->due() && !(short_of_space && pending > 0)) return false;
   const uint32_t free_before = directory_.segments().free_count();
@@ -149,12 +149,19 @@ TuningInputs SegmentCleaner::Inputs() {
       }
       break;
   }
-  inputs.plugging_allowed = policy_->may_plug();
+  inputs.plugging_allowed = policy_->may_plug() && !core_.geometry.compresses();
+  inputs.costs.segment_write_ns *= MeanPageShare();
   if (method_of_late_ == CleaningMethod::kClean) {
     inputs.cleaning_utilization = victim_utilization_;
   }
   inputs.page_id_limit = directory_.map().limit();
   return inputs;
+}
+
+// Slots of a page in use over those of a whole one.
+double SegmentCleaner::MeanPageShare() const {
+  const uint64_t whole = directory_.map().allocated() * core_.geometry.slots_per_page;
+  return whole == 0 ? 1 : static_cast<double>(directory_.live_slots()) / static_cast<double>(whole);
 }
 
 void SegmentCleaner::MaybeTune() {
@@ -187,9 +194,12 @@ void SegmentCleaner::Explore() {
   space_.SignalAtPageWrites(std::min(next_tuning_, next_exploration_));
 }
 
+// An image that plugs a hole has the block to itself, so with page compression plugging would
+// spread few bytes over many blocks. It stays the last resort.
 CleaningMethod SegmentCleaner::ChooseMethod() {
   if (directory_.segments().free_count() == 0)
     return CleaningMethod::kPlug;  // nowhere else to write
+  if (core_.geometry.compresses()) return CleaningMethod::kClean;
   CleaningSituation situation;
   const TuningInputs inputs = Inputs();
   situation.costs = inputs.costs;
@@ -219,7 +229,7 @@ bool SegmentCleaner::Clean() {
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const uint32_t slots = core_.geometry.slots_per_segment;
   const uint64_t clock = directory_.clock() + 1;
-  uint64_t budget = kMaxPassBytes / core_.geometry.page_size;
+  uint64_t budget = kMaxPassBytes / core_.geometry.slot_size();
   double gain = kSegmentsPerPass;
   bool emptied = false;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
@@ -265,15 +275,17 @@ uint32_t SegmentCleaner::EndEmptied(bool all) {
   return ended;
 }
 
-// The utilisation that counts is the share of pages that had to be moved.
-void SegmentCleaner::NoteEmptied(size_t pages, CleaningMethod method) {
+// The utilisation that counts is the share of slots that had to be moved.
+void SegmentCleaner::NoteEmptied(std::span<const VictimPage> pages, CleaningMethod method) {
+  uint64_t slots = 0;
+  for (const VictimPage& page : pages) slots += page.word.slots();
   if (method != method_of_late_) victim_utilization_.reset();
   method_of_late_ = method;
-  const double u = static_cast<double>(pages) / core_.geometry.slots_per_segment;
+  const double u = static_cast<double>(slots) / core_.geometry.slots_per_segment;
   victim_utilization_ = victim_utilization_ ? (1 - kWeightOfNewVictims) * *victim_utilization_ +
                                                   kWeightOfNewVictims * u
                                             : u;
-  core_.counters.cleaned_live_pages.fetch_add(pages, std::memory_order_relaxed);
+  core_.counters.cleaned_live_slots.fetch_add(slots, std::memory_order_relaxed);
   auto& counter = method == CleaningMethod::kClean ? core_.counters.cleaned_segments
                                                    : core_.counters.plugged_segments;
   counter.fetch_add(1, std::memory_order_relaxed);
@@ -283,7 +295,7 @@ std::optional<double> SegmentCleaner::cleaning_utilization() const {
   const uint64_t segments = core_.counters.cleaned_segments.load(std::memory_order_relaxed) +
                             core_.counters.plugged_segments.load(std::memory_order_relaxed);
   if (segments == 0) return std::nullopt;
-  const uint64_t live = core_.counters.cleaned_live_pages.load(std::memory_order_relaxed);
+  const uint64_t live = core_.counters.cleaned_live_slots.load(std::memory_order_relaxed);
   return static_cast<double>(live) /
          (static_cast<double>(segments) * core_.geometry.slots_per_segment);
 }
@@ -318,7 +330,7 @@ bool SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
                           ? Append(pages)
                           : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
   if (pages.empty() || done < pages.size()) return false;
-  NoteEmptied(pages.size(), method);
+  NoteEmptied(pages, method);
   return true;
 }
 
@@ -335,7 +347,7 @@ size_t SegmentCleaner::Append(std::span<const VictimPage> pages) {
     FrameIndex frame{};
     if (!BeginMove(page, &frame) && (!MakeRoom() || !BeginMove(page, &frame))) return i;
     std::memcpy(directory_.frames().Memory(frame), reader_.Memory(page.index),
-                core_.geometry.page_size);
+                reader_.BytesOf(page));
     sink_.FinishMove(frame, /*valid=*/true);
     core_.counters.cleaner_page_writes.fetch_add(1, std::memory_order_relaxed);
   }

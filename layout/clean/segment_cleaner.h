@@ -92,7 +92,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   bool EndPass();
   uint32_t EndEmptied(bool all);
   SegmentKind KindFor(PageId page) const;
-  void NoteEmptied(size_t pages, CleaningMethod method);
+  double MeanPageShare() const;
+  void NoteEmptied(std::span<const VictimPage> pages, CleaningMethod method);
 
   PageDirectory& directory_;
   StoreCore& core_;

@@ -41,7 +41,7 @@ class FakeSink final : public MoveSink {
     frame.moved = true;
     frame.target = kGeometry.SlotAt(open_, used_++ % kGeometry.slots_per_segment);
     frame.durable_word.store(word.bits());
-    directory_->segments().AssignSlot(frame.target, page);
+    directory_->segments().AssignSlot(frame.target, page, 1);
     moves_.push_back(group_->IndexOf(static_cast<uint32_t>(moves_.size())));
     return moves_.back();
   }

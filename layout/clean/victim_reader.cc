@@ -15,12 +15,12 @@ VictimReader::VictimReader(PageDirectory& directory, uint32_t depth)
 absl::Status VictimReader::Prepare() {
   const uint32_t slots = core_.geometry.slots_per_segment;
   LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(depth_));
-  group_ = directory_.frames().NewGroup(slots);
+  group_ = directory_.frames().NewSegmentGroup();
   if (group_ == nullptr) return absl::ResourceExhaustedError("no frames for the segment cleaner");
   pages_.reserve(slots);
   to_read_.reserve(slots);
   runs_.reserve(slots);
-  again_.reserve(slots);
+  again_.reserve(2 * slots);
   return absl::OkStatus();
 }
 
@@ -52,7 +52,9 @@ void VictimReader::CopyFromPool() {
   core_.counters.cleaner_pages_copied.fetch_add(copied, std::memory_order_relaxed);
 }
 
+// An image is moved as it is on the device.
 bool VictimReader::CopyFromPool(const VictimPage& page) const {
+  if (page.word.slots() < core_.geometry.slots_per_page) return false;
   std::byte* out = Memory(page.index);
   const bool copied = core_.client.Ask(
       false, [&](PageStoreClient& client) { return client.CopyIfClean(page.page, out); });
@@ -65,22 +67,44 @@ bool VictimReader::CopyFromPool(const VictimPage& page) const {
 
 void VictimReader::Read(SegmentId victim, const SlotReadCosts& costs) {
   to_read_.clear();
+  uint64_t pages = 0;
   for (const VictimPage& page : pages_) {
-    if (!page.loaded && directory_.map().Load(page.page) == page.word) {
-      to_read_.push_back(page.index);
-    }
+    if (page.loaded || directory_.map().Load(page.page) != page.word) continue;
+    AddBlocks(page, to_read_);
+    ++pages;
   }
-  core_.counters.cleaner_page_reads.fetch_add(to_read_.size(), std::memory_order_relaxed);
+  core_.counters.cleaner_page_reads.fetch_add(pages, std::memory_order_relaxed);
   PlanReads(to_read_, costs, runs_);
   ReadRuns(victim);
-  if (again_.empty()) return;
-  constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
-  to_read_.swap(again_);
-  PlanReads(to_read_, kOneByOne, runs_);
-  ReadRuns(victim);
+  if (!again_.empty()) {
+    constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
+    to_read_.swap(again_);
+    std::sort(to_read_.begin(), to_read_.end());
+    to_read_.erase(std::unique(to_read_.begin(), to_read_.end()), to_read_.end());
+    PlanReads(to_read_, kOneByOne, runs_);
+    ReadRuns(victim);
+  }
+  for (VictimPage& page : pages_) {
+    if (page.was_read) CheckRead(page);
+  }
+}
+
+// The first block of a page, and the one behind its last.
+std::pair<uint32_t, uint32_t> VictimReader::BlocksOf(const VictimPage& page) const {
+  const uint32_t per_block = core_.geometry.slots_per_page;
+  return {page.index / per_block, (page.index + page.word.slots() + per_block - 1) / per_block};
+}
+
+// Adds the blocks of a page. REQUIRES: those of the pages before it are added.
+void VictimReader::AddBlocks(const VictimPage& page, std::vector<uint32_t>& blocks) const {
+  const auto [first, end] = BlocksOf(page);
+  for (uint32_t block = first; block < end; ++block) {
+    if (blocks.empty() || blocks.back() < block) blocks.push_back(block);
+  }
 }
 
 void VictimReader::ReadRuns(SegmentId victim) {
+  const uint32_t page_size = core_.geometry.page_size;
   again_.clear();
   size_t next = 0;
   window_.Run(
@@ -90,9 +114,10 @@ void VictimReader::ReadRuns(SegmentId victim) {
         request.tag = runs_[next++];
         request.op = IoRequest::Op::kRead;
         request.io_class = IoClass::kSegmentRead;
-        request.offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(victim, request.tag.first));
-        request.length = request.tag.count * core_.geometry.page_size;
-        request.buffer = Memory(request.tag.first);
+        const uint64_t first = uint64_t{request.tag.first} * page_size;
+        request.offset = core_.geometry.OffsetOf(victim) + first;
+        request.length = request.tag.count * page_size;
+        request.buffer = group_->memory.data() + first;
         return true;
       },
       [&](const IoRequest& request, const ReadRun& run) { EndRead(run, request.status); });
@@ -101,24 +126,26 @@ void VictimReader::ReadRuns(SegmentId victim) {
 // A run may cross pages that were copied from the pool or not collected. What it brings of a copied
 // page is the same write.
 void VictimReader::EndRead(const ReadRun& run, const absl::Status& status) {
-  auto page =
-      std::lower_bound(pages_.begin(), pages_.end(), run.first,
-                       [](const VictimPage& left, uint32_t index) { return left.index < index; });
-  for (; page != pages_.end() && page->index < run.first + run.count; ++page) {
-    if (status.ok() || run.count == 1) {
-      CheckRead(*page, status);
+  for (VictimPage& page : pages_) {
+    const auto [first, end] = BlocksOf(page);
+    if (first >= run.first + run.count) break;
+    if (end <= run.first) continue;
+    page.was_read = true;
+    page.loaded = false;
+    if (status.ok()) continue;
+    if (run.count == 1) {
+      page.error = status;
     } else {
-      page->loaded = false;  // the failed read may have changed its frame
-      again_.push_back(page->index);
+      for (uint32_t block = first; block < end; ++block) again_.push_back(block);
     }
   }
 }
 
-void VictimReader::CheckRead(VictimPage& page, const absl::Status& status) {
-  absl::Status proof = status;
+void VictimReader::CheckRead(VictimPage& page) {
+  absl::Status proof = page.error;
   if (proof.ok()) {
     proof = CatchOutOfMemory([&] {
-      return directory_.Prove(page.page, page.word, {Memory(page.index), core_.geometry.page_size});
+      return directory_.ProveSlots(page.page, page.word, {Memory(page.index), BytesOf(page)});
     });
   }
   page.loaded = proof.ok();

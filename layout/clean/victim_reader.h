@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "layout/clean/read_plan.h"
@@ -19,9 +20,11 @@ namespace latchkey {
 /// A live page of the victim.
 struct VictimPage {
   PageId page = kInvalidPageId;
-  LocationWord word;    ///< names its slot in the victim
-  uint32_t index = 0;   ///< of that slot within the victim
-  bool loaded = false;  ///< its content is in memory, sealed with the sequence of `word`
+  LocationWord word;      ///< names its slots in the victim
+  uint32_t index = 0;     ///< of the first of them within the victim
+  bool loaded = false;    ///< what is in its slots is in memory, sealed with the sequence of `word`
+  bool was_read = false;  ///< a read run has brought some of it
+  absl::Status error = absl::OkStatus();  ///< of a read run that brought some of it
 };
 
 /// Not thread-safe. One frame per slot of a segment; all memory is taken by Prepare.
@@ -35,8 +38,12 @@ class VictimReader {
   /// unloaded. So does one that fails its proof: it stays where it is, and its segment is barred.
   /// The result is valid until the next call; pages come in the order of their slots.
   std::vector<VictimPage>& Load(SegmentId victim, const SlotReadCosts& costs);
-  /// The frame of the slot `index` of the victim, with its content if that was loaded.
+  /// The frame of the slot `index` of the victim, with the page of that slot if it was loaded.
   FrameIndex FrameOf(uint32_t index) const { return group_->IndexOf(index); }
+  /// Bytes of the page in the victim.
+  size_t BytesOf(const VictimPage& page) const {
+    return size_t{page.word.slots()} * core_.geometry.slot_size();
+  }
   /// Memory of a whole segment, free between two passes.
   std::span<std::byte> spare_memory() const {
     return {group_->memory.data(), group_->memory.size()};
@@ -48,9 +55,11 @@ class VictimReader {
   void CopyFromPool();
   bool CopyFromPool(const VictimPage& page) const;
   void Read(SegmentId victim, const SlotReadCosts& costs);
+  std::pair<uint32_t, uint32_t> BlocksOf(const VictimPage& page) const;
+  void AddBlocks(const VictimPage& page, std::vector<uint32_t>& blocks) const;
   void ReadRuns(SegmentId victim);
   void EndRead(const ReadRun& run, const absl::Status& status);
-  void CheckRead(VictimPage& page, const absl::Status& status);
+  void CheckRead(VictimPage& page);
 
   PageDirectory& directory_;
   StoreCore& core_;
@@ -59,8 +68,8 @@ class VictimReader {
   IoWindow<ReadRun> window_;
   FrameGroup* group_ = nullptr;
   std::vector<VictimPage> pages_;
-  std::vector<uint32_t> to_read_;
-  std::vector<uint32_t> again_;  // of runs that failed: one by one
+  std::vector<uint32_t> to_read_;  // blocks
+  std::vector<uint32_t> again_;    // of runs that failed: one by one
   std::vector<ReadRun> runs_;
 };
 

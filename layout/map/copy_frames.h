@@ -1,8 +1,10 @@
 // Copy frames: page-sized memory that holds accepted writes until they are on the device. Reads of
 // such pages are served from it. (A copy frame is no frame of the buffer pool.) Frames come in
-// groups of contiguous frames: a segment buffer, or the frames of one page writer. They are
-// type-stable: a reader may follow a stale page word, because the frame's memory stays mapped while
-// the store lives.
+// groups of contiguous frames: a segment buffer, or the frames of one page writer. A segment buffer
+// has one frame per slot; a page that takes several slots uses the first one's. A frame holds the
+// page as it goes to the device: as it is, or with page compression as an image (page_image.h).
+// Frames are type-stable: a reader may follow a stale page word, because the frame's memory stays
+// mapped while the store lives.
 //
 // A reader pins the frame, checks that the page's word still names it, copies, unpins. An actor
 // that makes the word name another place waits until the frame is unpinned before it uses the
@@ -35,9 +37,11 @@ struct CopyFrame {
   /// A lower bound of the write's ticket until the write is on the device; then 0.
   std::atomic<uint64_t> ticket{0};
   uint32_t sequence = 0;
+  /// Slots that the copy takes on the device; fewer than a page has: it is an image.
+  uint32_t slots = 1;
   /// Counter of unwritten pages of the page writer that accepted this write; nullptr: none.
   std::atomic<size_t>* unwritten = nullptr;
-  SlotId target = kNoSlot;  ///< where it is being written
+  SlotId target = kNoSlot;  ///< where it is being written: the first of its slots
   bool moved = false;       ///< a move of the segment cleaner: the word does not name this frame
 
   /// The write is on the device, or was overtaken, or was not accepted.
@@ -56,14 +60,18 @@ class WriteHelper {
 };
 
 struct FrameGroup {
-  static constexpr uint32_t kMaxFrames = 4096;
+  static constexpr uint32_t kMaxFrames = kMaxSegmentSize / 4096 * kSlotsOfCompressed;
 
-  FrameGroup(uint32_t group_index, uint32_t count, uint32_t page_size)
-      : index(group_index), memory(size_t{count} * page_size), frames(count) {}
+  FrameGroup(uint32_t group_index, uint32_t count, uint32_t bytes_per_frame)
+      : index(group_index),
+        frame_size(bytes_per_frame),
+        memory(size_t{count} * bytes_per_frame),
+        frames(count) {}
 
   FrameIndex IndexOf(uint32_t frame) const { return FrameIndex{index * kMaxFrames + frame}; }
 
   const uint32_t index;
+  const uint32_t frame_size;  ///< bytes from one frame's memory to the next one's
   ReservedBuffer memory;  // reserved: a deep queue takes only the memory that it has used
   std::vector<CopyFrame> frames;
   /// Set when the frames are written one by one in place: the store accepts a page in such a frame
@@ -79,12 +87,15 @@ class FrameTable {
  public:
   static constexpr uint32_t kMaxGroups = 4096;
 
-  FrameTable(Runtime& runtime, uint32_t page_size) : mutex_(runtime), page_size_(page_size) {}
+  FrameTable(Runtime& runtime, StoreGeometry geometry) : mutex_(runtime), geometry_(geometry) {}
   ~FrameTable();
 
-  /// A new group of `count` frames (1..kMaxFrames), owned by the table until it dies; nullptr when
-  /// there are kMaxGroups.
-  FrameGroup* NewGroup(uint32_t count);
+  /// A new group of `count` pages (1..kMaxFrames), or of the slots of a segment. The table owns it
+  /// until it dies. nullptr when there are kMaxGroups.
+  FrameGroup* NewGroup(uint32_t count) { return NewGroup(count, geometry_.page_size); }
+  FrameGroup* NewSegmentGroup() {
+    return NewGroup(geometry_.slots_per_segment, geometry_.slot_size());
+  }
 
   FrameGroup& GroupOf(FrameIndex frame) const {
     return *groups_[Raw(frame) / FrameGroup::kMaxFrames].load(std::memory_order_acquire);
@@ -93,10 +104,15 @@ class FrameTable {
     return GroupOf(frame).frames[Raw(frame) % FrameGroup::kMaxFrames];
   }
   std::byte* Memory(FrameIndex frame) const {
-    return GroupOf(frame).memory.data() + size_t{Raw(frame) % FrameGroup::kMaxFrames} * page_size_;
+    FrameGroup& group = GroupOf(frame);
+    return group.memory.data() + size_t{Raw(frame) % FrameGroup::kMaxFrames} * group.frame_size;
   }
 
-  /// Copies page `id` to `out` if its word still is `word`, which is kInMemory.
+  uint32_t IndexInGroup(FrameIndex frame) const { return Raw(frame) % FrameGroup::kMaxFrames; }
+  /// Whether the frame's memory is that of a whole page.
+  bool HasBlock(FrameIndex frame) const { return GroupOf(frame).frame_size == geometry_.page_size; }
+
+  /// Copies page `id` to `out`, unpacked, if its word still is `word`, which is kInMemory.
   bool CopyOut(const PageMap& map, PageId id, LocationWord word, std::byte* out) const;
   /// Waits until no reader copies from `frame`. REQUIRES: no page's word names the frame any more.
   void AwaitUnpinned(Runtime& runtime, FrameIndex frame) const;
@@ -107,10 +123,12 @@ class FrameTable {
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  FrameGroup* NewGroup(uint32_t count, uint32_t frame_size);
+
   std::array<std::atomic<FrameGroup*>, kMaxGroups> groups_{};
   Mutex mutex_;
   std::atomic<uint32_t> used_groups_{0};
-  const uint32_t page_size_;
+  const StoreGeometry geometry_;
   std::atomic<size_t> memory_bytes_{0};
 };
 

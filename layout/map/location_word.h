@@ -15,8 +15,10 @@ class LocationWord {
  public:
   enum class State : uint8_t { kFree = 0, kUnwritten = 1, kOnDevice = 2, kInMemory = 3 };
   static constexpr int kPlaceBits = 36;
+  static constexpr int kSlotBits = 33;  // of the place; above them the number of slots less one
   static constexpr int kSequenceBits = 26;
-  static constexpr uint64_t kMaxSlots = uint64_t{1} << kPlaceBits;
+  static constexpr uint64_t kMaxSlots = uint64_t{1} << kSlotBits;
+  static constexpr uint32_t kMostSlotsOfPage = 1u << (kPlaceBits - kSlotBits);
 
   constexpr LocationWord() = default;
   constexpr explicit LocationWord(uint64_t bits) : bits_(bits) {}
@@ -24,8 +26,9 @@ class LocationWord {
   static constexpr LocationWord Unwritten(uint32_t sequence) {
     return Make(State::kUnwritten, 0, sequence);
   }
-  static constexpr LocationWord OnDevice(SlotId slot, uint32_t sequence) {
-    return Make(State::kOnDevice, Raw(slot), sequence);
+  /// `slots`: how many the page takes from `slot` on, 1 to kMostSlotsOfPage.
+  static constexpr LocationWord OnDevice(SlotId slot, uint32_t sequence, uint32_t slots = 1) {
+    return Make(State::kOnDevice, uint64_t{slots - 1} << kSlotBits | Raw(slot), sequence);
   }
   static constexpr LocationWord InMemory(FrameIndex frame, uint32_t sequence) {
     return Make(State::kInMemory, Raw(frame), sequence);
@@ -38,6 +41,9 @@ class LocationWord {
   constexpr bool free() const { return state() == State::kFree; }
   /// REQUIRES: on_device().
   constexpr SlotId slot() const { return SlotId{bits_ & (kMaxSlots - 1)}; }
+  constexpr uint32_t slots() const {
+    return static_cast<uint32_t>(bits_ >> kSlotBits) % kMostSlotsOfPage + 1;
+  }
   /// REQUIRES: in_memory().
   constexpr FrameIndex frame() const {
     return FrameIndex{static_cast<uint32_t>(bits_ & (kMaxSlots - 1))};
@@ -58,7 +64,7 @@ class LocationWord {
   }
   /// A word with the same place and state, and another write sequence.
   constexpr LocationWord WithSequence(uint32_t sequence) const {
-    return Make(state(), bits_ & (kMaxSlots - 1), sequence);
+    return Make(state(), bits_ & ((uint64_t{1} << kPlaceBits) - 1), sequence);
   }
   constexpr bool operator==(const LocationWord&) const = default;
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layout/image/page_image.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
+#include "storage/base/racy_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
 
@@ -61,8 +63,27 @@ bool PageDirectory::DropCopies(PageId page, LocationWord& word) {
   }
   const LocationWord unwritten = LocationWord::Unwritten(word.sequence());
   if (!durable.on_device()) return map_.CompareExchange(page, word, unwritten);
-  return ChangeWord(page, word, unwritten, LocationWord::Free(unwritten.sequence()),
-                    durable.slot());
+  if (!ChangeWord(page, word, unwritten, LocationWord::Free(unwritten.sequence()),
+                  durable.slot())) {
+    return false;
+  }
+  CountSaved(durable, unwritten);
+  return true;
+}
+
+void PageDirectory::CountSaved(LocationWord before, LocationWord after) {
+  const uint32_t whole = core_.geometry.slots_per_page;
+  if (whole == 1) return;
+  const auto saved = [whole](LocationWord word) -> uint64_t {
+    return word.on_device() ? whole - word.slots() : 0;
+  };
+  saved_slots_.fetch_add(saved(after) - saved(before), std::memory_order_relaxed);
+}
+
+bool PageDirectory::RestoreOwner(PageId page, LocationWord word) {
+  if (!segments_.RestoreOwner(word.slot(), page, word.slots())) return false;
+  CountSaved(LocationWord(), word);
+  return true;
 }
 
 void PageDirectory::RestoreClock(uint64_t clock) {
@@ -83,7 +104,7 @@ void PageDirectory::Install(FrameIndex index) {
   CopyFrame& frame = frames_.Frame(index);
   const LocationWord before(frame.durable_word.load(std::memory_order_relaxed));
   LocationWord expected = frame.moved ? before : LocationWord::InMemory(index, frame.sequence);
-  const LocationWord installed = LocationWord::OnDevice(frame.target, frame.sequence);
+  const LocationWord installed = LocationWord::OnDevice(frame.target, frame.sequence, frame.slots);
   const bool supersedes = before.on_device() && before.slot() != frame.target;
   const bool at_once = supersedes && LATCHKEY_CANARY("slot-reused-before-journal");
   const bool done =
@@ -98,6 +119,7 @@ void PageDirectory::Install(FrameIndex index) {
     segments_.ReleaseSlot(frame.target);
     return Forget(frame);
   }
+  CountSaved(before, installed);
   if (at_once) segments_.ReleaseSlot(before.slot());
   frame.EndTicket();
 }
@@ -118,9 +140,9 @@ bool PageDirectory::ChangeWord(PageId page, LocationWord& expected, LocationWord
 }
 
 void PageDirectory::PaceRounds() {
-  const uint64_t slots = uint64_t{segments_.total()} * core_.geometry.slots_per_segment;
+  const uint64_t segment = core_.geometry.pages_per_segment();
   journal_->set_most_pending_slots(
-      std::clamp<uint64_t>(slots / 32, core_.geometry.slots_per_segment / 2, 4096));
+      std::clamp<uint64_t>(segments_.total() * segment / 32, segment / 2, 4096));
 }
 
 // The newest ticket such that it and all before it are in the map. A batch taken after this call
@@ -198,11 +220,57 @@ absl::Status PageDirectory::Prove(PageId page, LocationWord word, std::span<cons
   return absl::AbortedError("the page is newer than the map");
 }
 
+absl::Status PageDirectory::ProveSlots(PageId page, LocationWord word,
+                                       std::span<const std::byte> slots) {
+  if (word.slots() == core_.geometry.slots_per_page) return Prove(page, word, slots);
+  LATCHKEY_ASSIGN_OR_RETURN(const UnpackedPage unpacked,
+                            UnpackedPage::Of(slots, page, core_.geometry.page_size));
+  return Prove(page, word, unpacked.span());
+}
+
+absl::Status PageDirectory::ProveBlocks(PageId page, LocationWord word,
+                                        std::span<const std::byte> blocks, std::byte* out) {
+  const StoreGeometry& geometry = core_.geometry;
+  const std::span<const std::byte> slots =
+      blocks.subspan(geometry.OffsetInBlock(word.slot()), word.slots() * geometry.slot_size());
+  if (word.slots() == geometry.slots_per_page) {
+    LATCHKEY_RETURN_IF_ERROR(Prove(page, word, slots));
+    if (slots.data() != out) RacyCopyIn(out, slots.data(), slots.size());
+    return absl::OkStatus();
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const UnpackedPage unpacked,
+                            UnpackedPage::Of(slots, page, geometry.page_size));
+  LATCHKEY_RETURN_IF_ERROR(Prove(page, word, unpacked.span()));
+  RacyCopyIn(out, unpacked.span().data(), geometry.page_size);
+  return absl::OkStatus();
+}
+
 bool PageDirectory::Accept(FrameIndex index, PageId page, const std::byte* data,
                            std::optional<LocationWord> only_from) {
-  CopyFrame& frame = frames_.Frame(index);
   std::byte* memory = frames_.Memory(index);
   std::memcpy(memory, data, core_.geometry.page_size);
+  frames_.Frame(index).slots = core_.geometry.slots_per_page;
+  return AcceptSealed(index, page, only_from, [&](uint32_t sequence) {
+    SealPage({memory, core_.geometry.page_size}, page, sequence, core_.database_id);
+  });
+}
+
+void PageDirectory::AcceptImage(FrameIndex index, PageId page, const std::byte* data,
+                                std::span<const std::byte> image, uint32_t slots) {
+  std::byte* memory = frames_.Memory(index);
+  std::memcpy(memory, image.data(), image.size());
+  std::memset(memory + image.size(), 0, slots * core_.geometry.slot_size() - image.size());
+  frames_.Frame(index).slots = slots;
+  AcceptSealed(index, page, std::nullopt, [&](uint32_t sequence) {
+    SealImage({memory, image.size()}, {data, core_.geometry.page_size}, page, sequence,
+              core_.database_id);
+  });
+}
+
+bool PageDirectory::AcceptSealed(FrameIndex index, PageId page,
+                                 std::optional<LocationWord> only_from,
+                                 absl::FunctionRef<void(uint32_t sequence)> seal) {
+  CopyFrame& frame = frames_.Frame(index);
   frame.page = page;
   frame.moved = false;
   frame.sequence = 0;
@@ -212,7 +280,7 @@ bool PageDirectory::Accept(FrameIndex index, PageId page, const std::byte* data,
     if (only_from && word != *only_from) return false;
     if (frame.sequence != word.next_sequence()) {
       frame.sequence = word.next_sequence();
-      SealPage({memory, core_.geometry.page_size}, page, frame.sequence, core_.database_id);
+      seal(frame.sequence);
     }
     // If the frame behind the word is recycled meanwhile, the exchange below fails.
     const uint64_t durable =

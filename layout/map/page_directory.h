@@ -12,6 +12,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -35,7 +36,7 @@ class PageDirectory {
       : core_(core),
         map_(core.runtime),
         segments_(core.runtime, core.geometry),
-        frames_(core.runtime, core.geometry.page_size),
+        frames_(core.runtime, core.geometry),
         round_mutex_(core.runtime) {}
 
   StoreCore& core() { return core_; }
@@ -64,6 +65,12 @@ class PageDirectory {
   /// a later write, because the journal entry of an in-place write was lost: then corrects the word
   /// and returns Aborted, and the caller loads the word again. Otherwise DataLoss.
   absl::Status Prove(PageId page, LocationWord word, std::span<const std::byte> read);
+  /// As Prove, of the bytes in the page's slots, which may be an image.
+  absl::Status ProveSlots(PageId page, LocationWord word, std::span<const std::byte> slots);
+  /// As ProveSlots, of the blocks in which the page lies. Then the page is in `out`, unpacked;
+  /// `blocks` may begin at `out`.
+  absl::Status ProveBlocks(PageId page, LocationWord word, std::span<const std::byte> blocks,
+                           std::byte* out);
 
   /// Copies `data` into `frame`, seals it and makes the map name it as the page's newest copy. With
   /// `only_from`, does so only if that is still the page's word: a page written in place must not
@@ -71,6 +78,9 @@ class PageDirectory {
   /// REQUIRES: only the caller uses the frame, whose `target` is set.
   bool Accept(FrameIndex frame, PageId page, const std::byte* data,
               std::optional<LocationWord> only_from = std::nullopt);
+  /// As Accept, of an image of the page `data` that takes `slots` slots.
+  void AcceptImage(FrameIndex frame, PageId page, const std::byte* data,
+                   std::span<const std::byte> image, uint32_t slots);
   /// Installs a copy that is now on the device at the frame's target: the map names that slot, and
   /// the superseded slot is released. If the write was overtaken, releases the target instead.
   /// False: memory ran out; the store is read-only, and the frame serves the page until the store
@@ -87,6 +97,14 @@ class PageDirectory {
 
   /// Ends the ownership of a slot that no word has named since it got its owner.
   void ReleaseUnnamed(SlotId slot) { segments_.ReleaseSlot(slot); }
+  /// Slots that the pages in use take. A page that was never written counts as a whole one.
+  uint64_t live_slots() const {
+    const uint64_t saved = saved_slots_.load(std::memory_order_acquire);
+    const uint64_t whole = map_.allocated() * core_.geometry.slots_per_page;
+    return whole - std::min(whole, saved);
+  }
+  /// Only while a store is opened: makes `page` the owner of the slots that its word names.
+  bool RestoreOwner(PageId page, LocationWord word);
   /// Notes that `segment` now takes pages of `kind`. REQUIRES: called before a page in it is noted.
   void NoteSegment(SegmentId segment, SegmentKind kind) {
     if (journal_ != nullptr) journal_->NoteSegment(segment, kind, clock());
@@ -128,6 +146,9 @@ class PageDirectory {
   bool ChangeWord(PageId page, LocationWord& expected, LocationWord desired, LocationWord durable,
                   SlotId superseded);
   void Install(FrameIndex index);
+  bool AcceptSealed(FrameIndex index, PageId page, std::optional<LocationWord> only_from,
+                    absl::FunctionRef<void(uint32_t sequence)> seal);
+  void CountSaved(LocationWord before, LocationWord after);
   void PaceRounds();
   WriteTicket NewestInMap(WriteTicket accepted) const;
   absl::Status EndRound(WriteTicket done, const absl::Status& status)
@@ -141,6 +162,8 @@ class PageDirectory {
   bool recovered_ = false;  // the map was restored after a crash
   SpaceListener* listener_ = nullptr;
   std::atomic<uint64_t> overtaken_{0};
+  // By how many slots the copies on the device are smaller than whole pages.
+  std::atomic<uint64_t> saved_slots_{0};
   std::atomic<WriteTicket> accepted_{0};
   std::atomic<WriteTicket> durable_{0};
   Mutex round_mutex_;  // held across the I/O of a round

@@ -1,7 +1,8 @@
 // The page map: page id -> place of the newest accepted copy of the page, and the write sequence
 // that this copy must carry. One 64-bit atomic word per page, so readers take no lock:
 //
-//   bits  0-35  place: the slot on the device, or the copy frame in memory (state kInMemory)
+//   bits  0-35  place: on the device the first slot (bits 0-32) and the number of slots less one
+//               (bits 33-35), or the copy frame in memory (state kInMemory)
 //   bits 36-61  write sequence, modulo 2^26; kept when the id is freed, so that a page written
 //               before the free never passes for a page written after it
 //   bits 62-63  state
@@ -31,8 +32,9 @@ namespace latchkey {
 /// Thread-safe.
 class PageMap {
  public:
-  /// One less than kMaxPageIds, so that "id + 1" fits 32 bits (owners in segment_table.h).
-  static constexpr uint64_t kMaxIds = kMaxPageIds - 1;
+  /// Two less than kMaxPageIds, so that "id + 1" fits 32 bits beside a mark (owners in
+  /// segment_table.h).
+  static constexpr uint64_t kMaxIds = kMaxPageIds - 2;
 
   explicit PageMap(Runtime& runtime) : mutex_(runtime) {}
 

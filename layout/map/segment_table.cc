@@ -143,22 +143,45 @@ void StoreSegmentTable::AddLive(SegmentId segment, int64_t delta) {
                                                                 std::memory_order_relaxed);
 }
 
-void StoreSegmentTable::AssignSlot(SlotId slot, PageId page) {
-  const SegmentId segment = geometry_.SegmentOf(slot);
-  At(segment).live.fetch_add(1, std::memory_order_relaxed);
-  AddLive(segment, 1);
+void StoreSegmentTable::Own(SlotId slot, PageId page, uint32_t slots) {
+  for (uint32_t i = 1; i < slots; ++i) {
+    owners_[Raw(slot) + i].store(kFurther, std::memory_order_relaxed);
+  }
   owners_[Raw(slot)].store(static_cast<uint32_t>(Raw(page) + 1), std::memory_order_release);
+}
+
+void StoreSegmentTable::AssignSlot(SlotId slot, PageId page, uint32_t slots) {
+  const SegmentId segment = geometry_.SegmentOf(slot);
+  At(segment).live.fetch_add(slots, std::memory_order_relaxed);
+  AddLive(segment, slots);
+  Own(slot, page, slots);
+}
+
+// The number of slots that the owner of `slot` has from there on.
+uint32_t StoreSegmentTable::SlotsFrom(SlotId slot) const {
+  uint32_t slots = 1;
+  while (geometry_.MayBePage(slot, slots + 1) &&
+         owners_[Raw(slot) + slots].load(std::memory_order_relaxed) == kFurther) {
+    ++slots;
+  }
+  return slots;
 }
 
 void StoreSegmentTable::ReleaseSlot(SlotId slot) {
   const SegmentId segment = geometry_.SegmentOf(slot);
   Segment& s = At(segment);
+  const uint32_t slots = SlotsFrom(slot);
+  // The first slot last: without it, the others would count as those of the page before.
+  for (uint32_t i = 1; i < slots; ++i) {
+    owners_[Raw(slot) + i].store(0, std::memory_order_relaxed);
+  }
   const uint32_t owner = owners_[Raw(slot)].exchange(0, std::memory_order_acq_rel);
-  LATCHKEY_CHECK(owner != 0);
-  AddLive(segment, -1);
-  const uint32_t live = s.live.fetch_sub(1, std::memory_order_seq_cst);
+  LATCHKEY_CHECK(owner != 0 && owner != kFurther);
+  AddLive(segment, -int64_t{slots});
+  const uint32_t live = s.live.fetch_sub(slots, std::memory_order_seq_cst);
+  s.has_no_hole.store(false, std::memory_order_seq_cst);
   NoteChange(segment);
-  if (live != 1) return;
+  if (live != slots) return;
   bool freed = false;
   {
     MutexLock lock(mutex_);
@@ -172,7 +195,7 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
 
 void StoreSegmentTable::MarkBad(SlotId slot) {
   LATCHKEY_CHECK(owners_[Raw(slot)].load(std::memory_order_relaxed) != 0);
-  bad_slots_.fetch_add(1, std::memory_order_relaxed);
+  bad_slots_.fetch_add(SlotsFrom(slot), std::memory_order_relaxed);
   const SegmentId segment = geometry_.SegmentOf(slot);
   if (At(segment).has_bad_slots.exchange(true)) return;
   bad_segments_.fetch_add(1, std::memory_order_relaxed);
@@ -215,8 +238,9 @@ void StoreSegmentTable::File(SegmentId segment) {
   if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed || live == 0) {
     return index_.Remove(segment);
   }
-  const uint32_t group =
-      static_cast<uint32_t>(KindOf(segment)) + (MayBeVictim(segment) ? 0 : kBarred);
+  const uint32_t group = static_cast<uint32_t>(KindOf(segment)) +
+                         (MayBeVictim(segment) ? 0 : kBarred) +
+                         (s.has_no_hole.load(std::memory_order_relaxed) ? kNoHole : 0);
   index_.File(segment, group, live, s.birth.load(std::memory_order_relaxed));
 }
 
@@ -227,15 +251,17 @@ std::optional<SegmentView> StoreSegmentTable::BestVictim(
   std::optional<SegmentView> best;
   double highest = 0;
   for (const SegmentKind kind : {SegmentKind::kHot, SegmentKind::kCold}) {
-    index_.ForEachOldest(
-        static_cast<uint32_t>(kind), [&](uint32_t live, uint64_t birth, SegmentId segment) {
-          const double u = static_cast<double>(live) / geometry_.slots_per_segment;
-          const double age = clock > birth ? static_cast<double>(clock - birth) : 1.0;
-          const double value = priority(u, age);
-          if (best && value <= highest) return;
-          highest = value;
-          best = SegmentView{segment, kind, live, birth};
-        });
+    const auto compare = [&](uint32_t live, uint64_t birth, SegmentId segment) {
+      const double u = static_cast<double>(live) / geometry_.slots_per_segment;
+      const double age = clock > birth ? static_cast<double>(clock - birth) : 1.0;
+      const double value = priority(u, age);
+      if (best && value <= highest) return;
+      highest = value;
+      best = SegmentView{segment, kind, live, birth};
+    };
+    index_.ForEachOldest(static_cast<uint32_t>(kind), compare);
+    if (geometry_.compresses())
+      index_.ForEachOldest(static_cast<uint32_t>(kind) + kNoHole, compare);
   }
   return best;
 }
@@ -250,38 +276,52 @@ std::optional<SegmentId> StoreSegmentTable::FullestWithHole(uint32_t kind) {
   return segment ? segment : index_.Fullest(kind + kBarred);
 }
 
-std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t from, PageId page) {
+bool StoreSegmentTable::IsHole(SlotId block) const {
+  for (uint32_t i = 0; i < geometry_.slots_per_page; ++i) {
+    if (owners_[Raw(block) + i].load(std::memory_order_acquire) != 0) return false;
+  }
+  return true;
+}
+
+// Holes are taken under the mutex only, so one that was seen stays one.
+std::optional<SlotId> StoreSegmentTable::TakeHoleIn(SegmentId segment, uint32_t from, PageId page,
+                                                    uint32_t slots) {
   Segment& s = At(segment);
   if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed) return std::nullopt;
-  for (uint32_t i = from; i < geometry_.slots_per_segment; ++i) {
+  for (uint32_t i = from; i < geometry_.slots_per_segment; i += geometry_.slots_per_page) {
     const SlotId slot = geometry_.SlotAt(segment, i);
-    uint32_t none = 0;
-    // Count the page live first: while the slot gets its owner, ReleaseSlot must not see the
+    if (!IsHole(slot)) continue;
+    // Count the page live first: while the slots get their owner, ReleaseSlot must not see the
     // segment empty.
-    if (owners_[Raw(slot)].load(std::memory_order_relaxed) != 0) continue;
-    s.live.fetch_add(1, std::memory_order_relaxed);
-    const bool taken = owners_[Raw(slot)].compare_exchange_strong(
-        none, static_cast<uint32_t>(Raw(page) + 1), std::memory_order_acq_rel);
-    LATCHKEY_CHECK(taken);  // holes are taken under the mutex only
-    AddLive(segment, 1);
+    s.live.fetch_add(slots, std::memory_order_relaxed);
+    Own(slot, page, slots);
+    AddLive(segment, slots);
     NoteChange(segment);
     return slot;
   }
   return std::nullopt;
 }
 
-std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page) {
+// In a file with page compression a segment may have free slots and no hole. A search from its
+// front finds that out, and the segment stays apart until a slot of it is released.
+std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page, uint32_t slots) {
   MutexLock lock(mutex_);
   const SegmentKind other = kind == SegmentKind::kHot ? SegmentKind::kCold : SegmentKind::kHot;
   for (const SegmentKind k : {kind, other}) {
     HoleCursor& cursor = holes_[static_cast<size_t>(k)];
     for (;;) {
       if (cursor.segment) {
-        const auto slot = TakeHoleIn(*cursor.segment, cursor.next_index, page);
+        const bool from_front = cursor.next_index == 0 && geometry_.compresses();
+        // Before the search: a slot that is released meanwhile takes the mark back.
+        if (from_front) At(*cursor.segment).has_no_hole.store(true, std::memory_order_seq_cst);
+        const auto slot = TakeHoleIn(*cursor.segment, cursor.next_index, page, slots);
         if (slot) {
-          cursor.next_index = static_cast<uint32_t>(Raw(*slot) % geometry_.slots_per_segment) + 1;
+          At(*cursor.segment).has_no_hole.store(false, std::memory_order_relaxed);
+          cursor.next_index = static_cast<uint32_t>(Raw(*slot) % geometry_.slots_per_segment) +
+                              geometry_.slots_per_page;
           return slot;
         }
+        if (from_front) NoteChange(*cursor.segment);
       }
       FileChanged();
       const std::optional<SegmentId> next = FullestWithHole(static_cast<uint32_t>(k));
@@ -305,13 +345,13 @@ void StoreSegmentTable::RestoreSegment(SegmentId segment, SegmentState state, Se
   if (state == SegmentState::kFree) MakeFree(segment);
 }
 
-bool StoreSegmentTable::RestoreOwner(SlotId slot, PageId page) {
+bool StoreSegmentTable::RestoreOwner(SlotId slot, PageId page, uint32_t slots) {
   const SegmentId segment = geometry_.SegmentOf(slot);
-  if (Raw(segment) >= total() || StateOf(segment) != SegmentState::kClosed ||
-      OwnerOf(slot) != kInvalidPageId) {
-    return false;
+  if (Raw(segment) >= total() || StateOf(segment) != SegmentState::kClosed) return false;
+  for (uint32_t i = 0; i < slots; ++i) {
+    if (owners_[Raw(slot) + i].load(std::memory_order_relaxed) != 0) return false;
   }
-  AssignSlot(slot, page);
+  AssignSlot(slot, page, slots);
   return true;
 }
 

@@ -9,11 +9,13 @@
 //      `--Truncate-- kRetired <--Retire-- kFree
 //
 // Invariants:
-//  1. live = number of owned slots of the segment. A slot is owned from the moment the store
+//  1. live = number of owned slots of the segment. A page owns one slot, or with page compression
+//     up to eight side by side. A slot is owned from the moment the store
 //     decides to write a page to it until a newer copy of that page is *on the device*, not in
 //     memory. With a map journal it stays owned until the journal entry of the newer copy is
 //     durable too (README).
-//  2. Holes are the unowned slots of kClosed segments, and only of those.
+//  2. Holes are the blocks without an owned slot in kClosed segments, and only in those. A write
+//     takes a hole as a whole, because it would tear the pages beside it in its block.
 //  3. A segment is reused only from kFree, where no slot is owned and no write to it is in flight.
 //  4. A bad slot (its write failed) stays owned, so that neither the slot nor its segment is
 //     reused. Holes in the rest of the segment are still used. A kMeta segment whose write failed
@@ -56,7 +58,7 @@ struct SegmentEntry {
 struct SegmentView {
   SegmentId id;
   SegmentKind kind;
-  uint32_t live;   ///< pages
+  uint32_t live;   ///< slots
   uint64_t birth;  ///< clock (accepted pages) at which it was filled
 };
 
@@ -133,20 +135,20 @@ class StoreSegmentTable {
   bool BeginCleaning(SegmentId segment);
   void EndCleaning(SegmentId segment);
 
-  /// Makes `page` the owner of a slot of an open segment.
-  void AssignSlot(SlotId slot, PageId page);
+  /// Makes `page` the owner of `slots` slots of an open segment, from `slot` on.
+  void AssignSlot(SlotId slot, PageId page, uint32_t slots);
   /// Takes the slot out of use until the store is opened again: it stays owned, and its segment
   /// stays in use. REQUIRES: the slot is owned, and nothing needs its content.
   void MarkBad(SlotId slot);
   /// Takes a kMeta segment out of use until the store is opened again. It stays kMeta.
   void MarkBadMeta(SegmentId segment);
-  /// Makes `page` the owner of a hole, preferably of `kind`, in the fullest segments first
-  /// (LAYOUT_REFERENCE A5). nullopt: there is no hole.
-  std::optional<SlotId> TakeHole(SegmentKind kind, PageId page);
-  /// The page that owns the slot, or kInvalidPageId.
+  /// Makes `page` the owner of the first `slots` slots of a hole, preferably of `kind`, in the
+  /// fullest segments first (LAYOUT_REFERENCE A5). nullopt: there is no hole.
+  std::optional<SlotId> TakeHole(SegmentKind kind, PageId page, uint32_t slots);
+  /// The page whose first slot this is, or kInvalidPageId.
   PageId OwnerOf(SlotId slot) const {
     const uint32_t owner = owners_[Raw(slot)].load(std::memory_order_acquire);
-    return owner == 0 ? kInvalidPageId : PageId{owner - 1};
+    return owner == 0 || owner == kFurther ? kInvalidPageId : PageId{owner - 1};
   }
 
   SegmentState StateOf(SegmentId s) const {
@@ -164,9 +166,9 @@ class StoreSegmentTable {
   /// Used only while a store is opened, before any other call: sets a segment's state from a
   /// checkpoint.
   void RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind, uint64_t birth);
-  /// Used as RestoreSegment: sets the owner of a slot. False when the slot has an owner already, or
-  /// when its segment cannot hold pages (it holds a checkpoint).
-  bool RestoreOwner(SlotId slot, PageId page);
+  /// Used as RestoreSegment: sets the owner of slots. False when one has an owner already, or
+  /// when their segment cannot hold pages (it holds a checkpoint).
+  bool RestoreOwner(SlotId slot, PageId page, uint32_t slots);
   /// Ends the restore: makes closed segments without live pages free.
   void FinishRestore();
 
@@ -190,7 +192,8 @@ class StoreSegmentTable {
  private:
   friend class PageDirectory;  // alone knows when nothing needs a slot's content any more
   friend struct SlotReleaseInTests;
-  // Ends the ownership of the slot. REQUIRES: nothing needs its content.
+  // Ends the ownership of the slots whose first one is `slot`. REQUIRES: nothing needs their
+  // content.
   void ReleaseSlot(SlotId slot);
 
   struct Segment {
@@ -199,11 +202,15 @@ class StoreSegmentTable {
     std::atomic<SegmentKind> kind;
     std::atomic<bool> has_bad_slots;
     std::atomic<bool> is_barred;
+    std::atomic<bool> has_no_hole;       // a search found none; no slot was released since
     std::atomic<uint32_t> next_changed;  // in the stack of changed_, a link; 0: not in it
     std::atomic<uint64_t> birth;
   };
-  // Groups of the index: by kind, and those segments apart that are no victims.
-  static constexpr uint32_t kGroups = 4, kBarred = 2;
+  // Groups of the index: by kind; apart those segments that are no victims, and those without a
+  // hole.
+  static constexpr uint32_t kGroups = 8, kBarred = 2, kNoHole = 4;
+  // In owners_: a further slot of the page that owns the one before.
+  static constexpr uint32_t kFurther = UINT32_MAX;
   static constexpr uint32_t kEndOfChanged = UINT32_MAX;
 
   Segment& At(SegmentId s) const { return segments_[Raw(s)]; }
@@ -214,8 +221,11 @@ class StoreSegmentTable {
   void FileChanged() LATCHKEY_REQUIRES(mutex_);
   void File(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
   std::optional<SegmentId> FullestWithHole(uint32_t kind) LATCHKEY_REQUIRES(mutex_);
-  std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page)
+  std::optional<SlotId> TakeHoleIn(SegmentId segment, uint32_t from, PageId page, uint32_t slots)
       LATCHKEY_REQUIRES(mutex_);
+  bool IsHole(SlotId block) const;
+  void Own(SlotId slot, PageId page, uint32_t slots);
+  uint32_t SlotsFrom(SlotId slot) const;
 
   const StoreGeometry geometry_;
   SpaceListener* listener_ = nullptr;

@@ -22,7 +22,7 @@ constexpr uint32_t kSlots = 8;
 SegmentId Fill(StoreSegmentTable& table, SegmentKind kind, uint64_t first, uint64_t birth = 1) {
   const SegmentId segment = *table.TakeFree(0, kind);
   for (uint32_t i = 0; i < kSlots; ++i) {
-    table.AssignSlot(kGeometry.SlotAt(segment, i), PageId{first + i});
+    table.AssignSlot(kGeometry.SlotAt(segment, i), PageId{first + i}, 1);
   }
   table.Close(segment, birth);
   return segment;
@@ -51,11 +51,42 @@ TEST_CASE("A segment is free again when its last page is gone") {
   CHECK(table.live_of_kind(SegmentKind::kHot) == 0);
 }
 
+TEST_CASE("With page compression a page owns slots of one block, and a hole is a whole block") {
+  constexpr StoreGeometry kEighths = StoreGeometry::Of(4096, 32768, kSlotsOfCompressed);
+  StoreSegmentTable table(ThreadRuntime(), kEighths);
+  REQUIRE(table.Grow(3));
+  const SegmentId segment = *table.TakeFree(0, SegmentKind::kHot);
+  const auto at = [&](uint32_t index) { return kEighths.SlotAt(segment, index); };
+  table.AssignSlot(at(0), PageId{1}, 3);
+  table.AssignSlot(at(3), PageId{2}, 5);
+  for (uint32_t block = 1; block < 8; ++block)
+    table.AssignSlot(at(block * 8), PageId{2 + block}, 7);
+  table.Close(segment, 1);
+  CHECK(table.LiveOf(segment) == 57);
+  CHECK(table.OwnerOf(at(3)) == PageId{2});
+  CHECK(table.OwnerOf(at(1)) == kInvalidPageId);
+  CHECK_FALSE(table.TakeHole(SegmentKind::kHot, PageId{90}, 1));  // 7 slots are free, no block is
+
+  SlotReleaseInTests::Of(table, at(0));
+  CHECK(table.LiveOf(segment) == 54);
+  CHECK_FALSE(table.TakeHole(SegmentKind::kHot, PageId{90}, 1));
+  SlotReleaseInTests::Of(table, at(3));
+  CHECK(table.LiveOf(segment) == 49);
+  CHECK(table.TakeHole(SegmentKind::kHot, PageId{90}, 2) == at(0));
+  CHECK(table.LiveOf(segment) == 51);
+  CHECK_FALSE(table.TakeHole(SegmentKind::kHot, PageId{91}, 1));
+  SlotReleaseInTests::Of(table, at(16));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{91}, 8) == at(16));
+  const auto victim = table.BestVictim([](double u, double) { return 1 - u; }, 2);
+  REQUIRE(victim);
+  CHECK(victim->live == 52);
+}
+
 TEST_CASE("A segment that is open or being cleaned is not freed under its user") {
   StoreSegmentTable table(ThreadRuntime(), kGeometry);
   REQUIRE(table.Grow(2));
   const SegmentId open = *table.TakeFree(0, SegmentKind::kHot);
-  table.AssignSlot(kGeometry.SlotAt(open, 0), PageId{1});
+  table.AssignSlot(kGeometry.SlotAt(open, 0), PageId{1}, 1);
   SlotReleaseInTests::Of(table, kGeometry.SlotAt(open, 0));
   CHECK(table.StateOf(open) == SegmentState::kOpen);
   table.Close(open, 1);
@@ -76,15 +107,15 @@ TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") 
   const SegmentId emptier = Fill(table, SegmentKind::kCold, 0);
   const SegmentId fuller = Fill(table, SegmentKind::kCold, 10);
   const SegmentId hot = Fill(table, SegmentKind::kHot, 20);
-  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{99}));
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{99}, 1));
   for (const uint32_t i : {1u, 3u}) SlotReleaseInTests::Of(table, kGeometry.SlotAt(emptier, i));
   SlotReleaseInTests::Of(table, kGeometry.SlotAt(fuller, 5));
   SlotReleaseInTests::Of(table, kGeometry.SlotAt(hot, 0));
-  CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(fuller, 5));
-  CHECK(table.TakeHole(SegmentKind::kCold, PageId{91}) == kGeometry.SlotAt(emptier, 1));
-  CHECK(table.TakeHole(SegmentKind::kCold, PageId{92}) == kGeometry.SlotAt(emptier, 3));
-  CHECK(table.TakeHole(SegmentKind::kCold, PageId{93}) == kGeometry.SlotAt(hot, 0));
-  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{94}));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}, 1) == kGeometry.SlotAt(fuller, 5));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{91}, 1) == kGeometry.SlotAt(emptier, 1));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{92}, 1) == kGeometry.SlotAt(emptier, 3));
+  CHECK(table.TakeHole(SegmentKind::kCold, PageId{93}, 1) == kGeometry.SlotAt(hot, 0));
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{94}, 1));
   CHECK(table.OwnerOf(kGeometry.SlotAt(emptier, 3)) == PageId{92});
 }
 
@@ -102,9 +133,9 @@ TEST_CASE("A bad slot is no hole, and its segment is not free without it") {
   CHECK(table.StateOf(segment) == SegmentState::kClosed);
   CHECK(table.free_count() == 1);
   for (const uint32_t i : {0u, 1u, 4u, 5u, 6u, 7u}) {
-    CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}) == kGeometry.SlotAt(segment, i));
+    CHECK(table.TakeHole(SegmentKind::kCold, PageId{90}, 1) == kGeometry.SlotAt(segment, i));
   }
-  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{90}));
+  CHECK_FALSE(table.TakeHole(SegmentKind::kCold, PageId{90}, 1));
 }
 
 TEST_CASE("Free segments are handed out from the front and kept back as asked") {
@@ -138,7 +169,7 @@ TEST_CASE("The file is sized so that live over capacity is the wanted utilisatio
     CHECK(sizing.reserve_segments == 16);
     for (uint64_t live = 100'000; live < 3'000'000; live += 77'777) {
       const uint32_t segments = sizing.TargetSegments(live, live);
-      const auto capacity = static_cast<double>(sizing.CapacityPages(segments, live));
+      const auto capacity = static_cast<double>(sizing.CapacitySlots(segments, live));
       CHECK(static_cast<double>(live) / capacity == Approx(wanted).margin(.003));
       CHECK_FALSE(sizing.TooLarge(segments, live, live));
       CHECK(sizing.TooLarge(segments + 3 + SpaceSizing::GrowthStep(segments), live, live));

@@ -1,26 +1,30 @@
 #include "layout/map/write_again.h"
 
+#include <cstring>
 #include <optional>
 #include <string>
 
 #include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/aligned_buffer.h"
 
 namespace latchkey {
 namespace {
 
-// Takes a hole, or the first slot of a free segment, whose other slots become holes.
-std::optional<SlotId> TakeAnotherSlot(PageDirectory& directory, SegmentKind kind, PageId page) {
+// Takes a hole, or the first slots of a free segment, whose other blocks become holes.
+std::optional<SlotId> TakeAnotherSlot(PageDirectory& directory, SegmentKind kind, PageId page,
+                                      uint32_t slots) {
   StoreCore& core = directory.core();
-  if (const std::optional<SlotId> hole = directory.segments().TakeHole(kind, page)) return hole;
+  const std::optional<SlotId> hole = directory.segments().TakeHole(kind, page, slots);
+  if (hole) return hole;
   const std::optional<SegmentId> segment = directory.segments().TakeFree(/*keep=*/0, kind);
   if (!segment) return std::nullopt;
   const uint64_t birth = directory.clock();
   const OnException give_back([&] { directory.segments().Close(*segment, birth); });
   directory.NoteSegment(*segment, kind);
   const SlotId slot = core.geometry.SlotAt(*segment, 0);
-  directory.segments().AssignSlot(slot, page);
+  directory.segments().AssignSlot(slot, page, slots);
   directory.segments().Close(*segment, birth);
   return slot;
 }
@@ -50,7 +54,7 @@ bool MoveTarget(PageDirectory& directory, CopyFrame& frame, const absl::Status& 
   const SegmentKind kind = directory.segments().KindOf(core.geometry.SegmentOf(frame.target));
   std::optional<SlotId> slot;
   try {
-    slot = TakeAnotherSlot(directory, kind, frame.page);
+    slot = TakeAnotherSlot(directory, kind, frame.page, frame.slots);
   } catch (const std::bad_alloc&) {
   }
   if (!slot) return true;  // no other slot: the caller tries the same one again
@@ -70,11 +74,29 @@ bool IsOvertaken(const PageDirectory& directory, FrameIndex index, const CopyFra
          directory.map().Load(frame.page) != LocationWord::InMemory(index, frame.sequence);
 }
 
+// Writes the blocks of the frame's target. If that is the frame's own place in a segment buffer,
+// the copies beside it belong to the same blocks. In another place the page has a block to itself.
 absl::Status WriteToTarget(PageDirectory& directory, FrameIndex index) {
   StoreCore& core = directory.core();
-  return core.device.Write(core.geometry.OffsetOf(directory.frames().Frame(index).target),
-                           {directory.frames().Memory(index), core.geometry.page_size},
-                           IoClass::kPageWrite);
+  const StoreGeometry& geometry = core.geometry;
+  const CopyFrame& frame = directory.frames().Frame(index);
+  const uint64_t offset = geometry.OffsetOf(geometry.BlockOf(frame.target));
+  std::byte* memory = directory.frames().Memory(index);
+  if (directory.frames().HasBlock(index)) {
+    return core.device.Write(offset, {memory, geometry.page_size}, IoClass::kPageWrite);
+  }
+  if (directory.frames().IndexInGroup(index) == Raw(frame.target) % geometry.slots_per_segment) {
+    return core.device.Write(offset,
+                             {memory - geometry.OffsetInBlock(frame.target),
+                              geometry.BlockBytes(frame.target, frame.slots)},
+                             IoClass::kPageWrite);
+  }
+  return CatchOutOfMemory([&] {
+    AlignedBuffer block(geometry.page_size);
+    std::memset(block.data(), 0, geometry.page_size);
+    std::memcpy(block.data(), memory, size_t{frame.slots} * geometry.slot_size());
+    return core.device.Write(offset, block.span(), IoClass::kPageWrite);
+  });
 }
 
 // REQUIRES: no map entry names the frame's target, and nothing needs the frame's copy.

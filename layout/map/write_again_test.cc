@@ -66,7 +66,7 @@ struct Store {
 
 std::string AnyLayout() {
   return GENERATE(std::string("overwrite"), std::string("lfs"), std::string("wolf"),
-                  std::string("hylog"));
+                  std::string("hylog"), Compressed("lfs"), Compressed("hylog"));
 }
 
 TEST_CASE("A store goes on after a write that failed, and finds everything at the next open") {
@@ -102,7 +102,7 @@ TEST_CASE("A checkpoint goes on after any of its writes has failed") {
 }
 
 TEST_CASE("An appended page whose slot takes no write lies elsewhere, and the slot is left alone") {
-  const std::string layout = GENERATE(std::string("lfs"), std::string("wolf"));
+  const std::string layout = GENERATE(std::string("lfs"), std::string("wolf"), Compressed("lfs"));
   const bool crash_safe = GENERATE(false, true);
   CAPTURE(layout, crash_safe);
   Store s(layout, crash_safe);

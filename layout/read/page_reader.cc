@@ -37,14 +37,27 @@ absl::Status PageReader::Read(PageId id, std::byte* out) {
 // Reads up to twice, for two reasons: a device error is retried once; and a page that moved away
 // and back to the same slot during the read has the same word, but reads as damaged the first time.
 absl::Status PageReader::ReadFromDevice(PageId id, LocationWord word, std::byte* out) {
+  const StoreGeometry& geometry = core_.geometry;
+  Buffers::Object buffer = BufferFor(word);
+  const std::span<std::byte> blocks(buffer != nullptr ? buffer->data() : out,
+                                    geometry.BlockBytes(word.slot(), word.slots()));
+  const uint64_t offset = geometry.OffsetOf(geometry.BlockOf(word.slot()));
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::span<std::byte> page(out, core_.geometry.page_size);
-    status = core_.device.Read(core_.geometry.OffsetOf(word.slot()), page, IoClass::kPageRead);
-    if (status.ok()) status = directory_.Prove(id, word, page);
+    status = core_.device.Read(offset, blocks, IoClass::kPageRead);
+    if (status.ok()) status = directory_.ProveBlocks(id, word, blocks, out);
     if (status.ok() || absl::IsAborted(status)) break;
   }
+  buffers_.Return(std::move(buffer));
   return status;
+}
+
+// A page that lies in one block is read where it is wanted: nullptr.
+PageReader::Buffers::Object PageReader::BufferFor(LocationWord word) {
+  const uint32_t bytes = core_.geometry.BlockBytes(word.slot(), word.slots());
+  if (bytes == core_.geometry.page_size) return nullptr;
+  Buffers::Object buffer = buffers_.Take();
+  return buffer != nullptr ? std::move(buffer) : std::make_unique<AlignedBuffer>(bytes);
 }
 
 std::unique_ptr<IoQueue> PageReader::TakeQueue() {
@@ -74,6 +87,7 @@ void PageReader::ReadAll(std::span<PageRead> reads) {
   struct Reading {
     PageRead* read = nullptr;
     LocationWord word;
+    Buffers::Object buffer;
   };
   IoWindow<Reading> window(std::min<size_t>(reads.size(), kReadQueueDepth));
   // From here on nothing throws: the buffers must live while reads are in flight into them.
@@ -93,24 +107,32 @@ void PageReader::ReadAll(std::span<PageRead> reads) {
             read_singly(read);
             continue;
           }
-          request.tag = {&read, word};
+          Buffers::Object buffer;
+          read.status = CatchOutOfMemory([&] {
+            buffer = BufferFor(word);
+            return absl::OkStatus();
+          });
+          if (!read.status.ok()) continue;
+          request.tag = {&read, word, std::move(buffer)};
           request.op = IoRequest::Op::kRead;
           request.io_class = IoClass::kPageRead;
-          request.offset = core_.geometry.OffsetOf(word.slot());
-          request.length = core_.geometry.page_size;
-          request.buffer = read.out;
+          request.offset = core_.geometry.OffsetOf(core_.geometry.BlockOf(word.slot()));
+          request.length = core_.geometry.BlockBytes(word.slot(), word.slots());
+          request.buffer = request.tag.buffer != nullptr ? request.tag.buffer->data() : read.out;
           return true;
         }
         return false;
       },
-      [&](const IoRequest& request, const Reading& reading) {
+      [&](const IoRequest& request, Reading& reading) {
         PageRead& read = *reading.read;
         read.status = request.status;
         if (read.status.ok()) {
           read.status = CatchOutOfMemory([&] {
-            return directory_.Prove(read.id, reading.word, {read.out, core_.geometry.page_size});
+            return directory_.ProveBlocks(read.id, reading.word, {request.buffer, request.length},
+                                          read.out);
           });
         }
+        buffers_.Return(std::move(reading.buffer));
         if (read.status.ok()) {
           core_.counters.page_reads.fetch_add(1, std::memory_order_relaxed);
         } else {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "layout/map/page_directory.h"
+#include "storage/base/idle_objects.h"
+#include "storage/device/aligned_buffer.h"
 #include "storage/page_store.h"
 
 namespace latchkey {
@@ -24,7 +26,10 @@ class PageReader {
   void ReadAll(std::span<PageRead> reads);
 
  private:
+  using Buffers = IdleObjects<AlignedBuffer>;
+
   absl::Status ReadFromDevice(PageId id, LocationWord word, std::byte* out);
+  Buffers::Object BufferFor(LocationWord word);
   std::unique_ptr<IoQueue> TakeQueue();
   void ReturnQueue(std::unique_ptr<IoQueue> queue);
 
@@ -32,6 +37,7 @@ class PageReader {
   StoreCore& core_;
   Mutex mutex_;
   std::vector<std::unique_ptr<IoQueue>> queues_ LATCHKEY_GUARDED_BY(mutex_);
+  Buffers buffers_;  // for pages that lie in two blocks
 };
 
 }  // namespace latchkey

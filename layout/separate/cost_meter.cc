@@ -38,7 +38,7 @@ double DeviceNanos(const DeviceStats& stats) {
 CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
                      const PageCosts& first_estimate)
     : device_(device), page_size_(geometry.page_size), mutex_(runtime), estimate_(first_estimate) {
-  estimate_.slots_per_segment = geometry.slots_per_segment;
+  estimate_.slots_per_segment = geometry.pages_per_segment();
   const DeviceStats now = device.stats();
   for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
   sampled_at_.fill(DeviceNanos(now));

@@ -116,7 +116,7 @@ uint64_t FileBytes(uint32_t segments) {
 }
 
 TEST_CASE("A new store takes three segments, also after a few writes and another open") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   CAPTURE(layout);
   const auto device = NewTestDevice(), journal = NewTestDevice();
   for (int open = 0; open < 3; ++open) {
@@ -130,12 +130,12 @@ TEST_CASE("A new store takes three segments, also after a few writes and another
 }
 
 TEST_CASE("A young store grows up when it gets more pages, and when pages are rewritten") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const bool by_pages = GENERATE(true, false);
   CAPTURE(layout, by_pages);
   Filled filled(TestOptions(layout), NewTestDevice(), NewTestDevice());
   REQUIRE(filled.Add().ok());
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 200; ++i) {
     if (by_pages) REQUIRE(filled.Add().ok());
     REQUIRE(filled.Write(PageId{0}).ok());
   }
@@ -148,7 +148,7 @@ TEST_CASE("A young store grows up when it gets more pages, and when pages are re
 }
 
 TEST_CASE("A young store that cannot grow refuses further pages and rewrites those it has") {
-  const std::string layout = GENERATE(from_range(LayoutsUnderTest()));
+  const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const bool crash_safe = GENERATE(true, false);
   CAPTURE(layout, crash_safe);
   const auto device = NewTestDevice(FileBytes(SpaceSizing::kYoungSegments) + (200 << 10));

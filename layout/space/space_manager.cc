@@ -23,13 +23,13 @@ SpaceManager::SpaceManager(PageDirectory& directory, const SpaceSizing& sizing)
 
 absl::Status SpaceManager::AdmitPage(uint64_t limit) {
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
-  const uint64_t live = directory_.map().allocated() + 1;
+  const uint64_t live = directory_.live_slots() + sizing_.geometry.slots_per_page;
   const uint32_t total = directory_.segments().total();
   if (TargetSegments(live, limit) <= total) return absl::OkStatus();
-  const double capacity = static_cast<double>(capacity_pages());
-  const auto pages = static_cast<double>(live);
-  const bool full = pages > SpaceSizing::kFullestUtilization * capacity;
-  const bool late = pages > (sizing_.space_utilization + kToleratedExcess) * capacity;
+  const double capacity = static_cast<double>(capacity_slots());
+  const auto slots = static_cast<double>(live);
+  const bool full = slots > SpaceSizing::kFullestUtilization * capacity;
+  const bool late = slots > (sizing_.space_utilization + kToleratedExcess) * capacity;
   const absl::Status grown = GrowFor(live, late, full);
   return full ? grown : absl::OkStatus();
 }
@@ -56,13 +56,18 @@ void SpaceManager::FreePage(PageId id) {
 
 bool SpaceManager::WantsShrink() const {
   return sizing_.TooLarge(directory_.segments().total() - directory_.segments().bad_segments(),
-                          directory_.map().allocated(), directory_.map().limit());
+                          directory_.live_slots(), directory_.map().limit());
+}
+
+bool SpaceManager::IsOverfull() const {
+  return directory_.live_slots() > capacity_slots() &&
+         no_growth_before_.load(std::memory_order_relaxed) != 0;
 }
 
 uint32_t SpaceManager::ExcessSegments() const {
   if (!WantsShrink()) return 0;
   const uint32_t total = directory_.segments().total();
-  const uint32_t target = TargetSegments(directory_.map().allocated(), directory_.map().limit());
+  const uint32_t target = TargetSegments(directory_.live_slots(), directory_.map().limit());
   return total > target ? total - target : 0;
 }
 
@@ -107,7 +112,7 @@ bool SpaceManager::GrowUp() {
   if (not_before != 0 && core_.runtime.Now() < not_before) return !IsYoung();
   {
     MutexLock lock(resize_mutex_);
-    const uint64_t live = std::max<uint64_t>(directory_.map().allocated(), 1);
+    const uint64_t live = std::max<uint64_t>(directory_.live_slots(), 1);
     if (IsYoung()) {
       GrowTo(sizing_.TargetSegments(live, directory_.map().limit() + 1)).IgnoreError();
     }
@@ -151,7 +156,7 @@ void SpaceManager::TrimDevice() {
 }
 
 absl::Status SpaceManager::GrowToTarget() {
-  const uint64_t live = directory_.map().allocated();
+  const uint64_t live = directory_.live_slots();
   if (TargetSegments(live, directory_.map().limit()) <= directory_.segments().total()) {
     return absl::OkStatus();
   }
@@ -161,7 +166,7 @@ absl::Status SpaceManager::GrowToTarget() {
 std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   MutexLock lock(resize_mutex_);
   const uint32_t total = directory_.segments().total();
-  const uint32_t target = TargetSegments(directory_.map().allocated(), directory_.map().limit());
+  const uint32_t target = TargetSegments(directory_.live_slots(), directory_.map().limit());
   if (total <= target) return std::nullopt;
   const uint32_t end = directory_.segments().RetireTail(target);
   if (end < total) {
@@ -207,7 +212,8 @@ std::optional<SegmentId> SpaceManager::TakeYoungSegment(Claim claim, SegmentKind
       SpaceSizing::kYoungMetaSegments - std::min(of_checkpoints, SpaceSizing::kYoungMetaSegments);
   if (auto segment = segments.TakeFree(keep, kind)) return segment;
   const uint64_t writes = core_.counters.user_page_writes.load(std::memory_order_relaxed);
-  if (claim != Claim::kCleaner && writes < sizing_.geometry.slots_per_segment) return std::nullopt;
+  if (claim != Claim::kCleaner && writes < sizing_.geometry.pages_per_segment())
+    return std::nullopt;
   return GrowUp() ? TakeSegment(claim, kind) : std::nullopt;
 }
 
@@ -277,10 +283,10 @@ void SpaceManager::NotifyFreed() {
 }
 
 double SpaceManager::space_utilization() const {
-  const uint64_t capacity = capacity_pages();
+  const uint64_t capacity = capacity_slots();
   return capacity == 0
              ? 0
-             : static_cast<double>(directory_.map().allocated()) / static_cast<double>(capacity);
+             : static_cast<double>(directory_.live_slots()) / static_cast<double>(capacity);
 }
 
 void SpaceManager::NoteUtilization() {

@@ -7,7 +7,7 @@
 //
 // A new file is young (SpaceSizing::kYoungSegments) and needs no cleaning: all pages are in one
 // segment, from which placement opens at most one append log. A young file grows up, to the size of
-// an ordinary one, when it gets more than SpaceSizing::YoungPages() pages, or when a claim finds no
+// an ordinary one, when it gets more than SpaceSizing::YoungSlots() slots, or when a claim finds no
 // segment after a segment's worth of page writes. If the device is full then, it stays young; pages
 // then go in place or into holes.
 #pragma once
@@ -80,7 +80,7 @@ class SpaceManager final : public SpaceListener {
            SpaceSizing::kOpenLogs;
   }
   /// Whether the file has the size of a new one, and few pages.
-  bool IsYoung() const { return IsYoungWith(directory_.map().allocated()); }
+  bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
   static constexpr uint32_t kHardWatermark = 2;
 
   /// The segment cleaner's signal. The cleaner notes the sequence and looks for work. If there is
@@ -100,11 +100,16 @@ class SpaceManager final : public SpaceListener {
   void OnSegmentFreed() override { NotifyFreed(); }
   void OnRoundDue() override { Signal(); }
 
-  uint64_t capacity_pages() const {
-    return sizing_.CapacityPages(
+  uint64_t capacity_slots() const {
+    return sizing_.CapacitySlots(
         directory_.segments().total() - directory_.segments().bad_segments(),
         directory_.map().limit());
   }
+  /// Of whole pages.
+  uint64_t capacity_pages() const { return capacity_slots() / sizing_.geometry.slots_per_page; }
+  /// Whether the pages take more than the file has room for, and the device is full: pages that
+  /// were compressed have become larger.
+  bool IsOverfull() const;
   double space_utilization() const;
   double min_utilization() const { return min_utilization_.load(std::memory_order_relaxed); }
   double max_utilization() const { return max_utilization_.load(std::memory_order_relaxed); }
@@ -119,7 +124,7 @@ class SpaceManager final : public SpaceListener {
   }
   bool IsYoungWith(uint64_t live) const {
     return directory_.segments().total() <= SpaceSizing::kYoungSegments &&
-           directory_.segments().bad_segments() == 0 && live <= sizing_.YoungPages();
+           directory_.segments().bad_segments() == 0 && live <= sizing_.YoungSlots();
   }
   std::optional<SegmentId> TakeYoungSegment(Claim claim, SegmentKind kind);
   bool GrowUp();

@@ -1,5 +1,5 @@
-// How large the data file must be so that live pages / capacity is the wanted space utilisation
-// (thesis: u_d). Pure arithmetic.
+// How large the data file must be so that live slots / capacity is the wanted space utilisation
+// (thesis: u_d). Pages that compress take fewer slots. Pure arithmetic.
 //
 //   file = header area + (data + reserve + metadata) segments
 //   capacity = slots of the data segments
@@ -52,9 +52,9 @@ struct SpaceSizing {
             std::max(kMinReserveSegments, static_cast<uint32_t>(segments))};
   }
 
-  /// The most pages of a young file. As many slots are left for their newer copies, so that a round
-  /// always makes room in the one segment.
-  uint32_t YoungPages() const { return geometry.slots_per_segment / 2; }
+  /// The most slots of the pages of a young file. As many are left for their newer copies, so that
+  /// a round always makes room in the one segment.
+  uint32_t YoungSlots() const { return geometry.slots_per_segment / 2; }
 
   /// The reserve of a file with so many data segments.
   uint32_t ReserveFor(uint32_t data_segments) const {
@@ -66,11 +66,11 @@ struct SpaceSizing {
     constexpr uint32_t kPerPageOverhead = 64;  // page header and chain link
     const uint64_t bytes = 8 * (page_ids + segments);
     const uint64_t payload =
-        uint64_t{geometry.slots_per_segment} * (geometry.page_size - kPerPageOverhead);
+        uint64_t{geometry.pages_per_segment()} * (geometry.page_size - kPerPageOverhead);
     return static_cast<uint32_t>(bytes / payload + 1);
   }
 
-  /// Segments wanted for `live` pages and ids below `limit`, in a file that is not young.
+  /// Segments wanted for pages of `live` slots and ids below `limit`, in a file that is not young.
   uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
     const double data = static_cast<double>(live) /
                         (space_utilization * static_cast<double>(geometry.slots_per_segment));
@@ -101,7 +101,7 @@ struct SpaceSizing {
   }
 
   /// Slots of `segments` less reserve and metadata.
-  uint64_t CapacityPages(uint32_t segments, uint64_t limit) const {
+  uint64_t CapacitySlots(uint32_t segments, uint64_t limit) const {
     return uint64_t{DataSegments(segments, limit)} * geometry.slots_per_segment;
   }
 
@@ -110,10 +110,13 @@ struct SpaceSizing {
   static uint32_t GrowthStep(uint32_t segments) { return std::min(segments / 600, 64u); }
 
   /// Whether `segments` are too many. A margin of a quarter segment keeps repeated allocating and
-  /// freeing of one page from resizing the file each time.
+  /// freeing of one page from resizing the file each time. With page compression the slots of the
+  /// pages change at each write, and a new page counts as a whole one until then: the margin is a
+  /// sixteenth and four segments.
   bool TooLarge(uint32_t segments, uint64_t live, uint64_t limit) const {
-    return segments >
-           TargetSegments(live + geometry.slots_per_segment / 4, limit) + GrowthStep(segments);
+    const uint64_t margin = geometry.compresses() ? live / 16 + 4 * geometry.slots_per_segment
+                                                  : geometry.slots_per_segment / 4;
+    return segments > TargetSegments(live + margin, limit) + GrowthStep(segments);
   }
 };
 

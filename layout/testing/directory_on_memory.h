@@ -47,7 +47,7 @@ class DirectoryOnMemory {
   /// Accepts version `version` of `page`; `slot` becomes its own and the target of the write.
   FrameIndex Accept(PageId page, SlotId slot, uint64_t version) {
     const uint32_t frame = next_frame_++ % 16;
-    directory_.segments().AssignSlot(slot, page);
+    directory_.segments().AssignSlot(slot, page, 1);
     group_->frames[frame].target = slot;
     directory_.TakeTicket(group_->frames[frame], nullptr);
     page_.Fill(page, version);

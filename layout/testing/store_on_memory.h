@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "layout/segment_store.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/check.h"
+#include "storage/base/hash.h"
 #include "storage/base/sanitizers.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/device/memory_device.h"
@@ -28,11 +30,14 @@ inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_
   return *std::move(device);
 }
 
-/// Options with small segments, a fixed identity and fixed costs: quick and repeatable.
+/// Options with small segments, a fixed identity and fixed costs: quick and repeatable. `layout`
+/// may be followed by a page compression: lfs/lz4 (StoresUnderTest).
 inline SegmentStoreOptions TestOptions(std::string_view layout = "overwrite",
                                        std::string_view cleaning = "adaptive") {
   SegmentStoreOptions options;
-  options.layout = Layouts().Named(layout);
+  const LayoutAndCompression item = LayoutAndCompression::Of(layout);
+  options.layout = Layouts().Named(item.layout);
+  options.page_compression = PageCodecs().Named(item.page_compression);
   options.segment_cleaning = CleaningPolicies().Named(cleaning);
   options.segment_size = 64 << 10;
   options.reserve_bytes = 0;
@@ -52,26 +57,32 @@ inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
                           std::move(shared_journal), options);
 }
 
-/// A page whose content is a function of (id, version).
+/// A page whose content is a function of (id, version). None to all eighths of it compress.
 class TestPage {
  public:
   explicit TestPage(uint32_t page_size = kDefaultPageSize) : buffer_(page_size) {}
   void Fill(PageId id, uint64_t version) {
     auto* words = reinterpret_cast<uint64_t*>(buffer_.data());
     for (size_t i = kPageHeaderSize / 8; i < buffer_.size() / 8; ++i) {
-      words[i] = Raw(id) * 1'000'003 + version * 17 + i;
+      words[i] = WordOf(id, version, i);
     }
   }
   bool Holds(PageId id, uint64_t version) const {
     const auto* words = reinterpret_cast<const uint64_t*>(buffer_.data());
     for (size_t i = kPageHeaderSize / 8; i < buffer_.size() / 8; ++i) {
-      if (words[i] != Raw(id) * 1'000'003 + version * 17 + i) return false;
+      if (words[i] != WordOf(id, version, i)) return false;
     }
     return true;
   }
   std::byte* data() { return buffer_.data(); }
 
  private:
+  uint64_t WordOf(PageId id, uint64_t version, size_t i) const {
+    const uint64_t page = Raw(id) * 1'000'003 + version * 17;
+    const size_t eighth = i / (buffer_.size() / 64);
+    return eighth < page % 9 ? MixHash(page + i) : page;
+  }
+
   AlignedBuffer buffer_;
 };
 

@@ -72,6 +72,7 @@ PagePlacement::PagePlacement(const Parts& parts)
       death_times_(parts.death_times),
       streams_(parts.directory, parts.death_times, parts.further_logs),
       writer_(parts.directory, parts.space, parts.buffers.segment_buffers),
+      codec_(parts.codec),
       may_rely_on_images_(parts.may_rely_on_images),
       queues_mutex_(core_.runtime),
       waiting_frees_mutex_(core_.runtime) {
@@ -149,7 +150,7 @@ absl::StatusOr<std::unique_ptr<PageWriter>> PagePlacement::NewWriter(uint32_t de
   }
   queues_.reserve(queues_.size() + 1);
   idle_queues_.reserve(queues_.size() + 1);  // for its return
-  LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(directory_, depth));
+  LATCHKEY_ASSIGN_OR_RETURN(auto queue, PageWriteQueue::Create(directory_, depth, codec_));
   queues_.push_back(std::move(queue));
   queue_bytes_ += uint64_t{depth} * page_size;
   return std::make_unique<PlacedPageWriter>(*this, queues_.back().get());
@@ -248,11 +249,19 @@ absl::Status PagePlacement::Accept(PageWriteQueue& queue, const PageWrite& write
   LATCHKEY_RETURN_IF_ERROR(BeginChange());
   const Placement placement = separator_.OnWrite(write.id);
   if (death_times_ != nullptr) death_times_->OnWrite(write.id, directory_.map().allocated());
+  queue.packer().Begin(write.data);
   for (uint32_t tries = 1;; ++tries) {
     LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
     // A page whose copy is in a doublewrite batch has its place, even if it is hot now.
     if (Overtake(queue, write)) break;
     if (Place(queue, write, placement, AwaitInPlaceWrite(write.id))) break;
+    if (tries % kTriesWithoutRound == 0 && space_.IsOverfull()) {
+      return MakeStatus(
+          absl::StatusCode::kResourceExhausted,
+          "page {} has no room: the device is full, and pages compress less than they "
+          "did; make room on the device",
+          Raw(write.id));
+    }
     if (tries % kTriesWithoutRound == 0 && directory_.journal_is_full()) {
       LATCHKEY_RETURN_IF_ERROR(checkpointer_.MakeDurable());
     }
@@ -280,10 +289,10 @@ bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placeme
 // Places a cold page.
 //   Its slot is in the cold partition: it is written in place.
 //   Its slot is in the hot partition: it moves into a hole of the cold partition (thesis 6.2.2).
-//   It has no slot: it goes into a fresh cold segment, filled in sequence, while there are free
-//   segments to spare, then into a hole.
+//   It has no slot, or shares its block: it goes into a fresh cold segment, filled in sequence, while
+//   there are free segments to spare, then into a hole.
 bool PagePlacement::PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word) {
-  if (!word.on_device()) {
+  if (!HasBlock(word)) {
     return Append(queue, kColdLog, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
   const SegmentId segment = core_.geometry.SegmentOf(word.slot());
@@ -299,7 +308,7 @@ bool PagePlacement::PlaceCold(PageWriteQueue& queue, const PageWrite& write, Loc
 // kTriesWithoutRound tries.
 bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
                                   LocationWord word) {
-  if (word.on_device()) return WriteInPlace(queue, write, word.slot(), word);
+  if (HasBlock(word)) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(queue, kColdLog, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round.
@@ -334,7 +343,8 @@ bool PagePlacement::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, 
 }
 
 bool PagePlacement::WriteToHole(PageWriteQueue& queue, const PageWrite& write, SegmentKind kind) {
-  const std::optional<SlotId> hole = directory_.segments().TakeHole(kind, write.id);
+  const std::optional<SlotId> hole =
+      directory_.segments().TakeHole(kind, write.id, core_.geometry.slots_per_page);
   if (!hole) return false;
   if (!WriteInPlace(queue, write, *hole, std::nullopt)) {
     directory_.ReleaseUnnamed(*hole);
@@ -358,7 +368,12 @@ bool PagePlacement::AppendHot(PageWriteQueue& queue, uint32_t stream, const Page
 bool PagePlacement::Append(PageWriteQueue& queue, LogId log, std::optional<Claim> claim,
                            const PageWrite& write) {
   if (space_.IsYoung()) log = separator_.writes_in_place() ? kColdLog : HotLog(0);
-  if (!writer_.Append(log, claim, write.id, write.data, queue.unwritten_counter())) return false;
+  PageToAppend page{write.id, write.data, {}, core_.geometry.slots_per_page};
+  if (InfoOf(log).kind == SegmentKind::kHot) {
+    page.image = queue.packer().image();
+    if (!page.image.empty()) page.slots = queue.packer().SlotsOf(page.image);
+  }
+  if (!writer_.Append(log, claim, page, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

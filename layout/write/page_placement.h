@@ -4,8 +4,12 @@
 //   hot                        appended to an open segment, one of several by its death time
 //   cold, slot in a cold one   written in place, through the doublewriter if that protects it
 //   cold, slot in a hot one    into a hole of the cold partition (thesis 6.2.2)
-//   cold, without a slot       into a fresh cold segment while there are segments to spare, then
-//                              into a hole
+//   cold, without a slot,      into a fresh cold segment while there are segments to spare, then
+//   or compressed              into a hole
+//
+// Pages that are appended to the hot partition are compressed, if the file has page compression.
+// Those of the cold partition have a block each, because they will be written in place. A page
+// without a block to itself cannot be written in place.
 //
 // Until a page is in its slot, its copy is in a frame of a segment buffer, of a page writer's queue
 // or of a doublewrite batch. The segment cleaner's moves go through the segment writer, too.
@@ -46,6 +50,8 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
     DeathTimes* death_times = nullptr;
     /// Logs of further streams that have a buffer.
     uint32_t further_logs = 0;
+    /// Of pages that are appended to the hot partition, in a file with page compression.
+    PageCodecChoice codec = PageCodecs().Named("none");
     /// In-place writes need no doublewrite while the engine's log holds the images of pages.
     bool may_rely_on_images = false;
   };
@@ -107,6 +113,9 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   bool Place(PageWriteQueue& queue, const PageWrite& write, Placement placement, LocationWord word);
   bool PlaceCold(PageWriteQueue& queue, const PageWrite& write, LocationWord word);
   bool PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write, LocationWord word);
+  bool HasBlock(LocationWord word) const {
+    return word.on_device() && core_.geometry.IsBlock(word.slot(), word.slots());
+  }
   bool WriteInPlace(PageWriteQueue& queue, const PageWrite& write, SlotId slot,
                     std::optional<LocationWord> only_from);
   bool Overtake(PageWriteQueue& queue, const PageWrite& write);
@@ -126,6 +135,7 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   const StreamChoice streams_;
   SegmentWriter writer_;
   std::unique_ptr<Doublewriter> doublewriter_;  // nullptr: nothing is protected
+  const PageCodecChoice codec_;
   const bool may_rely_on_images_;
   std::atomic<bool> relies_on_images_{false};  // instead of doublewriter_
 

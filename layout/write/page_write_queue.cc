@@ -9,23 +9,25 @@
 
 namespace latchkey {
 
-absl::StatusOr<std::unique_ptr<PageWriteQueue>> PageWriteQueue::Create(PageDirectory& directory,
-                                                                       uint32_t depth) {
+absl::StatusOr<std::unique_ptr<PageWriteQueue>> PageWriteQueue::Create(
+    PageDirectory& directory, uint32_t depth, const PageCodecChoice& codec) {
   LATCHKEY_ASSIGN_OR_RETURN(auto queue, directory.core().device.NewQueue(depth));
   FrameGroup* group = directory.frames().NewGroup(depth);
   if (group == nullptr) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       "more than {} page writers and segment buffers", FrameTable::kMaxGroups);
   }
-  return std::unique_ptr<PageWriteQueue>(new PageWriteQueue(directory, group, std::move(queue)));
+  return std::unique_ptr<PageWriteQueue>(
+      new PageWriteQueue(directory, group, std::move(queue), codec));
 }
 
 PageWriteQueue::PageWriteQueue(PageDirectory& directory, FrameGroup* group,
-                               std::unique_ptr<IoQueue> queue)
+                               std::unique_ptr<IoQueue> queue, const PageCodecChoice& codec)
     : directory_(directory),
       core_(directory.core()),
       group_(group),
       depth_(static_cast<uint32_t>(group->frames.size())),
+      packer_(directory.core().geometry, codec),
       mutex_(directory.core().runtime),
       queue_(std::move(queue)),
       requests_(depth_) {

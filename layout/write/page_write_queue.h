@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "layout/image/page_image.h"
 #include "layout/map/page_directory.h"
 #include "layout/write/doublewriter.h"
 #include "storage/device/io_window.h"
@@ -22,7 +23,8 @@ namespace latchkey {
 class PageWriteQueue final : public WriteHelper {
  public:
   static absl::StatusOr<std::unique_ptr<PageWriteQueue>> Create(PageDirectory& directory,
-                                                                uint32_t depth);
+                                                                uint32_t depth,
+                                                                const PageCodecChoice& codec);
 
   /// Accepts `page` and queues its write to `target`. Waits for a frame when all are in use. False,
   /// with nothing done, when the page's word is not `only_from` any more (if given) or the store is
@@ -45,12 +47,15 @@ class PageWriteQueue final : public WriteHelper {
   std::atomic<size_t>* unwritten_counter() { return &group_->unwritten; }
   /// The writer's turn in the doublewriter. Used by the writer's thread alone.
   DoublewriteTurn& turn() { return turn_; }
+  /// Packs the writer's pages that are appended. Used by the writer's thread alone.
+  PagePacker& packer() { return packer_; }
   uint32_t depth() const { return depth_; }
   /// Returns the first error of a write since the last call, and forgets it.
   absl::Status TakeError();
 
  private:
-  PageWriteQueue(PageDirectory& directory, FrameGroup* group, std::unique_ptr<IoQueue> queue);
+  PageWriteQueue(PageDirectory& directory, FrameGroup* group, std::unique_ptr<IoQueue> queue,
+                 const PageCodecChoice& codec);
 
   std::optional<uint32_t> TakeFrame();
   void StartLocked() LATCHKEY_REQUIRES(mutex_);
@@ -62,6 +67,7 @@ class PageWriteQueue final : public WriteHelper {
   FrameGroup* const group_;
   const uint32_t depth_;
   DoublewriteTurn turn_;
+  PagePacker packer_;
   Mutex mutex_;
   std::unique_ptr<IoQueue> queue_ LATCHKEY_GUARDED_BY(mutex_);
   std::vector<TaggedRequest<uint32_t>>

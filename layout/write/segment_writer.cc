@@ -24,18 +24,23 @@ SegmentWriter::~SegmentWriter() {
   }
 }
 
-bool SegmentWriter::Append(LogId log, std::optional<Claim> claim, PageId page,
-                           const std::byte* data, std::atomic<size_t>* unwritten) {
-  const std::optional<Place> place = TakePlace(log, claim, page, unwritten);
+bool SegmentWriter::Append(LogId log, std::optional<Claim> claim, const PageToAppend& page,
+                           std::atomic<size_t>* unwritten) {
+  const std::optional<Place> place = TakePlace(log, claim, page.page, page.slots, unwritten);
   if (!place) return false;
-  directory_.Accept(place->buffer->group->IndexOf(place->index), page, data);
-  MarkReady(*place->buffer);
+  const FrameIndex frame = place->buffer->group->IndexOf(place->index);
+  if (page.image.empty()) {
+    directory_.Accept(frame, page.page, page.data);
+  } else {
+    directory_.AcceptImage(frame, page.page, page.data, page.image, page.slots);
+  }
+  MarkReady(*place->buffer, page.slots);
   return true;
 }
 
 std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, std::optional<Claim> claim,
                                                    PageId page, LocationWord word) {
-  const std::optional<Place> place = TakePlace(log, claim, page, nullptr);
+  const std::optional<Place> place = TakePlace(log, claim, page, word.slots(), nullptr);
   if (!place) return std::nullopt;
   CopyFrame& frame = place->buffer->group->frames[place->index];
   frame.page = page;
@@ -46,9 +51,9 @@ std::optional<FrameIndex> SegmentWriter::BeginMove(LogId log, std::optional<Clai
 }
 
 void SegmentWriter::FinishMove(FrameIndex index, bool valid) {
-  if (!valid) directory_.frames().Frame(index).page = kInvalidPageId;
-  Buffer& buffer = BufferOfFrame(index);
-  MarkReady(buffer);
+  CopyFrame& frame = directory_.frames().Frame(index);
+  if (!valid) frame.page = kInvalidPageId;
+  MarkReady(BufferOfFrame(index), frame.slots);
 }
 
 SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
@@ -61,42 +66,75 @@ SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
 }
 
 std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, std::optional<Claim> claim,
-                                                             PageId page,
+                                                             PageId page, uint32_t slots,
                                                              std::atomic<size_t>* unwritten) {
   OpenLog& log = *logs_[static_cast<size_t>(id)];
   MutexLock lock(log.mutex);
-  if (log.buffer == nullptr) {
-    if (!claim) return std::nullopt;
-    const std::optional<SegmentId> segment = space_.TakeSegment(*claim, InfoOf(id).kind);
-    if (!segment) return std::nullopt;
-    const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
-    Buffer* buffer = AcquireBuffer();
-    if (buffer == nullptr) {
-      directory_.segments().Close(*segment, 0);  // empty, so it is free again
-      return std::nullopt;
-    }
-    buffer->segment = *segment;
-    const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
-    directory_.NoteSegment(*segment, InfoOf(id).kind);
-    buffer->log.store(id, std::memory_order_release);
-    log.buffer = buffer;
-  }
-  const Place place = NextPlace(log, page);
+  std::optional<Place> place;
+  do {
+    if (log.buffer == nullptr && !OpenSegment(id, log, claim)) return std::nullopt;
+    place = NextPlace(log, page, slots);
+    if (!place) EndSegment(log);
+  } while (!place);
   if (!InfoOf(id).of_cleaner) {
-    directory_.TakeTicket(place.buffer->group->frames[place.index], unwritten);
+    directory_.TakeTicket(place->buffer->group->frames[place->index], unwritten);
   }
   return place;
 }
 
-SegmentWriter::Place SegmentWriter::NextPlace(OpenLog& log, PageId page) {
+bool SegmentWriter::OpenSegment(LogId id, OpenLog& log, std::optional<Claim> claim) {
+  if (!claim) return false;
+  const std::optional<SegmentId> segment = space_.TakeSegment(*claim, InfoOf(id).kind);
+  if (!segment) return false;
+  const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
+  Buffer* buffer = AcquireBuffer();
+  if (buffer == nullptr) {
+    directory_.segments().Close(*segment, 0);  // empty, so it is free again
+    return false;
+  }
+  buffer->segment = *segment;
+  const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
+  directory_.NoteSegment(*segment, InfoOf(id).kind);
+  buffer->log.store(id, std::memory_order_release);
+  log.buffer = buffer;
+  return true;
+}
+
+std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageId page,
+                                                             uint32_t slots) {
   Buffer* buffer = log.buffer;
-  const uint32_t index = buffer->filled.load(std::memory_order_relaxed);
+  // Whole pages of the cold partition have a block each, because they will be written in place.
+  const bool at_block = slots == core_.geometry.slots_per_page &&
+                        directory_.segments().KindOf(buffer->segment) == SegmentKind::kCold;
+  const std::optional<SlotPacker::Taken> taken = buffer->packer.Take(slots, at_block);
+  if (!taken) return std::nullopt;
+  GiveUp(log, taken->given_up);
+  const uint32_t index = taken->first;
   const SlotId slot = core_.geometry.SlotAt(buffer->segment, index);
-  buffer->group->frames[index].target = slot;
-  directory_.segments().AssignSlot(slot, page);
-  buffer->filled.store(index + 1, std::memory_order_release);
-  if (index + 1 == core_.geometry.slots_per_segment) log.buffer = nullptr;
+  CopyFrame& frame = buffer->group->frames[index];
+  frame.target = slot;
+  frame.slots = slots;
+  directory_.segments().AssignSlot(slot, page, slots);
+  const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
+  buffer->filled.store(filled, std::memory_order_release);
+  if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
   return Place{buffer, index};
+}
+
+// Gives up slots of the log's buffer: no page takes them. REQUIRES: a buffer.
+void SegmentWriter::GiveUp(OpenLog& log, uint32_t slots) {
+  if (slots == 0) return;
+  Buffer* buffer = log.buffer;
+  const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
+  buffer->filled.store(filled, std::memory_order_release);
+  if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
+  MarkReady(*buffer, slots);
+}
+
+// Gives up all further slots, which are holes once the segment is written. REQUIRES: a buffer.
+void SegmentWriter::EndSegment(OpenLog& log) {
+  GiveUp(log,
+         core_.geometry.slots_per_segment - log.buffer->filled.load(std::memory_order_relaxed));
 }
 
 SegmentWriter::Buffer* SegmentWriter::FindFreeBuffer() {
@@ -133,11 +171,11 @@ SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
     if (count == 0) core_.Poison(queue.status());
     return nullptr;
   }
-  auto buffer = std::make_unique<Buffer>(core_.runtime);
+  auto buffer = std::make_unique<Buffer>(core_.runtime, core_.geometry);
   buffer->queue = *std::move(queue);
   buffer->idle_requests.reserve(kMaxRequests);
   buffer->done.reserve(kMaxRequests);
-  buffer->group = directory_.frames().NewGroup(core_.geometry.slots_per_segment);
+  buffer->group = directory_.frames().NewSegmentGroup();
   if (buffer->group == nullptr) return nullptr;
   for (TaggedRequest<uint32_t>& request : buffer->requests)
     buffer->idle_requests.push_back(&request);
@@ -147,11 +185,11 @@ SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
   return buffers_[count].get();
 }
 
-void SegmentWriter::MarkReady(Buffer& buffer) {
-  const uint32_t slots = core_.geometry.slots_per_segment;
-  if (buffer.ready.fetch_add(1, std::memory_order_acq_rel) + 1 != slots) return;
+void SegmentWriter::MarkReady(Buffer& buffer, uint32_t slots) {
+  const uint32_t all = core_.geometry.slots_per_segment;
+  if (buffer.ready.fetch_add(slots, std::memory_order_acq_rel) + slots != all) return;
   MutexLock lock(buffer.io_mutex);
-  Issue(buffer, slots);
+  Issue(buffer, all);
 }
 
 void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
@@ -159,13 +197,13 @@ void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
   if (buffer.issued >= end) return;
   TaggedRequest<uint32_t>* request = buffer.idle_requests.back();
   buffer.idle_requests.pop_back();
-  const uint64_t page_size = core_.geometry.page_size;
+  const uint64_t slot_size = core_.geometry.slot_size();
   request->op = IoRequest::Op::kWrite;
   const bool is_whole = buffer.issued == 0 && end == core_.geometry.slots_per_segment;
   request->io_class = is_whole ? IoClass::kSegmentWrite : IoClass::kSegmentPartWrite;
   request->offset = core_.geometry.OffsetOf(core_.geometry.SlotAt(buffer.segment, buffer.issued));
-  request->length = static_cast<uint32_t>((end - buffer.issued) * page_size);
-  request->buffer = buffer.group->memory.data() + buffer.issued * page_size;
+  request->length = static_cast<uint32_t>((end - buffer.issued) * slot_size);
+  request->buffer = buffer.group->memory.data() + buffer.issued * slot_size;
   request->stream = Raw(buffer.log.load(std::memory_order_relaxed));
   request->tag = buffer.issued;
   buffer.issued = end;
@@ -187,10 +225,11 @@ void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
 
 void SegmentWriter::CompleteRange(Buffer& buffer, const TaggedRequest<uint32_t>& request) {
   const uint32_t first = request.tag;
-  const uint32_t count = request.length / core_.geometry.page_size;
+  const uint32_t count = request.length / core_.geometry.slot_size();
   buffer.completed += count;
   if (buffer.failed) return;
   for (uint32_t i = first; i < first + count; ++i) {
+    if (buffer.group->frames[i].target == kNoSlot) continue;
     const FrameIndex frame = buffer.group->IndexOf(i);
     const bool done = request.status.ok() ? directory_.InstallWritten(frame)
                                           : WriteFrameAgain(directory_, frame, request.status).ok();
@@ -202,6 +241,7 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   if (buffer.completed != core_.geometry.slots_per_segment || buffer.failed) return;
   for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
     directory_.frames().AwaitUnpinned(core_.runtime, buffer.group->IndexOf(i));
+    buffer.group->frames[i].target = kNoSlot;
   }
   const absl::Status noted = CatchOutOfMemory([&] {
     directory_.NoteSegment(buffer.segment,
@@ -210,6 +250,7 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   });
   if (!noted.ok()) return core_.Poison(noted);
   directory_.segments().Close(buffer.segment, directory_.clock());
+  buffer.packer.Reset();
   buffer.filled.store(0, std::memory_order_relaxed);
   buffer.ready.store(0, std::memory_order_relaxed);
   buffer.issued = 0;
@@ -226,6 +267,8 @@ void SegmentWriter::StartLog(LogId id) {
 void SegmentWriter::StartLocked(OpenLog& log) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
+  GiveUp(log, buffer->packer.EndBlock());
+  if (log.buffer == nullptr) return;  // full: the thread that copies last starts its write
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
   Backoff backoff(core_.runtime);  // waits only for copies that other threads have begun
   while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
@@ -271,11 +314,7 @@ void SegmentWriter::StartUserLogs() {
 void SegmentWriter::EndLogsFrom(SegmentId first) {
   for (auto& log : logs_) {
     if (!log->mutex.TryLock()) continue;
-    while (log->buffer != nullptr && log->buffer->segment >= first) {
-      const Place rest = NextPlace(*log, PageId{0});
-      rest.buffer->group->frames[rest.index].page = kInvalidPageId;
-      MarkReady(*rest.buffer);
-    }
+    if (log->buffer != nullptr && log->buffer->segment >= first) EndSegment(*log);
     log->mutex.Unlock();
   }
   Reap();

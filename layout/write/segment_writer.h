@@ -5,8 +5,9 @@
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
 //
-// An append holds the log's mutex only while it takes a slot; it copies and seals the page without
-// it. The thread that completes the last copy of a full buffer starts the write. Every buffer has
+// An append holds the log's mutex only while it takes its slots; it copies and seals the page
+// without it. Slots that no page takes, because none fits or the buffer is written early, are given
+// up. The thread that completes the last copy of a full buffer starts the write. Every buffer has
 // its own I/O queue, so no thread waits behind the request of another buffer.
 #pragma once
 
@@ -21,11 +22,20 @@
 #include "layout/map/page_directory.h"
 #include "layout/space/space_manager.h"
 #include "layout/write/append_logs.h"
+#include "layout/write/slot_packer.h"
 #include "layout/write/store_buffers.h"
 #include "layout/write/stream_choice.h"
 #include "storage/device/io_window.h"
 
 namespace latchkey {
+
+/// A page to be appended: as it is, or as an image that takes fewer slots (page_image.h).
+struct PageToAppend {
+  PageId page;
+  const std::byte* data;
+  std::span<const std::byte> image;  ///< empty: the page is written as it is
+  uint32_t slots;
+};
 
 /// Thread-safe. One actor at a time uses the logs of the cleaner.
 class SegmentWriter {
@@ -40,11 +50,12 @@ class SegmentWriter {
   /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
   /// get one (see SpaceManager; without a claim it gets none), or the store is poisoned.
   /// `unwritten` counts the page until it is written.
-  bool Append(LogId log, std::optional<Claim> claim, PageId page, const std::byte* data,
+  bool Append(LogId log, std::optional<Claim> claim, const PageToAppend& page,
               std::atomic<size_t>* unwritten);
 
-  /// A frame of the log for a page that the cleaner moves; `word` names the page's present slot.
-  /// The caller owns the frame's memory until FinishMove. nullopt: no segment (as Append).
+  /// A frame of the log for a page that the cleaner moves; `word` names the page's present slots.
+  /// The caller owns the frame's memory, of as many slots, until FinishMove. nullopt: no segment
+  /// (as Append).
   std::optional<FrameIndex> BeginMove(LogId log, std::optional<Claim> claim, PageId page,
                                       LocationWord word);
   /// Ends a move. `valid`: the frame holds the page, sealed with the sequence of `word`. Otherwise
@@ -68,13 +79,14 @@ class SegmentWriter {
   static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
 
   struct Buffer {
-    explicit Buffer(Runtime& runtime) : io_mutex(runtime) {}
+    Buffer(Runtime& runtime, const StoreGeometry& geometry) : packer(geometry), io_mutex(runtime) {}
     FrameGroup* group = nullptr;
     SegmentId segment{};
     std::atomic<LogId> log{LogId{}};
     std::atomic<bool> in_use{false};
-    std::atomic<uint32_t> filled{0};  // frames given out; changed under the log's mutex
-    std::atomic<uint32_t> ready{0};   // frames copied into
+    SlotPacker packer;                // used under the log's mutex
+    std::atomic<uint32_t> filled{0};  // slots given out or given up; changed under the log's mutex
+    std::atomic<uint32_t> ready{0};   // slots copied into or given up
     Mutex io_mutex;                   // guards all below
     std::unique_ptr<IoQueue> queue LATCHKEY_GUARDED_BY(io_mutex);
     std::array<TaggedRequest<uint32_t>, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
@@ -95,16 +107,20 @@ class SegmentWriter {
     uint32_t index;
   };
 
-  std::optional<Place> TakePlace(LogId log, std::optional<Claim> claim, PageId page,
+  std::optional<Place> TakePlace(LogId log, std::optional<Claim> claim, PageId page, uint32_t slots,
                                  std::atomic<size_t>* unwritten);
+  bool OpenSegment(LogId id, OpenLog& log, std::optional<Claim> claim) LATCHKEY_REQUIRES(log.mutex);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
-  void MarkReady(Buffer& buffer);
+  void MarkReady(Buffer& buffer, uint32_t slots);
+  void GiveUp(OpenLog& log, uint32_t slots) LATCHKEY_REQUIRES(log.mutex);
+  void EndSegment(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
   void WriteOut(std::span<const LogId> logs);
   void StartLog(LogId log);
   void StartLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
-  Place NextPlace(OpenLog& log, PageId page) LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
+  std::optional<Place> NextPlace(OpenLog& log, PageId page, uint32_t slots)
+      LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
   void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);
   void WaitAndComplete(Buffer& buffer, size_t minimum) LATCHKEY_REQUIRES(buffer.io_mutex);

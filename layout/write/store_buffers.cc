@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "layout/map/copy_frames.h"
+
 namespace latchkey {
 namespace {
 
@@ -70,8 +72,13 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
   const uint64_t batch = std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size));
   const uint64_t batches = writes_twice ? kDoublewriteBatches * batch : 0;
   constexpr uint64_t kCheckpoint = 1, kVictim = 1;
-  return writers + batches * page_size +
-         (segment_buffers + kCheckpoint + kVictim) * uint64_t{geometry.segment_size};
+  // With page compression a segment buffer has a frame per slot, and each of the cleaner's requests
+  // a block.
+  const uint64_t frames =
+      geometry.compresses() ? geometry.slots_per_segment * sizeof(CopyFrame) : 0;
+  const uint64_t blocks = geometry.compresses() ? cleaner_requests * page_size : 0;
+  return writers + batches * page_size + blocks +
+         (segment_buffers + kCheckpoint + kVictim) * (geometry.segment_size + frames);
 }
 
 uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {

@@ -48,7 +48,7 @@ class StreamChoice {
   uint32_t OpenOf(uint32_t streams) const {
     const uint64_t slots = directory_.core().geometry.slots_per_segment;
     const uint64_t total = directory_.segments().total() * slots;
-    const uint64_t slack = total - std::min(total, directory_.map().allocated());
+    const uint64_t slack = total - std::min(total, directory_.live_slots());
     const uint64_t room = std::min<uint64_t>(further_logs_, slack / slots / kSlackShare);
     return 1 + static_cast<uint32_t>(room * (streams - 1) / kFurtherLogs);
   }

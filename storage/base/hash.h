@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace latchkey {
@@ -17,6 +18,15 @@ inline uint64_t Hash64(const void* data, size_t size, uint64_t seed = 0) {
 }
 inline uint64_t Hash64(std::string_view bytes, uint64_t seed = 0) {
   return Hash64(bytes.data(), bytes.size(), seed);
+}
+/// The hash of `first` followed by `second`.
+inline uint64_t Hash64(std::span<const std::byte> first, std::span<const std::byte> second,
+                       uint64_t seed) {
+  XXH3_state_t state = {};
+  XXH3_64bits_reset_withSeed(&state, seed);
+  XXH3_64bits_update(&state, first.data(), first.size());
+  XXH3_64bits_update(&state, second.data(), second.size());
+  return XXH3_64bits_digest(&state);
 }
 /// Mixes one word. For integer keys, for which a full hash would cost more than the lookup.
 inline uint64_t MixHash(uint64_t x) {

@@ -8,6 +8,7 @@
 #include "bufferpool/cleaning/cleaning_choices.h"
 #include "engine/option_names.h"
 #include "layout/clean/cleaning_policy.h"
+#include "layout/image/page_codec.h"
 #include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/device_list.h"
@@ -76,6 +77,10 @@ std::optional<std::string> ResolveRunFlag(const Combination& so_far, const std::
   if (flag == "torn-write-protection" && so_far.Get("durability") == "none") return std::nullopt;
   if (flag == "cache-size" && !traits.cache) return std::nullopt;
   if (flag == "page-size" && !traits.page_size) return std::nullopt;
+  if (flag == "page-compression" &&
+      (!traits.compression || (traits.techniques && so_far.Get("layout") == "overwrite"))) {
+    return std::nullopt;
+  }
   if (flag == "zipf" && !IsSkewed(so_far.Get("workload"))) return std::nullopt;
   // Only the default gets here: a device that the user gave is one that every engine has.
   if (flag == "device" && value == "file" && !traits.file_device) return "memory";
@@ -99,6 +104,10 @@ std::string_view RemedyForRunFlag(const std::string& flag) {
     return "it is part of --engine=latchkey with --durability=group or commit";
   }
   if (flag == "policy") return "none is the default; give a preset";
+  if (flag == "page-compression") {
+    return "pages that are appended are compressed, and blocks of RocksDB: give --layout=lfs or "
+           "--engine=rocksdb";
+  }
   if (flag == "snapshot") {
     return "it is held in real time, by an engine whose writers go on beside it: give "
            "--engine=latchkey with --device=file or memory";
@@ -185,6 +194,8 @@ std::vector<FlagSpec> EngineFlags() {
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
+      {"page-compression", defaults.page_compression,
+       "of pages that are appended (RocksDB: of its blocks): " + Join(PageCodecs().Names())},
   };
   Append(flags, PolicyFlags(defaults.replacement, defaults.synchronization));
   Append(flags, {

@@ -11,6 +11,7 @@
 #include "engine/latchkey.h"
 #include "engine/option_names.h"
 #include "layout/clean/cleaning_policy.h"
+#include "layout/image/page_codec.h"
 #include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/device_flags.h"
@@ -152,6 +153,9 @@ std::vector<FlagSpec> LayoutFlags() {
        NamesOf(Layouts()) +
            "; hylog:h=0.4: a fixed share of the pages is hot; hylog:thesis: as published"},
       {"segment-cleaning", defaults.segment_cleaning, NamesOf(CleaningPolicies())},
+      {"page-compression", defaults.page_compression,
+       "of pages that are appended: " + NamesOf(PageCodecs())},
+      {"compressible", "0", "share of each page's bytes that compress to nothing, 0 to 1"},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto",

@@ -8,6 +8,7 @@
 #include "engine/latchkey.h"
 #include "engine/option_names.h"
 #include "layout/geometry.h"
+#include "layout/image/page_codec.h"
 #include "layout/space/space_sizing.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
@@ -30,7 +31,8 @@ const LabWorkloadInfo* WorkloadOf(const Combination& so_far) {
 
 std::optional<std::string> ResolveLayoutFlag(const Combination& so_far, const std::string& flag,
                                              const std::string& value) {
-  if (flag == "segment-cleaning" && so_far.Get("layout") == "overwrite") return std::nullopt;
+  const bool of_appending = flag == "segment-cleaning" || flag == "page-compression";
+  if (of_appending && so_far.Get("layout") == "overwrite") return std::nullopt;
   const DeviceInfo* device = DeviceOf(so_far);
   if (IsOfArray(flag) && (device == nullptr || !device->array)) return std::nullopt;
   if (flag == "torn-write-protection" && so_far.Get("durability") == "none") return std::nullopt;
@@ -48,6 +50,7 @@ std::optional<std::string> ResolveLayoutFlag(const Combination& so_far, const st
 std::string_view RemedyForLayoutFlag(const std::string& flag) {
   if (IsOfArray(flag)) return kArrayRemedy;
   if (flag == "segment-cleaning") return "overwrite cleans no segments: give --layout=lfs or hylog";
+  if (flag == "page-compression") return "overwrite appends no pages: give --layout=lfs or hylog";
   if (flag == "torn-write-protection") {
     return "a store that may lose everything in a crash protects nothing: give --durability=group";
   }
@@ -65,6 +68,12 @@ absl::Status ParseStore(const Combination& from, LabConfig& config) {
     LATCHKEY_ASSIGN_OR_RETURN(store.segment_cleaning,
                               CleaningPolicies().Parse(from.Get("segment-cleaning")));
   }
+  if (from.Has("page-compression")) {
+    LATCHKEY_ASSIGN_OR_RETURN(store.page_compression,
+                              PageCodecs().Parse(from.Get("page-compression")));
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(config.compressible,
+                            ParseNumber("compressible", from.Get("compressible"), 0, 1));
   LATCHKEY_ASSIGN_OR_RETURN(store.space_utilization,
                             ParseNumber("space-utilization", from.Get("space-utilization"),
                                         kMinSpaceUtilization, kMaxSpaceUtilization));
@@ -197,10 +206,14 @@ absl::StatusOr<LayoutPlan> PlanLayout(const Combination& from, PageTraces& trace
       from.Has("torn-write-protection") ? Json(from.Get("torn-write-protection")) : Json(nullptr);
   plan.row["trace"] = from.Has("trace") ? Json(from.Get("trace")) : Json(nullptr);
   if (!from.Has("segment-cleaning")) plan.row["segment_cleaning"] = nullptr;
-  plan.label = fmt::format("{} {}u={} {} {}", from.Get("layout"),
-                           from.Has("segment-cleaning") ? from.Get("segment-cleaning") + " " : "",
-                           from.Get("space-utilization"), from.Get("workload"), from.Get("device"));
-  plan.compared_by = AllBut(from, {"layout", "segment-cleaning"});
+  if (!from.Has("page-compression")) plan.row["page_compression"] = nullptr;
+  plan.label = from.Get("layout");
+  for (const char* of_appending : {"segment-cleaning", "page-compression"}) {
+    if (from.Has(of_appending)) plan.label += " " + from.Get(of_appending);
+  }
+  plan.label += fmt::format(" u={} {} {}", from.Get("space-utilization"), from.Get("workload"),
+                            from.Get("device"));
+  plan.compared_by = AllBut(from, {"layout", "segment-cleaning", "page-compression"});
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include "engine/option_names.h"
 #include "engine/technique_choices.h"
 #include "layout/geometry.h"
+#include "layout/image/page_codec.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
 #include "tools/cli/device_flags.h"
@@ -49,6 +50,15 @@ absl::Status ReadTechniques(const Combination& from, uint32_t page_size, Techniq
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t batch,
                             ParseCount("eviction-batch", from.Get("eviction-batch"), 0, 64));
   to.eviction_batch = static_cast<uint32_t>(batch);
+  return absl::OkStatus();
+}
+
+// Not a technique of Latchkey alone: RocksDB compresses its blocks.
+absl::Status ParsePageCompression(const Combination& from, Techniques& to) {
+  if (!from.Has("page-compression")) return absl::OkStatus();
+  LATCHKEY_ASSIGN_OR_RETURN(const PageCodecChoice choice,
+                            PageCodecs().Parse(from.Get("page-compression")));
+  to.page_compression = choice.ToString();
   return absl::OkStatus();
 }
 
@@ -140,6 +150,7 @@ absl::StatusOr<EngineSettings> ParseSettings(const Combination& from, uint64_t d
   LATCHKEY_ASSIGN_OR_RETURN(settings.kv.durability, ParseDurability(settings.durability));
   LATCHKEY_RETURN_IF_ERROR(ParseDevice(from, settings));
   LATCHKEY_RETURN_IF_ERROR(ParsePageSize(from, settings.kv.page_size));
+  LATCHKEY_RETURN_IF_ERROR(ParsePageCompression(from, settings.kv.techniques));
   if (settings.traits.techniques) {
     LATCHKEY_RETURN_IF_ERROR(ReadTechniques(from, settings.kv.page_size, settings.kv.techniques));
     LATCHKEY_RETURN_IF_ERROR(ParseTornWriteProtection(from, settings.kv));
@@ -191,6 +202,9 @@ std::string FileName(const EngineSettings& settings) {
     if (techniques.segment_cleaning != Techniques().segment_cleaning) {
       name += "-" + techniques.segment_cleaning;
     }
+  }
+  if (settings.traits.compression && techniques.page_compression != Techniques().page_compression) {
+    name += "-" + techniques.page_compression;
   }
   if (settings.traits.page_size) name += fmt::format("-p{}", settings.kv.page_size);
   if (techniques.seed != kDefaultSeed) name += fmt::format("-seed{}", techniques.seed);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "layout/image/page_codec.h"
 #include "tools/cli/flags.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
@@ -223,6 +224,31 @@ TEST_CASE("Torn-write protection is swept like any technique, and images need a 
       Refusal(
           {{"engine", "latchkey"}, {"durability", "commit"}, {"torn-write-protection", "journal"}}),
       Catch::Contains("doublewrite"));
+}
+
+// RocksDB once got no compression, whatever the flag said, because it has no techniques.
+TEST_CASE("Page compression reaches every engine that has it, and is refused elsewhere") {
+  if (PageCodecs().Names().size() < 2) return;
+  const std::string codec(PageCodecs().Names().back());
+  for (const char* engine : {"latchkey", "rocksdb"}) {
+    if (KvBackends().Find(engine) == nullptr) continue;
+    CAPTURE(engine);
+    FlagTexts texts{{"engine", engine}, {"page-compression", codec}};
+    if (std::string_view(engine) == "latchkey") texts["layout"] = "lfs";
+    const auto plan = Plan(texts);
+    REQUIRE(plan.ok());
+    CHECK(plan->settings.kv.techniques.page_compression.starts_with(codec));
+    CHECK(DescribeSettings(plan->settings)["page_compression"] ==
+          plan->settings.kv.techniques.page_compression);
+    texts["page-compression"] = "zip";
+    CHECK_THAT(Refusal(texts), Catch::Contains("zip") && Catch::Contains(codec));
+  }
+  CHECK_THAT(Refusal({{"engine", "memory"}, {"page-compression", codec}}),
+             Catch::Contains("--layout=lfs"));
+  if (KvBackends().Find("latchkey") == nullptr) return;
+  CHECK_THAT(
+      Refusal({{"engine", "latchkey"}, {"layout", "overwrite"}, {"page-compression", codec}}),
+      Catch::Contains("--layout=lfs"));
 }
 
 TEST_CASE("A technique's bad value is refused for an engine that has techniques") {

@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<SegmentStore>> OpenStore(Runtime& runtime, const 
 }
 
 // Writes every page once, in the order of the ids.
-absl::StatusOr<std::vector<PageId>> Load(SegmentStore& store, uint64_t pages,
+absl::StatusOr<std::vector<PageId>> Load(SegmentStore& store, uint64_t pages, double compressible,
                                          const std::atomic<bool>* stop) {
   std::vector<PageId> ids(pages);
   for (PageId& id : ids) {
@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<PageId>> Load(SegmentStore& store, uint64_t pages,
   }
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<PageWriter> writer, store.NewWriter(kLoadDepth));
   AlignedBuffer page(store.page_size());
+  FillLabPage(page.span(), /*seed=*/0, compressible);
   for (const PageId id : ids) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed)) break;
     const PageWrite write{id, page.data()};
@@ -159,14 +160,15 @@ void LabRun::Measure() {
 absl::StatusOr<LabResult> LabRun::Run() {
   LATCHKEY_ASSIGN_OR_RETURN(store_, OpenStore(runtime_, config_));
   show_("loading");
-  LATCHKEY_ASSIGN_OR_RETURN(std::vector<PageId> ids, Load(*store_, config_.pages, config_.stop));
+  LATCHKEY_ASSIGN_OR_RETURN(std::vector<PageId> ids,
+                            Load(*store_, config_.pages, config_.compressible, config_.stop));
   std::unique_ptr<LabStream> stream =
       config_.workload.Make(LabStreamConfig{.pages = config_.pages,
                                             .reads_per_write = config_.reads_per_write,
                                             .seed = config_.store.seed,
                                             .trace = config_.trace});
   users_ = std::make_unique<LabUsers>(runtime_, *store_, std::move(ids), std::move(stream),
-                                      config_.stop);
+                                      config_.compressible, config_.stop);
   users_->Start(config_.users);
   WarmUp();
   Measure();

@@ -27,6 +27,7 @@ struct LabConfig {
   SegmentStoreOptions store;
   /// With a map journal, on a device of its own: the store is crash-safe.
   bool journal = false;
+  double compressible = 0;  ///< share of each page's bytes that compress to nothing, 0 to 1
   uint64_t pages = 1024;  ///< live pages: kFewestLabPages to kMostLabPages
   LabWorkloadChoice workload = LabWorkloads().Named("uniform");
   const PageTrace* trace = nullptr;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
 #include "storage/page_format.h"
@@ -15,10 +16,17 @@ constexpr size_t kLatches = 1024;
 
 }  // namespace
 
+void FillLabPage(std::span<std::byte> page, uint64_t seed, double compressible) {
+  std::memset(page.data(), static_cast<int>(seed % 256), page.size());
+  Rng rng(seed);
+  const auto random = static_cast<size_t>((1 - compressible) * static_cast<double>(page.size()));
+  for (std::byte& byte : page.first(random)) byte = static_cast<std::byte>(rng.Below(256));
+}
+
 class LabUsers::User {
  public:
   User(LabUsers& all, uint32_t index) : all_(all), page_(all.store_.page_size()) {
-    std::memset(page_.data(), static_cast<int>(index), page_.size());
+    FillLabPage(page_.span(), index, all_.compressible_);
     actor_ = all.runtime_.Spawn("lab user " + std::to_string(index), [this] { Run(); });
   }
   void Join() { actor_->Join(); }
@@ -75,10 +83,12 @@ class LabUsers::User {
 };
 
 LabUsers::LabUsers(Runtime& runtime, SegmentStore& store, std::vector<PageId> page_ids,
-                   std::unique_ptr<LabStream> stream, const std::atomic<bool>* stop)
+                   std::unique_ptr<LabStream> stream, double compressible,
+                   const std::atomic<bool>* stop)
     : runtime_(runtime),
       store_(store),
       page_ids_(std::move(page_ids)),
+      compressible_(compressible),
       stop_(stop),
       mutex_(runtime),
       stream_(std::move(stream)) {

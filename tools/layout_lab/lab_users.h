@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "layout/segment_store.h"
@@ -17,12 +18,17 @@
 
 namespace latchkey {
 
+/// Fills a page. The share `compressible` of its bytes, 0 to 1, compresses to nothing, the rest
+/// not.
+void FillLabPage(std::span<std::byte> page, uint64_t seed, double compressible);
+
 /// One actor starts them, waits and stops them. Destroyed before the store.
 class LabUsers {
  public:
-  /// `page_ids`: of the stream's pages. The users end early once `*stop` (if any) is true.
+  /// `page_ids`: of the stream's pages, whose content is as of FillLabPage. The users end early
+  /// once `*stop` (if any) is true.
   LabUsers(Runtime& runtime, SegmentStore& store, std::vector<PageId> page_ids,
-           std::unique_ptr<LabStream> stream, const std::atomic<bool>* stop);
+           std::unique_ptr<LabStream> stream, double compressible, const std::atomic<bool>* stop);
   ~LabUsers();
 
   void Start(uint32_t users);
@@ -52,6 +58,7 @@ class LabUsers {
   Runtime& runtime_;
   SegmentStore& store_;
   const std::vector<PageId> page_ids_;
+  const double compressible_;
   const std::atomic<bool>* const stop_;
   std::deque<Mutex> latches_;
   Mutex mutex_;

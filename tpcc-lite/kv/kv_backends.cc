@@ -8,8 +8,10 @@ namespace latchkey {
 namespace {
 
 #ifdef LATCHKEY_WITH_ROCKSDB
-constexpr KvTraits kRocksDb{
-    .commit_durability = true, .group_durability = true, .torn_write_protection = "append-only"};
+constexpr KvTraits kRocksDb{.compression = true,
+                            .commit_durability = true,
+                            .group_durability = true,
+                            .torn_write_protection = "append-only"};
 #endif
 
 // One line per backend: its name on the command line, its factory, its dimensions.
@@ -30,6 +32,7 @@ constexpr KvBackendInfo kBackends[] = {
      {.techniques = true,
       .memory_device = true,
       .simulated_device = true,
+      .compression = true,
       .hot_backups = true,
       .commit_durability = true,
       .group_durability = true}},

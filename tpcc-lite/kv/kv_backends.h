@@ -28,6 +28,7 @@ struct KvTraits {
   bool file_device = true;        ///< can keep its files on a disk, so that a load can be copied
   bool cache = true;              ///< cache_bytes bounds its memory
   bool page_size = true;          ///< KvOptions::page_size has a meaning
+  bool compression = false;       ///< Techniques::page_compression has a meaning
   bool held_snapshots = true;     ///< writers go on beside a transaction that stays open
   bool hot_backups = false;       ///< KvBackend::BackUp, with a log
   bool commit_durability = false;  ///< can make a commit durable before it returns

@@ -1,6 +1,6 @@
 // RocksDB as a baseline: transactions with snapshot isolation, block cache and bloom filters,
-// direct I/O, no compression. Tables are column families (`rocksdb`) or one key space with a byte
-// of prefix for the table (`rocksdb-prefixes`).
+// direct I/O, compression as asked for. Tables are column families (`rocksdb`) or one key space
+// with a byte of prefix for the table (`rocksdb-prefixes`).
 //
 // Durability: `none` = no log. `commit` = the log is synced before a commit returns (RocksDB groups
 // waiting commits). `group` = commits return from the log's buffer, which an actor writes and syncs
@@ -50,6 +50,12 @@ namespace latchkey {
 namespace {
 
 namespace rdb = ROCKSDB_NAMESPACE;
+
+// `name` is a page compression of Latchkey, perhaps with parameters, which RocksDB does not take.
+rdb::CompressionType CompressionOf(std::string_view name) {
+  if (name.starts_with("lz4")) return rdb::kLZ4Compression;
+  return name.starts_with("zstd") ? rdb::kZSTD : rdb::kNoCompression;
+}
 
 absl::string_view Abseil(const std::string& text) { return {text.data(), text.size()}; }
 /// An empty view may have a null address, which RocksDB would pass to memcmp.
@@ -234,8 +240,8 @@ rdb::Options RocksDbBackend::BuildOptions() {
   result.create_if_missing = true;
   result.create_missing_column_families = true;
   result.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
-  result.compression = rdb::kNoCompression;
-  result.bottommost_compression = rdb::kNoCompression;
+  result.compression = CompressionOf(options_.techniques.page_compression);
+  result.bottommost_compression = result.compression;
   const uint64_t write_buffers = std::clamp<uint64_t>(options_.cache_bytes / 4, 4u << 20, 1u << 30);
   result.write_buffer_manager =
       std::make_shared<rdb::WriteBufferManager>(write_buffers, table.block_cache);

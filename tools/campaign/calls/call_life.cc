@@ -40,7 +40,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   CallLifePlan plan;
   Options& options = plan.options;
   Techniques& t = options.techniques;
-  t.layout = OneOf(rng, LayoutItems());
+  SetLayout(OneOf(rng, LayoutItems()), &t);
   t.segment_cleaning = OneOf(rng, SegmentCleaningItems());
   t.replacement = OneOf(rng, ReplacementItems());
   t.synchronization = OneOf(rng, SynchronizationItems());
@@ -86,8 +86,8 @@ std::string CallLifePlan::Describe() const {
       "page={} "
       "cache={} "
       "hot={} durability={} images={} serializable={} versions={} actors={} disk={} fault={}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in, t.cleaner,
-      t.cleaners, t.cleaning_scope, t.victims, t.eviction_batch, options.page_size,
+      LayoutItemOf(t), t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in,
+      t.cleaner, t.cleaners, t.cleaning_scope, t.victims, t.eviction_batch, options.page_size,
       options.cache_bytes, is_hot, kDurabilities[static_cast<int>(options.durability)],
       options.torn_write_protection == TornWriteProtection::kImages,
       options.isolation == Isolation::kSerializable, options.version_store_bytes, actors,

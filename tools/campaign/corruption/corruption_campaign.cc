@@ -137,8 +137,8 @@ void CorruptionTally::Add(const CorruptionTally& other) {
   for (size_t i = 0; i < kDamageKinds; ++i) by_kind[i] += other.by_kind[i];
   for (size_t i = 0; i < kCaseVerdicts; ++i) by_verdict[i] += other.by_verdict[i];
   using T = CorruptionTally;
-  AddMembers<&T::cases, &T::reopened, &T::stale, &T::stale_refused, &T::reads, &T::reads_refused>(
-      other, this);
+  AddMembers<&T::cases, &T::reopened, &T::stale, &T::stale_refused, &T::reads, &T::reads_refused,
+             &T::reads_unharmed>(other, this);
   most_memory_kib = std::max(most_memory_kib, other.most_memory_kib);
 }
 

@@ -45,6 +45,8 @@ struct CorruptionTally {
   uint64_t stale = 0, stale_refused = 0;
   uint64_t reads = 0;  ///< pages read from below an open database, with one bit flipped each
   uint64_t reads_refused = 0;
+  /// Reads that gave the right page, because the flipped bit of a compressed page says nothing.
+  uint64_t reads_unharmed = 0;
   uint64_t most_memory_kib = 0;  ///< memory that one case added to the process
 
   void Add(const CorruptionTally& other);

@@ -83,13 +83,13 @@ void PrintCounts(const CorruptionReport& report, double cpu_seconds) {
   fmt::print(
       "counts: corruption images={} cases={} flips={} units={} lengths={} splices={} right={} "
       "refused={} last_group={} older_log={} wrong={} stale={} stale_refused={} reopened={} "
-      "reads={} reads_refused={} most_memory_kib={} cpu_s={:.1f}\n",
+      "reads={} reads_refused={} reads_unharmed={} most_memory_kib={} cpu_s={:.1f}\n",
       report.images, tally.cases, tally.of(DamageKind::kFlip), units,
       tally.of(DamageKind::kTruncate) + tally.of(DamageKind::kExtend), splices,
       tally.of(CaseVerdict::kRight), tally.of(CaseVerdict::kRefused),
       tally.of(CaseVerdict::kLastGroup), tally.of(CaseVerdict::kOlderLog),
       tally.of(CaseVerdict::kWrong), tally.stale, tally.stale_refused, tally.reopened, tally.reads,
-      tally.reads_refused, tally.most_memory_kib, cpu_seconds);
+      tally.reads_refused, tally.reads_unharmed, tally.most_memory_kib, cpu_seconds);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/database_impl.h"
 #include "engine/log/checkpointer.h"
 #include "engine/option_names.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/crash/crash_workload.h"
@@ -27,6 +28,7 @@ constexpr uint32_t kGroupDelayMs = 2;
 DatabaseOnDisks OnDisks(const BusyDatabaseOptions& options) {
   return {.database_id = 1,  // as DatabaseSizing::assume_device_costs sets it
           .page_size = options.page_size,
+          .compresses = LayoutAndCompression::Of(options.layout).page_compression != "none",
           .log = {.segment_bytes = kLogSegment, .block_bytes = kBlock},
           .journal = {.segment_bytes = kJournalSegment, .block_bytes = kBlock}};
 }
@@ -93,8 +95,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
     tally_.pages_repaired += message.find("from the doublewrite area") != std::string_view::npos;
     tally_.pages_from_images += message.find("again from its image") != std::string_view::npos;
   };
-  options.techniques = {.layout = options_.layout,
+  const LayoutAndCompression item = LayoutAndCompression::Of(options_.layout);
+  options.techniques = {.layout = item.layout,
                         .segment_cleaning = options_.segment_cleaning,
+                        .page_compression = item.page_compression,
                         .space_utilization = options_.space_utilization,
                         .segment_size = create ? std::max(64u << 10, 8 * options_.page_size) : 0,
                         .replacement = options_.replacement,

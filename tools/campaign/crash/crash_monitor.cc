@@ -8,6 +8,7 @@
 #include "engine/log/client_root.h"
 #include "layout/checkpoint/superblock.h"
 #include "layout/geometry.h"
+#include "layout/image/page_image.h"
 #include "layout/map/map_journal.h"
 #include "storage/page_format.h"
 
@@ -111,22 +112,39 @@ void WriteOrderMonitor::OnDurable(uint32_t disk, uint64_t writes) {
   }
 }
 
+// Visits the pages of a write. In a file with page compression they begin at any slot, so those are
+// pages that prove themselves.
+void WriteOrderMonitor::ForEachPage(
+    std::span<const std::byte> bytes,
+    absl::FunctionRef<void(uint64_t offset, PageHeader header)> visit) const {
+  const uint32_t page_size = database_.page_size;
+  for (size_t at = 0; at + page_size <= bytes.size(); at += page_size) {
+    if (!database_.compresses) {
+      visit(at, HeaderOf(bytes.subspan(at)));
+      continue;
+    }
+    const size_t known = std::min<size_t>(2 * page_size, bytes.size() - at);
+    ForEachProvenPage(bytes.subspan(at, known), page_size, database_.database_id,
+                      [&](uint32_t in_block, uint32_t, std::span<const std::byte> page) {
+                        visit(at + in_block, HeaderOf(page));
+                      });
+  }
+}
+
 std::string WriteOrderMonitor::OnDataSubmitted(uint64_t offset, std::span<const std::byte> bytes) {
   std::string violation;
   if (PlaceOf(offset) == Place::kSuperblock) {
     violation = OnSuperblock(bytes);
   } else {
-    for (size_t at = 0; at + database_.page_size <= bytes.size() && violation.empty();
-         at += database_.page_size) {
-      violation = OnPage(offset + at, bytes.subspan(at, database_.page_size));
-    }
+    ForEachPage(bytes, [&](uint64_t at, PageHeader header) {
+      if (violation.empty()) violation = OnPage(offset + at, header);
+    });
   }
   Note(offset, bytes, kInFlight);
   return violation;
 }
 
-std::string WriteOrderMonitor::OnPage(uint64_t offset, std::span<const std::byte> page) {
-  const PageHeader header = HeaderOf(page);
+std::string WriteOrderMonitor::OnPage(uint64_t offset, const PageHeader& header) {
   if (!IsLogged(header)) return {};
   if (log_.known() && header.lsn >= log_.durable_end()) {
     return fmt::format("page {} with LSN {} is written to {} while the log is durable up to {}",
@@ -198,7 +216,7 @@ std::string WriteOrderMonitor::OnJournalGroup(const GroupHeader& group,
 std::string WriteOrderMonitor::OnJournalEntry(const JournalEntry& entry) const {
   const LocationWord word(entry.value);
   if (entry.type() != JournalEntry::Type::kPage || !word.on_device()) return {};
-  const auto slot = slots_.find(kHeaderAreaBytes + Raw(word.slot()) * database_.page_size);
+  const auto slot = slots_.find(kHeaderAreaBytes + Raw(word.slot()) * slot_size());
   // A later write of the page to the same slot may be in flight.
   if (slot == slots_.end() || slot->second.page != entry.id() ||
       slot->second.sequence != word.sequence() || IsDurable(slot->second.number)) {
@@ -214,8 +232,7 @@ void WriteOrderMonitor::Note(uint64_t offset, std::span<const std::byte> bytes, 
     superblock_ = number;
     return;
   }
-  for (size_t at = 0; at + database_.page_size <= bytes.size(); at += database_.page_size) {
-    const PageHeader header = HeaderOf(bytes.subspan(at, database_.page_size));
+  ForEachPage(bytes, [&](uint64_t at, PageHeader header) {
     const LastWrite write{header.page_id, header.write_sequence, number};
     if (IsOfCheckpoint(header)) {
       if (header.lsn != checkpoint_generation_) checkpoint_.clear();
@@ -226,7 +243,7 @@ void WriteOrderMonitor::Note(uint64_t offset, std::span<const std::byte> bytes, 
     } else {
       slots_[offset + at] = write;
     }
-  }
+  });
 }
 
 }  // namespace latchkey

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/functional/function_ref.h>
 
 #include <cstdint>
 #include <deque>
@@ -23,7 +24,9 @@
 #include <string>
 #include <utility>
 
+#include "layout/geometry.h"
 #include "storage/device/faulty/crash_recorder.h"
+#include "storage/page_format.h"
 #include "storage/wal/log_format.h"
 
 namespace latchkey {
@@ -36,6 +39,7 @@ struct DatabaseOnDisks {
 
   uint64_t database_id = 0;
   uint32_t page_size = 0;
+  bool compresses = false;  ///< the data file has page compression
   LogGeometry log, journal;
 };
 
@@ -90,8 +94,13 @@ class WriteOrderMonitor final : public DiskMonitor {
   };
 
   bool IsDurable(uint64_t number) const { return number <= durable_; }
+  uint32_t slot_size() const {
+    return database_.page_size / (database_.compresses ? kSlotsOfCompressed : 1);
+  }
+  void ForEachPage(std::span<const std::byte> bytes,
+                   absl::FunctionRef<void(uint64_t offset, PageHeader header)> visit) const;
   std::string OnDataSubmitted(uint64_t offset, std::span<const std::byte> bytes);
-  std::string OnPage(uint64_t offset, std::span<const std::byte> page);
+  std::string OnPage(uint64_t offset, const PageHeader& header);
   std::string OnSuperblock(std::span<const std::byte> block);
   std::string OnJournalGroup(const GroupHeader& group, std::span<const std::byte> bytes) const;
   std::string OnJournalEntry(const JournalEntry& entry) const;

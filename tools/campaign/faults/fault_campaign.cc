@@ -149,7 +149,8 @@ class Campaign {
   // lies before the segments has one place.
   bool NeedsNoBadPlace(const CrashMachine& machine) const {
     const std::vector<BadPlace> places = machine.disks->bad_places(DatabaseOnDisks::kData);
-    const bool appends = at_.setting.layout == "lfs" || at_.setting.layout == "wolf";
+    const bool appends =
+        at_.setting.layout.starts_with("lfs") || at_.setting.layout.starts_with("wolf");
     return appends && places.size() == 1 && places.front().offset >= kHeaderAreaBytes;
   }
 

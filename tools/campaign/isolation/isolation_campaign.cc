@@ -34,7 +34,7 @@ IsolationRound RoundOf(uint64_t seed, uint32_t transactions, bool simulated) {
   round.transactions = transactions;
   round.keys = std::max<uint32_t>(30, transactions / (2 + static_cast<uint32_t>(rng.Below(8))));
   round.serializable_of_256 = kSerializable[rng.Below(4)];
-  round.techniques.layout = LayoutItems()[rng.Below(LayoutItems().size())];
+  SetLayout(LayoutItems()[rng.Below(LayoutItems().size())], &round.techniques);
   round.techniques.cleaners = static_cast<uint32_t>(rng.Below(2));
   if (rng.Below(2) == 0) {
     round.version_store_bytes = 32 << 10;

@@ -212,7 +212,7 @@ void AddKillFlags(CampaignFlags& command, KillRunOptions& options, std::string& 
 Options KillStoreOptions(Rng& rng, const std::string& layout) {
   Options options;
   options.page_size = 4096u << rng.Below(3);
-  options.techniques.layout = layout;
+  SetLayout(layout, &options.techniques);
   options.techniques.space_utilization = rng.Below(3) == 0 ? 0.95 : 0.8;
   options.techniques.segment_size = 128u << (10 + rng.Below(3));
   return options;
@@ -243,7 +243,7 @@ std::string DescribeKillOptions(const Options& options) {
   return fmt::format(
       "{} page={} utilization={} segment={}; {} {} {} {} {} cleaners={}x{} {} {} {} cache={} "
       "checkpoint={}",
-      t.layout, options.page_size, t.space_utilization, t.segment_size,
+      LayoutItemOf(t), options.page_size, t.space_utilization, t.segment_size,
       options.durability == Durability::kCommit ? "commit" : "group", t.replacement,
       t.synchronization, t.fix, t.page_in, t.cleaners, t.cleaner, t.cleaning_scope, t.victims,
       t.segment_cleaning, options.cache_bytes, options.checkpoint_log_bytes);

@@ -94,7 +94,7 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   const std::vector<uint8_t>& row = Rows()[configuration.row];
   Rng rng(MixHash(number));
   Options& options = configuration.options;
-  options.techniques.layout = LayoutItems()[row[kLayout]];
+  SetLayout(LayoutItems()[row[kLayout]], &options.techniques);
   options.techniques.segment_cleaning = SegmentCleaningItems()[row[kCleaning]];
   options.techniques.replacement = ReplacementItems()[row[kReplacement]];
   options.techniques.synchronization = SynchronizationItems()[row[kSynchronization]];
@@ -128,8 +128,8 @@ std::string ModelConfiguration::Describe() const {
       "cleaner={} cleaners={} cleaning-scope={} victims={} utilization={} page={} cache={} "
       "durability={} {} "
       "{} {}",
-      t.layout, t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in, t.cleaner,
-      t.cleaners, t.cleaning_scope, t.victims, t.space_utilization, options.page_size,
+      LayoutItemOf(t), t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in,
+      t.cleaner, t.cleaners, t.cleaning_scope, t.victims, t.space_utilization, options.page_size,
       options.cache_bytes, NameOf(options.durability), NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);

@@ -77,7 +77,7 @@ class PowerStore {
         name_(fmt::format("--layout={} --seeds={}", layout, seed)),
         models_(EmptyModels(seed_)) {
     options_ = KillStoreOptions(rng_, layout);
-    const bool in_place = layout == "overwrite" || layout == "hylog";
+    const bool in_place = layout.starts_with("overwrite") || layout.starts_with("hylog");
     if (in_place && rng_.Below(3) == 0) {
       options_.torn_write_protection = TornWriteProtection::kImages;
     }

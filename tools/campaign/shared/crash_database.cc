@@ -12,6 +12,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/shared/record_model.h"
+#include "tools/campaign/shared/technique_items.h"
 
 namespace latchkey {
 namespace {
@@ -170,7 +171,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> DatabaseSubject::Open(uint64_t see
   options.page_size = create ? options_.page_size : 0;
   options.durability = options_.durability;
   options.checkpoint_log_bytes = 64 << 10;
-  options.techniques.layout = options_.layout;
+  SetLayout(options_.layout, &options.techniques);
   options.techniques.replacement = options_.replacement;
   options.techniques.space_utilization = options_.space_utilization;
   options.techniques.segment_size = create ? 64 << 10 : 0;

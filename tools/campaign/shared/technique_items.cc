@@ -16,8 +16,19 @@ using Items = const std::vector<std::string>;
 }  // namespace
 
 Items& LayoutItems() {
-  static Items& items = *new Items(LayoutsUnderTest());
+  static Items& items = *new Items(StoresUnderTest());
   return items;
+}
+
+void SetLayout(const std::string& item, Techniques* techniques) {
+  const LayoutAndCompression choice = LayoutAndCompression::Of(item);
+  techniques->layout = choice.layout;
+  techniques->page_compression = choice.page_compression;
+}
+
+std::string LayoutItemOf(const Techniques& techniques) {
+  if (techniques.page_compression == "none") return techniques.layout;
+  return techniques.layout + "/" + techniques.page_compression;
 }
 
 Items& SegmentCleaningItems() {

@@ -5,9 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/options.h"
+
 namespace latchkey {
 
+/// Layouts, some with page compression: lfs/lz4.
 const std::vector<std::string>& LayoutItems();
+void SetLayout(const std::string& item, Techniques* techniques);
+/// The item of layout and page compression.
+std::string LayoutItemOf(const Techniques& techniques);
 const std::vector<std::string>& SegmentCleaningItems();
 const std::vector<std::string>& ReplacementItems();
 /// Items with parameters that fit a pool of 16 frames.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layout/segment_store.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
@@ -25,7 +26,9 @@ uint64_t FingerprintOf(uint64_t pages) { return pages == 0 ? 0 : MixHash(pages);
 absl::StatusOr<std::unique_ptr<SegmentStore>> Open(const std::string& layout, uint64_t seed,
                                                    CrashMachine& machine) {
   SegmentStoreOptions options;
-  options.layout = Layouts().Named(layout);
+  const LayoutAndCompression item = LayoutAndCompression::Of(layout);
+  options.layout = Layouts().Named(item.layout);
+  options.page_compression = PageCodecs().Named(item.page_compression);
   options.page_size = kPageSize;
   options.segment_size = 64 << 10;
   options.reserve_bytes = 1;

@@ -14,6 +14,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "tools/campaign/shared/kill_process.h"
+#include "tools/campaign/shared/technique_items.h"
 #include "tools/campaign/tpcc_crash/tpcc_crash.h"
 #include "tpcc-lite/kv/latchkey_backend.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
@@ -108,7 +109,7 @@ class KilledStore {
         report_(*report),
         rng_(MixHash(options.seed) + store),
         path_(fmt::format("{}/tpcc{}", options.directory, store)) {
-    database_.techniques.layout = options.LayoutOf(store);
+    SetLayout(options.LayoutOf(store), &database_.techniques);
     database_.techniques.segment_size = 256 << 10;
     database_.cache_bytes = 4 << 20;
     database_.checkpoint_log_bytes = 1 << 20;
@@ -188,7 +189,8 @@ class KilledStore {
     report_.wrong = fmt::format(
         "after {} kills, on {} ({}, which is kept): {}\n    the same choices again: "
         "latchkey_campaign tpcc-crash --power-losses=0 --kills={} --seed={}",
-        report_.kills, path_, database_.techniques.layout, what, options_.kills, options_.seed);
+        report_.kills, path_, LayoutItemOf(database_.techniques), what, options_.kills,
+        options_.seed);
   }
 
   Runtime& runtime_;

@@ -15,6 +15,7 @@
 #include "storage/base/status_macros.h"
 #include "storage/device/faulty/crash_replay.h"
 #include "tools/campaign/shared/crash_subject.h"
+#include "tools/campaign/shared/technique_items.h"
 #include "tools/campaign/tpcc_crash/tpcc_crash.h"
 #include "tpcc-lite/kv/latchkey_backend.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
@@ -59,7 +60,7 @@ class PowerCutStore {
     options.cache_bytes = 3 << 20;
     options.durability = Durability::kCommit;
     options.checkpoint_log_bytes = 256 << 10;
-    options.techniques.layout = layout_;
+    SetLayout(layout_, &options.techniques);
     options.techniques.segment_size = create ? 128 << 10 : 0;
     options.techniques.seed = seed_;
     LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<DatabaseImpl> db,
