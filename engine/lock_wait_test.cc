@@ -174,6 +174,74 @@ TEST_CASE("A wait for a lock that nobody gives back ends after lock_wait_ms") {
   });
 }
 
+// The range delete waited for the first transaction, that one for the lock of the second, and the
+// second for the range delete. All three stood until lock_wait_ms was over.
+TEST_CASE("A writer that a range delete waits for, behind another one's lock, may go on") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    const Tree other = TreeOrFail(db, "other");
+    REQUIRE_OK(db.Put(tree, "k", "before"));
+    absl::Status second_done, deleted;
+    Transaction first = db.Begin();
+    REQUIRE_OK(first.Put(tree, "a", "first"));
+    auto second = s.runtime.Spawn("second", [&] {
+      Transaction txn = db.Begin();
+      REQUIRE_OK(txn.Put(other, "lock", "second"));
+      s.runtime.SleepFor(3 * kNanosPerMilli);  // now the first one waits for this lock
+      second_done = txn.Put(tree, "b", "second");
+      if (second_done.ok()) second_done = txn.Commit();
+    });
+    auto range = s.runtime.Spawn("range", [&] { deleted = db.ClearTree(tree); });
+    s.AwaitBlocked();
+    const Nanos began = s.runtime.Now();
+    REQUIRE_OK(first.Put(other, "lock", "first"));
+    REQUIRE_OK(first.Commit());
+    second->Join();
+    range->Join();
+    CHECK(s.MillisSince(began) < kLockWaitMs / 2);
+    REQUIRE_OK(second_done);
+    REQUIRE_OK(deleted);
+    std::string value;
+    for (const char* key : {"a", "b", "k"}) CHECK(absl::IsNotFound(db.Get(tree, key, &value)));
+    REQUIRE_OK(db.Get(other, "lock", &value));
+    CHECK(value == "first");
+  });
+}
+
+// A writer held a lock and waited for a committed range delete. That waited for the snapshot of a
+// reader, and the reader for the lock.
+TEST_CASE("A deadlock that leads through a committed range delete is found at once") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    const Tree other = TreeOrFail(db, "other");
+    REQUIRE_OK(db.Put(tree, "k", "before"));
+    absl::Status writer_done;
+    bool was_vain = true;
+    std::string value;
+    Transaction reader = db.Begin();
+    REQUIRE_OK(reader.Get(tree, "k", &value));
+    auto writer = s.runtime.Spawn("writer", [&] {
+      REQUIRE_OK(db.ClearTree(tree));
+      Transaction txn = db.Begin();
+      REQUIRE_OK(txn.Put(other, "lock", "writer"));
+      s.runtime.SleepFor(3 * kNanosPerMilli);  // now the reader waits for this lock
+      writer_done = txn.Put(tree, "b", "writer");
+      was_vain = txn.is_vain_to_repeat();
+    });
+    s.AwaitBlocked();
+    const Nanos began = s.runtime.Now();
+    REQUIRE_OK(reader.Put(other, "lock", "reader"));
+    REQUIRE_OK(reader.Commit());
+    writer->Join();
+    CHECK(s.MillisSince(began) < kLockWaitMs / 2);
+    CHECK(absl::IsAborted(writer_done));
+    CHECK_THAT(std::string(writer_done.message()), Contains("range delete"));
+    CHECK_FALSE(was_vain);
+    REQUIRE_OK(db.Put(tree, "b", "again"));
+    CHECK(absl::IsNotFound(db.Get(tree, "k", &value)));
+  });
+}
+
 TEST_CASE("A lock wait out of its range is refused with the range") {
   for (const uint32_t bad : {0u, 3'600'001u}) {
     Options options;

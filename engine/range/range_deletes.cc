@@ -16,6 +16,12 @@ absl::Status RangeWasDeleted() {
       "snapshot; roll back and run it again");
 }
 
+absl::Status RangeDeadlock() {
+  return absl::AbortedError(
+      "deadlock: a range delete that covers the key waits for the snapshot of a transaction that "
+      "waits for this one; roll back and run it again");
+}
+
 absl::Status RangeTakesTooLong() {
   return absl::AbortedError(
       "a range delete that covers the key was under way for Options::lock_wait_ms: it waits for "
@@ -52,29 +58,50 @@ bool RangeDeletes::MayPass(const RangeDelete& entered, uint32_t slot) const {
          std::find(entered.awaited.begin(), entered.awaited.end(), slot) != entered.awaited.end();
 }
 
+bool RangeDeletes::WaitsForOneOf(const RangeDelete& entered,
+                                 std::span<const uint32_t> actors) const {
+  return std::any_of(entered.awaited.begin(), entered.awaited.end(), [&](uint32_t slot) {
+    return std::any_of(actors.begin(), actors.end(),
+                       [&](uint32_t actor) { return snapshots_.IsBegunBy(slot, actor); });
+  });
+}
+
+// `behind`: the actors that wait for `txn`.
 RangeDeletes::Verdict RangeDeletes::Judge(const Txn& txn, const TreeImpl& tree,
-                                          std::string_view key, CommitTs* committed) const {
+                                          std::string_view key, std::span<const uint32_t> behind,
+                                          CommitTs* committed) {
+  const uint32_t slot = snapshots_.SlotOf(txn);
   MutexLock lock(mutex_);
   Verdict verdict = Verdict::kGo;
   for (const auto& entered : entered_) {
     if (&entered->tree != &tree || !entered->Covers(key)) continue;
-    if (MayPass(*entered, snapshots_.SlotOf(txn))) continue;
+    if (MayPass(*entered, slot)) continue;
+    if (!entered->closed && WaitsForOneOf(*entered, behind)) {
+      entered->awaited.push_back(slot);
+      continue;
+    }
     verdict = Verdict::kWait;
     const CommitTs ts = entered->commit_ts.load(std::memory_order_seq_cst);
     *committed = std::max(*committed, ts);
     const bool is_older = ts != 0 && txn.has_snapshot() && txn.snapshot().read_ts < ts;
     if (is_older && txn.has_read()) return Verdict::kConflict;
+    if (ts != 0 && snapshots_.HasSnapshotBelow(ts, behind)) return Verdict::kDeadlock;
   }
   return verdict;
 }
 
-absl::Status RangeDeletes::Pass(SnapshotManager& snapshots, Txn& txn, const TreeImpl& tree,
-                                std::string_view key, Nanos deadline, bool* is_vain) {
+absl::Status RangeDeletes::Pass(SnapshotManager& snapshots, VersionStore& versions, Txn& txn,
+                                const TreeImpl& tree, std::string_view key, bool* is_vain) {
+  const Nanos deadline = versions.WaitDeadline();
   for (Nanos pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     CommitTs committed = 0;
-    const Verdict verdict = Judge(txn, tree, key, &committed);
+    const Verdict verdict = Judge(txn, tree, key, versions.ActorsBehind(txn), &committed);
     if (verdict == Verdict::kGo) return absl::OkStatus();
     if (verdict == Verdict::kConflict) return RangeWasDeleted();
+    if (verdict == Verdict::kDeadlock) {
+      versions.NoteVictim(txn);
+      return RangeDeadlock();
+    }
     // The range delete waits for older snapshots. This one has shown nothing yet, so it may move.
     if (committed != 0 && txn.has_snapshot() && txn.snapshot().read_ts < committed) {
       snapshots.RenewSnapshot(txn, committed);

@@ -6,9 +6,12 @@
 //      '--------Leave-------------'      (given up: nothing has happened)
 //
 //   waiting    a writer that had written in the tree before may go on; the others wait if their key
-//              lies in the range. The range delete waits for the former.
+//              lies in the range. The range delete waits for the former. If one of those waits for a
+//              lock of one of the others, it waits for that other one, too, which may go on.
 //   closed     no transaction holds a write in the range; writers in the range wait
-//   committed  as closed. Snapshots from commit_ts on see no record of the range.
+//   committed  as closed. Snapshots from commit_ts on see no record of the range. The range delete
+//              waits for older snapshots. A writer that waits for it while the transaction of such a
+//              snapshot waits for a lock of the writer is refused: a deadlock.
 //
 // Why no writer is missed: a writer lists the tree in its slot, then loads any(). Enter raises any(),
 // then reads the slots. All these accesses are sequentially consistent, so one of the two sees the
@@ -25,6 +28,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -34,6 +38,7 @@
 #include "engine/log/log_txn.h"
 #include "engine/tree_impl.h"
 #include "engine/txn/snapshot_manager.h"
+#include "engine/txn/version_store.h"
 #include "storage/base/ids.h"
 #include "storage/base/thread_annotations.h"
 #include "storage/runtime/mutex.h"
@@ -84,10 +89,11 @@ class RangeDeletes {
 
   // ---- Writers, if any(). REQUIRES: `txn` lists the tree, or the tree counts it; no latches held.
 
-  /// Waits until `txn` may write `key`, until `deadline` at most. Aborted: that takes too long, or
-  /// the range was deleted after the snapshot of `txn`. *is_vain: repeating `txn` at once is vain.
-  absl::Status Pass(SnapshotManager& snapshots, Txn& txn, const TreeImpl& tree,
-                    std::string_view key, Nanos deadline, bool* is_vain);
+  /// Waits until `txn` may write `key`, until the deadline of lock waits at most. Aborted: that takes
+  /// too long, or would be a deadlock, or the range was deleted after the snapshot of `txn`. *is_vain:
+  /// repeating `txn` at once is vain. std::bad_alloc.
+  absl::Status Pass(SnapshotManager& snapshots, VersionStore& versions, Txn& txn,
+                    const TreeImpl& tree, std::string_view key, bool* is_vain);
   /// Called by writers that wait: finishes what can be finished. REQUIRES: no other call yet.
   void SetFinish(std::function<void()> finish) { finish_ = std::move(finish); }
 
@@ -108,10 +114,12 @@ class RangeDeletes {
   std::shared_ptr<RangeDelete> Oldest() const;
 
  private:
-  enum class Verdict { kGo, kWait, kConflict };
+  enum class Verdict { kGo, kWait, kConflict, kDeadlock };
   Verdict Judge(const Txn& txn, const TreeImpl& tree, std::string_view key,
-                CommitTs* committed) const;
+                std::span<const uint32_t> behind, CommitTs* committed);
   bool MayPass(const RangeDelete& entered, uint32_t slot) const LATCHKEY_REQUIRES(mutex_);
+  bool WaitsForOneOf(const RangeDelete& entered, std::span<const uint32_t> actors) const
+      LATCHKEY_REQUIRES(mutex_);
 
   Runtime& runtime_;
   const SnapshotManager& snapshots_;

@@ -150,9 +150,8 @@ absl::Status TransactionWriter::Run(Write& write) {
 
 absl::Status TransactionWriter::PassRanges(const Write& write) {
   TransactionContext& context = state_.context;
-  absl::Status passed =
-      context.ranges.Pass(context.snapshots, state_.txn, write.tree, write.key,
-                          context.versions.WaitDeadline(), &state_.is_vain_to_repeat);
+  absl::Status passed = context.ranges.Pass(context.snapshots, context.versions, state_.txn,
+                                            write.tree, write.key, &state_.is_vain_to_repeat);
   return passed.ok() ? passed : rollback_.Abort(std::move(passed));
 }
 

@@ -43,4 +43,10 @@ absl::Status LockWaits::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline
   return result == WaitResult::kDeadlock ? Deadlock() : WaitsForItself();
 }
 
+void LockWaits::NoteVictim(Txn& txn) {
+  txn.deadlocked_ = true;
+  txn.is_vain_to_repeat_ = false;
+  counters_.Here().deadlocks.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace latchkey

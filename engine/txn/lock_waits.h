@@ -4,6 +4,9 @@
 
 #include <absl/status/status.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_stats.h"
 #include "engine/txn/wait_graph.h"
@@ -25,6 +28,11 @@ class LockWaits {
   void SetMostWait(Nanos lock_wait) { lock_wait_ = lock_wait; }
   /// Where waits are noted. REQUIRES: no call has waited yet.
   void SetLedger(WaitLedger* ledger) { ledger_ = ledger; }
+  /// See WaitGraph.
+  std::vector<uint32_t> ActorsBehind(const Txn& txn) const { return graph_.ActorsBehind(txn); }
+  /// Counts `txn` as the victim of a deadlock that others have found. Its rollback lets the
+  /// transactions that wait for it go first.
+  void NoteVictim(Txn& txn);
   /// The time at which a call that begins to wait now gives up.
   Nanos Deadline() const { return lock_wait_ == kForever ? kForever : runtime_.Now() + lock_wait_; }
 

@@ -87,6 +87,16 @@ std::vector<uint32_t> SnapshotManager::ListWriters(TreeId tree) const {
   return writers;
 }
 
+bool SnapshotManager::HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> actors) const {
+  const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < slots; ++i) {
+    if (TxnSlot::TimestampIn(slots_[i].read_ts.load(std::memory_order_acquire)) >= ts) continue;
+    const auto began = [&](uint32_t actor) { return IsBegunBy(i, actor); };
+    if (std::any_of(actors.begin(), actors.end(), began)) return true;
+  }
+  return false;
+}
+
 TxnSlot* SnapshotManager::TakeSlot() {
   for (uint32_t i = 0; i < kMaxTransactions; ++i) {
     if (i >= high_water_.load(std::memory_order_acquire)) PrepareSlots(i + 1);

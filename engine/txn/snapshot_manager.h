@@ -214,6 +214,8 @@ class SnapshotManager {
   bool IsBegunBy(uint32_t slot, uint32_t actor) const {
     return slots_[slot].user.load(std::memory_order_relaxed) == actor;
   }
+  /// Whether a transaction that was begun by one of `actors` has a snapshot below `ts`.
+  bool HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> actors) const;
   uint32_t SlotOf(const Txn& txn) const { return static_cast<uint32_t>(txn.slot_ - slots_); }
 
   /// The snapshot from which `txn` reads, taken at the first call. Call it before reading the page

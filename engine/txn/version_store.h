@@ -113,6 +113,8 @@ class VersionStore {
   absl::Status WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline = kForever) {
     return lock_waits_.WaitFor(txn, owner, deadline);
   }
+  std::vector<uint32_t> ActorsBehind(const Txn& txn) const { return lock_waits_.ActorsBehind(txn); }
+  void NoteVictim(Txn& txn) { lock_waits_.NoteVictim(txn); }
   /// See LockWaits::SetMostWait. REQUIRES: no call has waited yet.
   void SetLockWait(Nanos lock_wait) { lock_waits_.SetMostWait(lock_wait); }
   /// See LockWaits::SetLedger.

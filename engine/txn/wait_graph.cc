@@ -1,5 +1,7 @@
 #include "engine/txn/wait_graph.h"
 
+#include <algorithm>
+
 namespace latchkey {
 
 WaitResult WaitGraph::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
@@ -39,6 +41,29 @@ const WaitGraph::Waiter* WaitGraph::Find(uint32_t actor) const {
   const Waiter* waiter = waiters_;
   while (waiter != nullptr && waiter->actor != actor) waiter = waiter->next;
   return waiter;
+}
+
+std::vector<uint32_t> WaitGraph::ActorsBehind(const Txn& txn) const {
+  std::vector<uint32_t> behind;
+  if (txn.record_ == nullptr || txn.record_->waiters.load(std::memory_order_acquire) == 0) {
+    return behind;
+  }
+  const auto has = [&](uint32_t actor) {
+    return std::find(behind.begin(), behind.end(), actor) != behind.end();
+  };
+  MutexLock lock(mutex_);
+  for (bool found = true; found;) {
+    found = false;
+    for (const Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->next) {
+      const WriteRecord& owner = *waiter->owner.record;
+      const bool waits_for_it =
+          owner.IsRunning(waiter->owner.id) && (&owner == txn.record_ || has(owner.user.load()));
+      if (!waits_for_it || has(waiter->actor)) continue;
+      behind.push_back(waiter->actor);
+      found = true;
+    }
+  }
+  return behind;
 }
 
 void WaitGraph::Leave(Waiter& waiter) {

@@ -15,6 +15,8 @@
 // deadline.
 #pragma once
 
+#include <vector>
+
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/write_record.h"
 #include "storage/runtime/mutex.h"
@@ -36,6 +38,10 @@ class WaitGraph {
 
   /// Waits until `owner` has ended or `deadline` (of Runtime::Now; kForever = none) has passed.
   WaitResult WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline);
+
+  /// Indexes of the actors that wait for `txn`, or for a transaction that one of these has used last.
+  /// Empty, without a lock, as long as no actor waits for `txn`. std::bad_alloc.
+  std::vector<uint32_t> ActorsBehind(const Txn& txn) const;
 
   /// Notes that `txn` has returned from its wait to the write that it waited for.
   static void Returned(Txn& txn) {
@@ -67,7 +73,7 @@ class WaitGraph {
   bool Sleep(Txn& txn, const WriterRef& owner, Nanos deadline);  // false = too long
 
   Runtime& runtime_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Waiter* waiters_ = nullptr;  // guarded by mutex_
 };
 
