@@ -10,15 +10,6 @@ namespace {
 
 Json Ratio(double part, double whole) { return whole > 0 ? Json(part / whole) : Json(nullptr); }
 
-// Pages written by flash per page written to it, between the two.
-std::optional<double> FlashAmplification(const MediumStats& from, const MediumStats& to) {
-  MediumStats between;
-  between.host_pages_written = to.host_pages_written - from.host_pages_written;
-  between.moved_pages = to.moved_pages - from.moved_pages;
-  if (between.host_pages_written == 0) return std::nullopt;
-  return between.write_amplification();
-}
-
 // Counters of the store and its device in the measured part.
 class Differences {
  public:

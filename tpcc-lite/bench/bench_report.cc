@@ -115,6 +115,7 @@ std::span<const Column> BenchColumns() {
       {"hits", "/buffer/hit_ratio", kPercent},
       {"read", "/io/bytes_read", kBytes},
       {"written", "/io/bytes_written", kBytes},
+      {"flash ampl.", "/io/device_write_amplification", kNumber},
       {"log written", "/log/bytes_written", kBytes},
       {"file", "/space/file_bytes", kBytes},
       {"error", "/error", kText},

@@ -22,6 +22,7 @@
 #include "bufferpool/fix_recorder.h"
 #include "engine/latchkey.h"
 #include "storage/base/ids.h"
+#include "storage/device/block_device.h"
 #include "storage/device/device_list.h"
 #include "storage/runtime/runtime.h"
 
@@ -63,6 +64,7 @@ struct KvOptions {
 /// Counters of a backend; nullopt = the backend does not report them.
 struct KvStatistics {
   std::optional<Statistics> latchkey;
+  std::optional<MediumStats> medium;  ///< of a simulated device with the data
   std::optional<uint64_t> reads, writes, bytes_read, bytes_written, live_bytes, file_bytes;
   std::optional<double> hit_ratio;
 };

@@ -62,27 +62,38 @@ class ChargedSession final : public KvSession {
   const Nanos cpu_;
 };
 
-/// A backend in which the operations of sessions take virtual time.
-class ChargedBackend final : public KvBackend {
+/// A backend on a simulated device, in which the operations of sessions take virtual time.
+class VirtualBackend final : public KvBackend {
  public:
-  ChargedBackend(std::unique_ptr<KvBackend> backend, Runtime& runtime, Nanos cpu)
-      : backend_(std::move(backend)), runtime_(runtime), cpu_(cpu) {}
+  /// `data`: the device of the data file, which `backend` owns.
+  VirtualBackend(std::unique_ptr<KvBackend> backend, const BlockDevice& data, Runtime& runtime,
+                 Nanos cpu)
+      : backend_(std::move(backend)), data_(&data), runtime_(runtime), cpu_(cpu) {}
 
   std::string Name() const override { return backend_->Name(); }
   std::vector<std::string> Warnings() const override { return backend_->Warnings(); }
   absl::StatusOr<std::unique_ptr<KvSession>> NewSession() override {
     LATCHKEY_ASSIGN_OR_RETURN(std::unique_ptr<KvSession> session, backend_->NewSession());
+    if (cpu_ == 0) return session;
     return std::make_unique<ChargedSession>(std::move(session), runtime_, cpu_);
   }
   absl::Status Checkpoint() override { return backend_->Checkpoint(); }
-  absl::Status Close() override { return backend_->Close(); }
-  KvStatistics GetStatistics() const override { return backend_->GetStatistics(); }
+  absl::Status Close() override {
+    data_ = nullptr;
+    return backend_->Close();
+  }
+  KvStatistics GetStatistics() const override {
+    KvStatistics statistics = backend_->GetStatistics();
+    if (data_ != nullptr) statistics.medium = data_->stats().medium;
+    return statistics;
+  }
   void ResetExtremes() override { backend_->ResetExtremes(); }
   std::vector<PageId> TreeRoots() const override { return backend_->TreeRoots(); }
   void SetFixRecorder(FixRecorder* recorder) override { backend_->SetFixRecorder(recorder); }
 
  private:
   const std::unique_ptr<KvBackend> backend_;
+  const BlockDevice* data_;  // nullptr: closed
   Runtime& runtime_;
   const Nanos cpu_;
 };
@@ -113,14 +124,15 @@ absl::StatusOr<std::unique_ptr<KvBackend>> OpenInVirtualTime(const KvOptions& op
                                                              const Options& engine_options) {
   Runtime& runtime = *options.runtime;
   LATCHKEY_ASSIGN_OR_RETURN(DatabaseDevices devices, NewDevices(options));
+  const BlockDevice& data = *devices.data;
   LATCHKEY_ASSIGN_OR_RETURN(
       std::unique_ptr<DatabaseImpl> database,
       DatabaseImpl::OpenOverDevices(runtime, std::move(devices), engine_options));
   LATCHKEY_ASSIGN_OR_RETURN(
       std::unique_ptr<KvBackend> backend,
       NewLatchkeyBackend(DatabaseImpl::AsDatabase(std::move(database)), options.tables));
-  if (options.cpu_per_operation == 0) return backend;
-  return std::make_unique<ChargedBackend>(std::move(backend), runtime, options.cpu_per_operation);
+  return std::make_unique<VirtualBackend>(std::move(backend), data, runtime,
+                                          options.cpu_per_operation);
 }
 
 }  // namespace latchkey

@@ -146,7 +146,12 @@ Json IoToJson(const EngineSettings& settings, const KvStatistics& begin, const K
                 {"bytes_written", Difference(begin.bytes_written, end.bytes_written)},
                 {"user_bytes_written", nullptr},
                 {"mean_reads_in_flight", nullptr},
-                {"device_busy_s", nullptr}};
+                {"device_busy_s", nullptr},
+                {"device_write_amplification", nullptr}};
+  if (begin.medium && end.medium) {
+    const std::optional<double> of_flash = FlashAmplification(*begin.medium, *end.medium);
+    if (of_flash) block["device_write_amplification"] = *of_flash;
+  }
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
   const Statistics& to = *end.latchkey;

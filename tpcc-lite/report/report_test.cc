@@ -336,6 +336,7 @@ const std::vector<const char*> kFields = {"/engine",
                                           "/io/bytes_read",
                                           "/io/bytes_written",
                                           "/io/user_bytes_written",
+                                          "/io/device_write_amplification",
                                           "/log/record_bytes",
                                           "/log/bytes_written",
                                           "/log/syncs",
@@ -395,8 +396,21 @@ TEST_CASE("A run's figures are those of its measured part alone") {
   CHECK(json["buffer"]["contentions_per_million"] == 50'000.0);
   CHECK(json["io"]["reads"] == 3);
   CHECK(json["io"]["user_bytes_written"] == 8192);
+  CHECK(json["io"]["device_write_amplification"].is_null());
   CHECK(json["latency_us"]["new_order"]["p99"].is_null());
   CHECK(json["layout"] == "overwrite");
+}
+
+TEST_CASE("The write amplification of flash is that of the measured part") {
+  RunRecord record = RecordOf("latchkey");
+  MediumStats begin, end;
+  begin.host_pages_written = 100, begin.moved_pages = 900;
+  end.host_pages_written = 200, end.moved_pages = 950;
+  record.begin = KvStatistics();
+  record.begin->medium = begin;
+  record.end = KvStatistics();
+  record.end->medium = end;
+  CHECK(RunToJson(record)["io"]["device_write_amplification"] == 1.5);
 }
 
 TEST_CASE("The document names its schema, the build and the host") {

@@ -82,6 +82,7 @@ std::span<const Column> RunColumns() {
       {"sync writes of I/O", "/buffer/sync_write_share_of_io", kPercent},
       {"write cost", "/layout_stats/write_cost", kNumber},
       {"write ampl.", "/layout_stats/write_amplification", kNumber},
+      {"flash ampl.", "/io/device_write_amplification", kNumber},
       {"read", "/io/bytes_read", kBytes},
       {"written", "/io/bytes_written", kBytes},
       {"log written", "/log/bytes_written", kBytes},

@@ -69,6 +69,14 @@ void FlashMedium::Start(Nanos now, MediumRequest& request) {
   totals_.service[static_cast<size_t>(io.io_class)] += occupancy;
 }
 
+std::optional<double> FlashAmplification(const MediumStats& from, const MediumStats& to) {
+  MediumStats between;
+  between.host_pages_written = to.host_pages_written - from.host_pages_written;
+  between.moved_pages = to.moved_pages - from.moved_pages;
+  if (between.host_pages_written == 0) return std::nullopt;
+  return between.write_amplification();
+}
+
 void FlashMedium::Resize(uint64_t size_bytes) {
   translation_.Resize((size_bytes + kPage - 1) / kPage);
 }

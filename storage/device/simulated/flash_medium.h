@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "storage/device/simulated/flash_translation.h"
@@ -30,6 +31,10 @@ struct FlashParameters {
   /// Nanoseconds that a moved page occupies the device.
   double MoveNanos() const;
 };
+
+/// MediumStats::write_amplification of what was written between the two; nullopt: nothing, or not by
+/// flash.
+std::optional<double> FlashAmplification(const MediumStats& from, const MediumStats& to);
 
 /// Not thread-safe. Requests are served in the order of their arrival.
 class FlashMedium final : public SimulatedMedium {
