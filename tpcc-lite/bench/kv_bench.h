@@ -45,8 +45,8 @@ struct KvBenchConfig {
 
   absl::Status Validate() const;
   uint64_t DataBytes() const { return records * (uint64_t{key_size} + value_size); }
-  /// The records that a load inserts, or that a deletion deletes; else 0. So many operations are run,
-  /// without warm-up, whatever `operations` and `duration` say.
+  /// The records that a load inserts, a deletion deletes or a scan of everything reads; else 0. So
+  /// many operations are run, without warm-up, whatever `operations` and `duration` say.
   uint64_t FixedOperations() const;
   /// The first of them.
   uint64_t FirstRecord() const;
@@ -62,7 +62,8 @@ struct KvBenchSample {
 struct KvBenchResult {
   bool interrupted = false;
   double duration_s = 0;
-  uint64_t operations = 0;  ///< in that time; a scan is one, a range delete one for each record
+  /// In that time. A scan is one; a range delete, or a scan of everything, is one for each record.
+  uint64_t operations = 0;
   uint64_t retries = 0;     ///< conflicts: attempts that were run again
   /// Measured for one operation in eight, so that reading the clock does not slow down the run.
   std::optional<LatencySummary> latency_us;

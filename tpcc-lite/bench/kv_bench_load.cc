@@ -50,7 +50,7 @@ uint64_t KvBenchConfig::FirstRecord() const {
 }
 
 uint64_t KvBenchConfig::FixedOperations() const {
-  if (workload->load) return records;
+  if (workload->load || workload->scans_all) return records;
   return workload->removal == KvWorkload::Removal::kNone ? 0 : records - 2 * FirstRecord();
 }
 

@@ -29,6 +29,9 @@ struct Shared {
         next_insert(bench_config.records),
         mutex(bench_runtime) {}
 
+  bool Stopped() const {
+    return config.stop != nullptr && config.stop->load(std::memory_order_relaxed);
+  }
   bool Over() const { return phase.load(std::memory_order_acquire) == Phase::kOver; }
 
   const KvBenchConfig& config;
@@ -92,6 +95,8 @@ class Worker {
   absl::Status InsertNext();
   absl::Status LoadNext();
   absl::Status DeleteNext();
+  absl::Status UpdatePart();
+  absl::Status ScanPart();
   absl::Status CheckValue() const;
   uint64_t ChooseRecord() {
     if (!config_.workload->zipf) return rng_.Below(config_.records);
@@ -137,10 +142,14 @@ void Worker::Run() {
 
 absl::Status Worker::Loop() {
   absl::StatusOr<std::unique_ptr<KvSession>> session = backend_.NewSession();
-  shared_.ready.fetch_add(1, std::memory_order_release);
-  LATCHKEY_RETURN_IF_ERROR(session.status());
-  session_ = *std::move(session);
   next_record_ = StartOf(config_, index_);
+  absl::Status prepared = session.status();
+  if (prepared.ok()) {
+    session_ = *std::move(session);
+    prepared = UpdatePart();
+  }
+  shared_.ready.fetch_add(1, std::memory_order_release);
+  LATCHKEY_RETURN_IF_ERROR(prepared);
   const uint64_t quota = limited_ ? QuotaOf(config_, index_) : UINT64_MAX;
   while (shared_.phase.load(std::memory_order_acquire) == Phase::kStarting) {
     shared_.runtime.SleepFor(kNanosPerMilli);
@@ -162,6 +171,23 @@ absl::Status Worker::Loop() {
   }
 }
 
+// Updates as many records as this worker will scan, in random order. They lie anywhere in the table,
+// and no other worker has the same ones.
+absl::Status Worker::UpdatePart() {
+  const uint64_t part = QuotaOf(config_, index_);
+  for (uint32_t round = 0; round < config_.workload->updates_before; ++round) {
+    for (uint64_t i = 0; i < part && !shared_.Stopped(); ++i) {
+      const uint64_t record = shared_.scramble(next_record_ + i);
+      absl::Status updated;
+      do {
+        updated = session_->PutAuto(0, key_.Of(record), shared_.values.Next(rng_));
+      } while (absl::IsAborted(updated));
+      LATCHKEY_RETURN_IF_ERROR(updated);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Worker::RunOperation() {
   for (Backoff backoff(shared_.runtime);; backoff.Pause()) {
     const Rng before = rng_;
@@ -177,6 +203,7 @@ absl::Status Worker::Attempt() {
   const KvMix& mix = config_.workload->mix;
   if (config_.workload->load) return LoadNext();
   if (config_.workload->removal != KvWorkload::Removal::kNone) return DeleteNext();
+  if (config_.workload->scans_all) return ScanPart();
   double choice = rng_.Unit();
   if ((choice -= mix.read) < 0) return Read(ChooseRecord());
   if ((choice -= mix.update) < 0) {
@@ -207,6 +234,23 @@ absl::Status Worker::DeleteNext() {
   LATCHKEY_RETURN_IF_ERROR(deleted);
   ++next_record_;
   return absl::OkStatus();
+}
+
+absl::Status Worker::ScanPart() {
+  step_ = QuotaOf(config_, index_);
+  const std::string from(key_.Of(next_record_));
+  uint64_t found = 0;
+  LATCHKEY_RETURN_IF_ERROR(session_->Begin());
+  const absl::Status status = session_->Scan(0, from, key_.Of(next_record_ + step_), false,
+                                             [&](std::string_view, std::string_view value) {
+                                               found += value.size() == config_.value_size;
+                                               return true;
+                                             });
+  LATCHKEY_RETURN_IF_ERROR(status);
+  LATCHKEY_RETURN_IF_ERROR(session_->Commit());
+  if (found == step_) return absl::OkStatus();
+  return MakeStatus(absl::StatusCode::kDataLoss, "a scan of {} records from record {} saw {}",
+                    step_, next_record_, found);
 }
 
 absl::Status Worker::CheckValue() const {
@@ -264,9 +308,7 @@ class Bench {
   absl::StatusOr<KvBenchResult> Run();
 
  private:
-  bool Stopped() const {
-    return config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed);
-  }
+  bool Stopped() const { return shared_.Stopped(); }
   bool AllFinished() const {
     return shared_.finished.load(std::memory_order_acquire) == config_.threads;
   }
@@ -276,6 +318,7 @@ class Bench {
     return sum;
   }
   absl::Status ScanEverything();
+  absl::Status EndUpdates();
   void Spawn();
   void Warm();
   void Measure();
@@ -317,6 +360,15 @@ void Bench::Spawn() {
   while (shared_.ready.load(std::memory_order_acquire) < config_.threads) {
     shared_.runtime.SleepFor(kNanosPerMilli);
   }
+}
+
+// Writes back what the updates have changed, so that the scans are measured alone.
+absl::Status Bench::EndUpdates() {
+  absl::Status written = backend_.Checkpoint();
+  if (written.ok()) return written;
+  shared_.phase.store(Phase::kOver, std::memory_order_release);
+  for (auto& actor : actors_) actor->Join();
+  return written;
 }
 
 void Bench::Warm() {
@@ -394,6 +446,7 @@ KvBenchResult Bench::Collect() {
 absl::StatusOr<KvBenchResult> Bench::Run() {
   if (config_.scan_first && !config_.workload->load) LATCHKEY_RETURN_IF_ERROR(ScanEverything());
   Spawn();
+  if (config_.workload->updates_before > 0) LATCHKEY_RETURN_IF_ERROR(EndUpdates());
   Warm();
   const bool stopped_before = Stopped();
   Measure();

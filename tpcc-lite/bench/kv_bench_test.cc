@@ -118,6 +118,37 @@ TEST_CASE("The deletions leave the first and the last twentieth of the records")
   }
 }
 
+std::vector<std::string> ValuesOf(KvBackend& backend) {
+  std::vector<std::string> values;
+  const auto session = *backend.NewSession();
+  REQUIRE(session->Begin().ok());
+  const absl::Status scanned =
+      session->Scan(0, "", "\xff", false, [&](std::string_view, std::string_view value) {
+        values.emplace_back(value);
+        return true;
+      });
+  REQUIRE(scanned.ok());
+  REQUIRE(session->Commit().ok());
+  return values;
+}
+
+TEST_CASE("Before the scan of updated records each record was updated once") {
+  const uint32_t threads = GENERATE(1u, 3u);
+  const auto backend = OpenMemory();
+  KvBenchConfig config = SmallConfig("scan-updated");
+  config.threads = threads;
+  REQUIRE(LoadKvBench(*backend, config).ok());
+  const std::vector<std::string> loaded = ValuesOf(*backend);
+  const auto result = RunKvBench(*backend, config);
+  REQUIRE(result.ok());
+  CHECK(result->operations == config.records);
+  const std::vector<std::string> updated = ValuesOf(*backend);
+  REQUIRE(updated.size() == loaded.size());
+  uint64_t same = 0;
+  for (size_t i = 0; i < loaded.size(); ++i) same += updated[i] == loaded[i];
+  CHECK(same < config.records / 100);  // values are drawn, so a few are drawn twice
+}
+
 TEST_CASE("Missing records are reported, not counted as reads") {
   const auto backend = OpenMemory();
   const auto result = RunKvBench(*backend, SmallConfig("read-uniform"));

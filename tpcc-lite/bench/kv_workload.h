@@ -28,7 +28,13 @@ struct KvWorkload {
   /// range delete per thread (KvSession::DeleteRangeAuto).
   Removal removal = Removal::kNone;
 
-  bool read_only() const { return mix.read + mix.scan >= 1; }
+  /// Scans every record once, in one transaction per thread, each a part of the keys.
+  bool scans_all = false;
+  /// Before the measured part every record is updated as often, in random order, and the pages are
+  /// written back.
+  uint32_t updates_before = 0;
+
+  bool read_only() const { return mix.read + mix.scan >= 1 || (scans_all && updates_before == 0); }
 };
 
 std::span<const KvWorkload> KvWorkloads();
