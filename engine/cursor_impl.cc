@@ -9,7 +9,7 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kMaxReadAhead = 16;
+constexpr uint32_t kMaxReadAhead = 64;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ bool CursorImpl::LoadLeaf(const LeafTarget& target) {
   if (forward != walked_forward_) leaves_walked_ = 0;
   walked_forward_ = forward;
   // The first leaf of a scan reads nothing ahead: the scan may end in it. The next ones read 2, 4,
-  // 8, 16 leaves ahead.
+  // 8 and at last 64 leaves ahead.
   const uint32_t read_ahead =
       leaves_walked_ == 0 ? 0 : std::min(kMaxReadAhead, 1u << std::min(leaves_walked_, 8u));
   if (leaves_walked_ < 8) ++leaves_walked_;
