@@ -149,7 +149,7 @@ TuningInputs SegmentCleaner::Inputs() {
       }
       break;
   }
-  inputs.plugging_allowed = policy_->may_plug() && !core_.geometry.compresses();
+  inputs.plugging_allowed = policy_->may_plug() && PagesFillHoles();
   inputs.costs.segment_write_ns *= MeanPageShare();
   if (method_of_late_ == CleaningMethod::kClean) {
     inputs.cleaning_utilization = victim_utilization_;
@@ -162,6 +162,13 @@ TuningInputs SegmentCleaner::Inputs() {
 double SegmentCleaner::MeanPageShare() const {
   const uint64_t whole = directory_.map().allocated() * core_.geometry.slots_per_page;
   return whole == 0 ? 1 : static_cast<double>(directory_.live_slots()) / static_cast<double>(whole);
+}
+
+// An image that plugs a hole has the block to itself, so where pages compress, plugging would
+// spread few bytes over many blocks. There it stays the last resort.
+bool SegmentCleaner::PagesFillHoles() const {
+  constexpr double kNearlyWhole = 0.95;
+  return !core_.geometry.compresses() || MeanPageShare() > kNearlyWhole;
 }
 
 void SegmentCleaner::MaybeTune() {
@@ -194,12 +201,10 @@ void SegmentCleaner::Explore() {
   space_.SignalAtPageWrites(std::min(next_tuning_, next_exploration_));
 }
 
-// An image that plugs a hole has the block to itself, so with page compression plugging would
-// spread few bytes over many blocks. It stays the last resort.
 CleaningMethod SegmentCleaner::ChooseMethod() {
   if (directory_.segments().free_count() == 0)
     return CleaningMethod::kPlug;  // nowhere else to write
-  if (core_.geometry.compresses()) return CleaningMethod::kClean;
+  if (!PagesFillHoles()) return CleaningMethod::kClean;
   CleaningSituation situation;
   const TuningInputs inputs = Inputs();
   situation.costs = inputs.costs;

@@ -93,6 +93,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   uint32_t EndEmptied(bool all);
   SegmentKind KindFor(PageId page) const;
   double MeanPageShare() const;
+  bool PagesFillHoles() const;
   void NoteEmptied(std::span<const VictimPage> pages, CleaningMethod method);
 
   PageDirectory& directory_;

@@ -2,6 +2,7 @@
 // (LAYOUT_REFERENCE sections 1 and 2).
 #include <catch2/catch.hpp>
 
+#include "layout/image/page_codec.h"
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/sanitizers.h"
 #include "storage/device/simulated/expected_costs.h"
@@ -74,6 +75,26 @@ TEST_CASE("RAID-5 of 9 disks halves the throughput of Overwrite on RAID-0 of 8 d
   const double raid0 = run("fixed:service_ms=5.6:disks=8:raid=raid0");
   const double raid5 = run("fixed:service_ms=5.6:disks=9:raid=raid5");
   CHECK(raid5 / raid0 == Approx(0.497).epsilon(0.05));
+}
+
+// With page compression segments were only cleaned, never plugged, though whole pages fill holes.
+TEST_CASE("Pages that do not compress cost a log what they cost it without page compression") {
+  if (PageCodecs().Names().size() < 2) return;
+  const auto run = [](std::string_view codec) {
+    LabConfig config = ConfigOf("atlas10k", "lfs");
+    config.store.segment_cleaning = CleaningPolicies().Named("hole-plugging");
+    config.store.page_compression = PageCodecs().Named(codec);
+    config.store.space_utilization = 0.95;
+    config.workload = LabWorkloads().Named("zipf:0.99");
+    config.reads_per_write = 0;
+    config.warmup = 3;
+    config.measured = 1;
+    config.pages = 2048;
+    return Run(config);
+  };
+  const LabResult without = run("none"), with = run(PageCodecs().Names().back());
+  CHECK(Difference(without, &PageStoreStats::plugged_segments) > 0);
+  CHECK(Throughput(with) == Approx(Throughput(without)).epsilon(0.03));
 }
 
 TEST_CASE("A run of the laboratory is the same again with the same seed") {
