@@ -7,7 +7,7 @@
 
 #include "engine/salvage/salvage.h"
 #include "engine/testing/testing_database.h"
-#include "layout/image/page_codec.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/rng.h"
 
 namespace latchkey::page_compression_test {
@@ -23,14 +23,6 @@ Options Compressed(const std::string& codec, const std::string& layout = "lfs") 
   options.durability = Durability::kGroup;
   options.cache_bytes = 2 << 20;  // far less than the records: pages come from the device
   return options;
-}
-
-std::vector<std::string> Codecs() {
-  std::vector<std::string> names;
-  for (const PageCodecInfo& codec : PageCodecs()) {
-    if (codec.id != 0) names.emplace_back(codec.description.name);
-  }
-  return names;
 }
 
 void Damage(const std::string& file, uint64_t offset) {
@@ -82,11 +74,11 @@ uint64_t LiveBytesWithoutCompression() {
   return db->GetStatistics().live_bytes;
 }
 
-TEST_CASE("A compressed database holds its records in less space, whatever codec writes it next") {
+TEST_CASE("A database with page compression takes less space, and each open may choose the codec") {
   const TempDir dir;
   Records records;
   Rng rng(11);
-  std::vector<std::string> openings = Codecs();
+  std::vector<std::string> openings = CodecsUnderTest();
   if (openings.empty()) return;
   openings.insert(openings.end(), {"none", openings.front()});
   const uint64_t whole_bytes = LiveBytesWithoutCompression();
@@ -106,7 +98,7 @@ TEST_CASE("A compressed database holds its records in less space, whatever codec
 }
 
 TEST_CASE("Page compression that a file was created without is refused with the remedy") {
-  const std::vector<std::string> codecs = Codecs();
+  const std::vector<std::string> codecs = CodecsUnderTest();
   if (codecs.empty()) return;
   const TempDir dir;
   REQUIRE_OK(OpenOrFail(dir.File("db"), Compressed("none"))->Close());
@@ -120,7 +112,7 @@ TEST_CASE("Page compression that a file was created without is refused with the 
 }
 
 TEST_CASE("A backup of whole pages may be restored with page compression, and back") {
-  const std::vector<std::string> codecs = Codecs();
+  const std::vector<std::string> codecs = CodecsUnderTest();
   if (codecs.empty()) return;
   const TempDir dir;
   Records records;
@@ -147,7 +139,7 @@ TEST_CASE("A backup of whole pages may be restored with page compression, and ba
 }
 
 TEST_CASE("Salvage finds compressed pages, also without a superblock") {
-  for (const std::string& codec : Codecs()) {
+  for (const std::string& codec : CodecsUnderTest()) {
     for (const bool without_superblock : {false, true}) {
       CAPTURE(codec, without_superblock);
       const TempDir dir;

@@ -104,9 +104,9 @@ absl::Status DoublewriteRepair::RepairSlot(PageId id, const std::byte* page,
   return absl::OkStatus();
 }
 
-// The page was written in place after an append whose journal entry was lost with the one of the
-// slot that it was written to. So no commit relies on it, and its slots of before have no room for
-// it. In the area it would count as newer than the next write of the page.
+// Removes a page from its area. The map names fewer slots than the page needs: the page was
+// appended whole, then written in place, and the crash took the journal entry of the append. So no
+// commit needs this write. If it stayed in the area, the next recovery would take it for the newest.
 absl::Status DoublewriteRepair::Erase(const std::byte* page, AlignedBuffer& zeros) {
   const size_t in_areas = static_cast<size_t>(page - areas_.data());
   const size_t area_bytes = areas_.size() / 2;

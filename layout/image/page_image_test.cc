@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/rng.h"
 #include "storage/page_format.h"
 
@@ -27,16 +28,8 @@ std::vector<std::byte> PageOf(uint32_t page_size, size_t random) {
   return page;
 }
 
-std::vector<std::string> Codecs() {
-  std::vector<std::string> names;
-  for (const PageCodecInfo& codec : PageCodecs()) {
-    if (codec.id != 0) names.emplace_back(codec.description.name);
-  }
-  return names;
-}
-
 TEST_CASE("An image proves the page that it was made of, for every codec and page size") {
-  for (const std::string& name : Codecs()) {
+  for (const std::string& name : CodecsUnderTest()) {
     for (uint32_t page_size = kMinPageSize; page_size <= kMaxPageSize; page_size *= 2) {
       CAPTURE(name, page_size);
       const StoreGeometry geometry = GeometryFor(page_size);
@@ -60,7 +53,7 @@ TEST_CASE("An image proves the page that it was made of, for every codec and pag
 }
 
 TEST_CASE("A page that would not save a slot has no image") {
-  for (const std::string& name : Codecs()) {
+  for (const std::string& name : CodecsUnderTest()) {
     CAPTURE(name);
     PagePacker packer(GeometryFor(4096), PageCodecs().Named(name));
     const std::vector<std::byte> random = PageOf(4096, 4096), almost = PageOf(4096, 3600);
@@ -73,7 +66,7 @@ TEST_CASE("A page that would not save a slot has no image") {
   const std::vector<std::byte> page = PageOf(4096, 0);
   none.Begin(page.data());
   CHECK(none.image().empty());
-  for (const std::string& name : Codecs()) {
+  for (const std::string& name : CodecsUnderTest()) {
     PagePacker whole_slots(StoreGeometry::Of(4096, 1 << 20), PageCodecs().Named(name));
     whole_slots.Begin(page.data());
     CHECK(whole_slots.image().empty());
@@ -82,7 +75,7 @@ TEST_CASE("A page that would not save a slot has no image") {
 
 TEST_CASE("A damaged image never passes for its page, and the error names the page") {
   Rng rng(3);
-  for (const std::string& name : Codecs()) {
+  for (const std::string& name : CodecsUnderTest()) {
     PagePacker packer(GeometryFor(4096), PageCodecs().Named(name));
     const std::vector<std::byte> page = PageOf(4096, 1500);
     packer.Begin(page.data());

@@ -145,7 +145,7 @@ class StoreSegmentTable {
   /// Makes `page` the owner of the first `slots` slots of a hole, preferably of `kind`, in the
   /// fullest segments first (LAYOUT_REFERENCE A5). nullopt: there is no hole.
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page, uint32_t slots);
-  /// The page whose first slot this is, or kInvalidPageId.
+  /// The page that begins at `slot`; kInvalidPageId: no page begins there.
   PageId OwnerOf(SlotId slot) const {
     const uint32_t owner = owners_[Raw(slot)].load(std::memory_order_acquire);
     return owner == 0 || owner == kFurther ? kInvalidPageId : PageId{owner - 1};
@@ -192,8 +192,8 @@ class StoreSegmentTable {
  private:
   friend class PageDirectory;  // alone knows when nothing needs a slot's content any more
   friend struct SlotReleaseInTests;
-  // Ends the ownership of the slots whose first one is `slot`. REQUIRES: nothing needs their
-  // content.
+  // The page that begins at `slot` gives up its slots. REQUIRES: no actor needs their content any
+  // more.
   void ReleaseSlot(SlotId slot);
 
   struct Segment {

@@ -29,12 +29,19 @@ struct LayoutAndCompression {
   }
 };
 
+/// The codecs of the build that compress; empty: it has none.
+inline std::vector<std::string> CodecsUnderTest() {
+  std::vector<std::string> names;
+  for (const PageCodecInfo& codec : PageCodecs()) {
+    if (codec.id != 0) names.emplace_back(codec.description.name);
+  }
+  return names;
+}
+
 /// The layout with a codec, if the build has one.
 inline std::string Compressed(std::string_view layout) {
-  for (const PageCodecInfo& codec : PageCodecs()) {
-    if (codec.id != 0) return std::string(layout) + "/" + std::string(codec.description.name);
-  }
-  return std::string(layout);
+  const std::vector<std::string> codecs = CodecsUnderTest();
+  return codecs.empty() ? std::string(layout) : std::string(layout) + "/" + codecs.front();
 }
 
 /// Those layouts, and some of them with each codec of the build.

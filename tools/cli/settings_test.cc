@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "layout/image/page_codec.h"
+#include "layout/testing/layouts_under_test.h"
 #include "tools/cli/flags.h"
 #include "tpcc-lite/kv/kv_backends.h"
 
@@ -228,8 +228,8 @@ TEST_CASE("Torn-write protection is swept like any technique, and images need a 
 
 // RocksDB once got no compression, whatever the flag said, because it has no techniques.
 TEST_CASE("Page compression reaches every engine that has it, and is refused elsewhere") {
-  if (PageCodecs().Names().size() < 2) return;
-  const std::string codec(PageCodecs().Names().back());
+  if (CodecsUnderTest().empty()) return;
+  const std::string codec = CodecsUnderTest().back();
   for (const char* engine : {"latchkey", "rocksdb"}) {
     if (KvBackends().Find(engine) == nullptr) continue;
     CAPTURE(engine);

@@ -2,8 +2,8 @@
 // (LAYOUT_REFERENCE sections 1 and 2).
 #include <catch2/catch.hpp>
 
-#include "layout/image/page_codec.h"
 #include "layout/separate/write_cost_model.h"
+#include "layout/testing/layouts_under_test.h"
 #include "storage/base/sanitizers.h"
 #include "storage/device/simulated/expected_costs.h"
 #include "tools/layout_lab/lab_run.h"
@@ -79,7 +79,7 @@ TEST_CASE("RAID-5 of 9 disks halves the throughput of Overwrite on RAID-0 of 8 d
 
 // With page compression segments were only cleaned, never plugged, though whole pages fill holes.
 TEST_CASE("Pages that do not compress cost a log what they cost it without page compression") {
-  if (PageCodecs().Names().size() < 2) return;
+  if (CodecsUnderTest().empty()) return;
   const auto run = [](std::string_view codec) {
     LabConfig config = ConfigOf("atlas10k", "lfs");
     config.store.segment_cleaning = CleaningPolicies().Named("hole-plugging");
@@ -92,7 +92,7 @@ TEST_CASE("Pages that do not compress cost a log what they cost it without page 
     config.pages = 2048;
     return Run(config);
   };
-  const LabResult without = run("none"), with = run(PageCodecs().Names().back());
+  const LabResult without = run("none"), with = run(CodecsUnderTest().back());
   CHECK(Difference(without, &PageStoreStats::plugged_segments) > 0);
   CHECK(Throughput(with) == Approx(Throughput(without)).epsilon(0.03));
 }
