@@ -4,7 +4,7 @@
 // Invariants
 // 1. Every prediction is of LayoutModel (tools/layout_model); nothing here computes a cost.
 // 2. u_d of the model is that of the file which the store would make (layout/space), with its reserve.
-// 3. Of choices within kTie the simpler one is advised: the order of kAdvisedWays.
+// 3. Of choices within kTie the simplest layout is advised, then the fuller file, then the first way.
 //
 // Pure functions.
 #pragma once
