@@ -9,6 +9,7 @@
 #include "engine/testing/testing_database.h"
 #include "layout/testing/layouts_under_test.h"
 #include "storage/base/rng.h"
+#include "storage/base/sanitizers.h"
 
 namespace latchkey::page_compression_test {
 namespace {
@@ -41,10 +42,11 @@ std::string ValueOf(Rng& rng) {
 
 void Rewrite(Database& db, Rng& rng, Records* records) {
   const Tree tree = TreeOrFail(db, "records");
-  for (int batch = 0; batch < 100; ++batch) {
+  constexpr int kBatches = kSanitizer ? 25 : 100;
+  for (int batch = 0; batch < kBatches; ++batch) {
     WriteBatch writes;
     for (int i = 0; i < 100; ++i) {
-      const std::string key = "key" + std::to_string(rng.Below(20'000));
+      const std::string key = "key" + std::to_string(rng.Below(200 * kBatches));
       const std::string value = ValueOf(rng);
       writes.Put(tree, key, value);
       (*records)[key] = value;

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/base/check.h"
@@ -114,14 +115,38 @@ TEST_CASE("Racy copies, moves and comparisons do what their plain kin do") {
   RacyStore<uint16_t>(page.data() + 2, uint16_t{0xabcd});
   CHECK(page[3] == 0xab);
 
-  std::array<uint8_t, 64> up = page, down = page, expected = page;
-  RacyMove(up.data() + 5, up.data(), 40);
-  std::memmove(expected.data() + 5, expected.data(), 40);
-  CHECK(up == expected);
-  expected = page;
-  RacyMove(down.data(), down.data() + 5, 40);
-  std::memmove(expected.data(), expected.data() + 5, 40);
-  CHECK(down == expected);
+}
+
+TEST_CASE("Racy ranges may begin and end anywhere in a word, and moved ones may overlap") {
+  alignas(8) std::array<uint8_t, 1200> page{};
+  for (size_t i = 0; i < page.size(); ++i) page[i] = static_cast<uint8_t>(i % 251);
+  for (const size_t size : {0, 1, 7, 8, 9, 15, 17, 255, 257, 600}) {
+    for (size_t from = 0; from < 9; ++from) {
+      for (const size_t to : {from, size_t{0}, size_t{5}, size_t{8}, size_t{261}}) {
+        auto moved = page, expected = page;
+        RacyMove(moved.data() + to, moved.data() + from, size);
+        std::memmove(expected.data() + to, expected.data() + from, size);
+        REQUIRE(moved == expected);
+        RacyMove(moved.data() + from, moved.data() + to, size);
+        std::memmove(expected.data() + from, expected.data() + to, size);
+        REQUIRE(moved == expected);
+      }
+      std::array<uint8_t, 610> copy{};
+      RacyCopyOut(copy.data() + 3, page.data() + from, size);
+      REQUIRE(RacyCompare(page.data() + from, copy.data() + 3, size) == 0);
+      REQUIRE(copy[3 + size] == 0);
+      for (size_t i = 0; i < size; i += 5) {
+        const auto was = std::exchange(copy[3 + i], uint8_t{255});
+        REQUIRE(RacyCompare(page.data() + from, copy.data() + 3, size) < 0);
+        copy[3 + i] = was;
+      }
+      auto written = page, expected = page;
+      RacyZero(written.data() + from, size + 1);
+      RacyCopyIn(written.data() + from, copy.data() + 3, size);
+      expected[from + size] = 0;
+      REQUIRE(written == expected);
+    }
+  }
 }
 
 }  // namespace
