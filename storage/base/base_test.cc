@@ -114,7 +114,6 @@ TEST_CASE("Racy copies, moves and comparisons do what their plain kin do") {
   CHECK(RacyLoad<uint32_t>(page.data() + 4) == 0x07060504u);
   RacyStore<uint16_t>(page.data() + 2, uint16_t{0xabcd});
   CHECK(page[3] == 0xab);
-
 }
 
 TEST_CASE("Racy ranges may begin and end anywhere in a word, and moved ones may overlap") {
