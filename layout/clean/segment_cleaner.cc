@@ -78,11 +78,13 @@ void SegmentCleaner::Run() {
 }
 
 Nanos SegmentCleaner::RetryAfter() {
-  // An open append log or a page in flight can keep the file from shrinking, and a full journal can
-  // keep a round from running. Such obstacles may go away without a signal: retry with exponential
-  // back-off, from 1 ms to 1 s.
-  const bool waits = space_.WantsShrink() || (directory_.journal() != nullptr &&
-                                              directory_.journal()->full() && !core_.poisoned());
+  // An open append log or a page in flight can keep the file from shrinking, a full journal can keep
+  // a round from running, and too few free segments a checkpoint. Such obstacles may go away without
+  // a signal: retry with exponential back-off, from 1 ms to 1 s.
+  const MapJournal* const journal = directory_.journal();
+  const bool waits = space_.WantsShrink() ||
+                     (journal != nullptr && !core_.poisoned() &&
+                      (journal->full() || journal->WantsCheckpoint(directory_.map().limit())));
   retry_after_ = waits ? std::min(2 * retry_after_, kNanosPerSecond) : kFirstRetry;
   return waits ? retry_after_ : kForever;
 }

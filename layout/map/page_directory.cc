@@ -197,7 +197,13 @@ absl::Status PageDirectory::EndRound(WriteTicket done, const absl::Status& statu
   }
   for (const SlotId slot : round_batch_.superseded) segments_.ReleaseSlot(slot);
   AdvanceDurableTicket(done);
-  if (listener_ != nullptr && journal_->WantsCheckpoint(map_.limit())) listener_->OnRoundDue();
+  // Once, not at each round: a checkpoint that finds no segment is tried again by the cleaner, whose
+  // passes end with rounds. A signal at each would keep the cleaner awake.
+  const bool wants = journal_->WantsCheckpoint(map_.limit());
+  if (wants && !std::exchange(asked_for_checkpoint_, wants) && listener_ != nullptr) {
+    listener_->OnRoundDue();
+  }
+  asked_for_checkpoint_ = wants;
   return absl::OkStatus();
 }
 

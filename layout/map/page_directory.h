@@ -168,6 +168,7 @@ class PageDirectory {
   std::atomic<WriteTicket> durable_{0};
   Mutex round_mutex_;  // held across the I/O of a round
   MapJournal::Batch round_batch_ LATCHKEY_GUARDED_BY(round_mutex_);
+  bool asked_for_checkpoint_ LATCHKEY_GUARDED_BY(round_mutex_) = false;
 };
 
 /// Whether a round failed because the journal has no room. Nothing has changed then, and a

@@ -99,6 +99,26 @@ TEST_CASE(
   CHECK(directory->DurableWord(page).free());
 }
 
+// Each pass of the cleaner ends with a round. Below the hard watermark no checkpoint found a segment, each
+// round asked for one again, and so the cleaner never slept.
+TEST_CASE("A journal beyond its bound asks for a checkpoint once, not at each round") {
+  struct : SpaceListener {
+    void OnSegmentFreed() override {}
+    void OnRoundDue() override { ++asked; }
+    int asked = 0;
+  } listener;
+  DirectoryOnMemory directory(/*with_journal=*/true, /*segments=*/4, /*checkpoint_bytes=*/1);
+  directory->SetListener(&listener);
+  const PageId page = *directory->map().Allocate();
+  const SegmentId segment = directory.OpenSegment();
+  for (uint32_t round = 0; round < 5; ++round) {
+    directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segment, round), 1 + round));
+    REQUIRE(directory->RunRound().ok());
+  }
+  CHECK(directory->journal()->WantsCheckpoint(1));
+  CHECK(listener.asked == 1);
+}
+
 TEST_CASE("A round whose capture fails releases no slot and makes the store read-only") {
   DirectoryOnMemory directory(/*with_journal=*/true);
   const PageId page = *directory->map().Allocate();

@@ -16,7 +16,9 @@ class DirectoryOnMemory {
   static constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 64 << 10);
   static constexpr uint64_t kDatabaseId = 0x1234;
 
-  explicit DirectoryOnMemory(bool with_journal, uint32_t segments = 4)
+  /// Checkpoints of the map are wanted from `checkpoint_bytes` of journal on; 0: as by default.
+  explicit DirectoryOnMemory(bool with_journal, uint32_t segments = 4,
+                             uint64_t checkpoint_bytes = 0)
       : device_(NewTestDevice()),
         core_(ThreadRuntime(), *device_, kGeometry, kDatabaseId, {}),
         directory_(core_),
@@ -27,6 +29,7 @@ class DirectoryOnMemory {
     MapJournalOptions options;
     options.database_id = kDatabaseId;
     options.segment_bytes = 8192;
+    options.checkpoint_bytes = checkpoint_bytes;
     auto device = std::make_unique<ForwardingDevice>(NewTestDevice());
     LATCHKEY_CHECK(MapJournal::MakeRoom(*device, options).ok());
     directory_.SetJournal(MapJournal::New(ThreadRuntime(), std::move(device), options));
