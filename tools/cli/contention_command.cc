@@ -75,6 +75,7 @@ absl::StatusOr<PoolPlan> PlanPool(const Combination& from, PageTraces& traces) {
   LATCHKEY_RETURN_IF_ERROR(CheckPoolEmulator(config));
   Json row = BaseRow(from, config.times);
   row.update(DescribePool(from, config));
+  AddPoolWarnings(row, config);
   return PoolPlan{std::move(config), std::move(row)};
 }
 

@@ -49,6 +49,7 @@ absl::StatusOr<ModelPlan> PlanModel(const Combination& from, PageTraces& traces,
               {"interrupted", false},
               {"warnings", Json::array()}};
   row.update(DescribePool(from, pool));
+  AddPoolWarnings(row, pool);
   row["costs"] = ToJson(costs);
   std::string policy = row["policy"];
   return ModelPlan{{.policy = std::move(policy),

@@ -95,6 +95,18 @@ absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, PageTraces
   return config;
 }
 
+void AddPoolWarnings(Json& row, const PoolEmulatorConfig& config) {
+  const SynchronizationChoice& scheme = config.synchronization;
+  const auto copies = scheme.entry().private_copies;
+  const uint32_t threads = config.times.threads;
+  const uint32_t actors = copies == nullptr ? threads : copies(scheme.values()).actors;
+  if (actors >= threads) return;
+  row["warnings"].push_back(fmt::format(
+      "{} threads, of which {} have private frames and {} use the shared ones, under one "
+      "lock: give --replacement={} --synchronization={}:actors={}",
+      threads, actors, threads - actors, config.replacement.ToString(), scheme.name(), threads));
+}
+
 Json DescribePool(const Combination& from, const PoolEmulatorConfig& config) {
   Json row;
   row["policy"] = from.Has("policy")

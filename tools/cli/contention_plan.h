@@ -34,6 +34,8 @@ absl::StatusOr<uint64_t> ParseSeed(const Combination& from);
 
 /// The fields of a row that say what was run.
 Json DescribePool(const Combination& from, const PoolEmulatorConfig& config);
+/// Adds to the "warnings" of `row` where the settings are not what their name promises.
+void AddPoolWarnings(Json& row, const PoolEmulatorConfig& config);
 /// The fields of a row that were measured.
 void AddPoolFigures(Json& row, const PoolEmulatorResult& result);
 void AddInterval(Json& row, const MeasuredInterval& interval, uint64_t accesses);

@@ -71,6 +71,8 @@ expect(0 "accesses/s" contention pool --policy=buflru,nb-gclock3 --pages=1000 --
 expect(0 "held ns per access" contention lock --threads=1 --warmup=0 --duration=20ms)
 expect(0 "simulated/s" contention model --policy=pg2q,pgbat-pre --pages=1000 --processors=1,4 --simulate=10k)
 expect(0 "is faster than" contention model --policy=pg2q,pgbat-pre --pages=1000 --processors=4 --simulate=1k --sensitivity)
+expect(0 "16 threads, of which 8 have private frames and 8 use the shared ones.*actors=16" contention model
+       --policy=sep --pages=1000 --processors=16 --simulate=10k)
 expect(2 "processors=0: give a whole number from 1 to 256" contention model --processors=0)
 expect(2 "cannot be read. write one with latchkey contention calibrate" contention model --costs=no-such-file)
 expect(2 "one value for each flag but the policy" contention model --pages=1000,2000 --sensitivity)

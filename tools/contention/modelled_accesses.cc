@@ -19,6 +19,10 @@ absl::StatusOr<std::unique_ptr<ModelledAccesses>> ModelledAccesses::Create(
                    .load = algorithm.load + costs.lock,
                    .moved = algorithm.moved,
                    .moved_in_batch = 0};
+  const auto copies = config.synchronization.entry().private_copies;
+  if (copies != nullptr && copies(config.synchronization.values()).actors >= config.times.threads) {
+    outside.moved_miss = 0;  // the frames, their table and their algorithm are the thread's own
+  }
   if (config.latches) outside.access += costs.pin;
   if (config.work > 0) outside.access += static_cast<double>(config.work) + costs.work;
   if (sweeps) outside.miss += costs.sweep;

@@ -29,8 +29,10 @@ absl::StatusOr<std::unique_ptr<ModelledAccesses>> MakeModel(Runtime& runtime,
 }
 
 // Loads the pages that the pool has room for. If it is smaller, makes so many accesses that it is
-// full of what they ask for.
+// full of what they ask for. Private frames are filled by their actors' own warm-up: a read here
+// would give this actor the part of one of them.
 absl::Status Fill(BufferPool& pool, const PoolEmulatorConfig& config) {
+  if (config.synchronization.entry().private_copies != nullptr) return absl::OkStatus();
   constexpr uint64_t kRounds = 4;
   const bool fits = config.pages <= config.frames;
   const auto sequential = AccessPatterns().Named("sequential");

@@ -72,6 +72,20 @@ TEST_CASE("A pool that misses pays for the misses") {
   CHECK(Run(config).throughput < 0.8 * hits);
 }
 
+TEST_CASE("With a part for each processor, the separated buffer takes no lock and keeps growing") {
+  const auto run = [](const char* synchronization, uint32_t processors) {
+    ProcessorModelConfig config = ModelOf("gclock", synchronization, processors, 200'000);
+    config.emulator.work = 0;
+    config.emulator.accesses = AccessPatterns().Named("uniform");
+    config.emulator.pages = 100'000;
+    config.emulator.frames = 320;
+    return Run(config);
+  };
+  CHECK(run("separate:actors=16", 16).throughput > 15 * run("separate:actors=1", 1).throughput);
+  CHECK(run("separate:actors=16", 16).contentions == 0);
+  CHECK(run("separate:actors=8", 16).contentions > 1000);  // half of the processors have none
+}
+
 TEST_CASE("Pinned fixes of one hot page wait for its word, and optimistic ones do not") {
   ProcessorModelConfig config = ModelOf("gclock", "nb-gclock", 16);
   config.emulator.work = 0;

@@ -144,12 +144,14 @@ def parameters(row):
     return {name: int(value) for name, value in parts if value.isdigit()}
 
 
+def sync_of(pairs):
+    return [f"bp-wrapper:queue={queue}:threshold={threshold}:prefetch=off" for queue, threshold in pairs]
+
+
 def queue_run(schemes, quick):
-    def sync(pairs):
-        return [f"bp-wrapper:queue={queue}:threshold={threshold}:prefetch=off" for queue, threshold in pairs]
-    return Run("contention pool", {"replacement": "2q", "synchronization": sync(schemes), "threads": [2, 16],
+    return Run("contention pool", {"replacement": "2q", "synchronization": sync_of(schemes), "threads": [2, 16],
                                    "work-us": 0, "pages": "100k", **TIMES},
-               quick={"threads": 2, "pages": 4000, "synchronization": sync(quick), **QUICK_TIMES, "repeat": 2})
+               quick={"threads": 2, "pages": 4000, "synchronization": sync_of(quick), **QUICK_TIMES, "repeat": 2})
 
 
 def with_queue(rows):

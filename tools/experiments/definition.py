@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Optional
 
 REPETITION = "repetition"
+COSTS = "costs"           # of a row of the processor model: "as given", or the cost that is halved or doubled
 NOISE = "noise"           # of a row: half the range of its repetitions' throughputs, over their median
 NOISE_LIMIT = 0.1         # above which a comparison of throughputs says nothing
 
@@ -15,11 +16,12 @@ NOISE_LIMIT = 0.1         # above which a comparison of throughputs says nothing
 @dataclass(frozen=True)
 class Run:
     """One call of latchkey. A flag's value may be a list: the program runs every combination."""
-    verb: str                 # "cachesim", "contention pool", "contention lock", "tpcc-lite run", "layout"
+    verb: str                 # "cachesim", "contention pool", "contention model", "tpcc-lite run", "layout", ...
     flags: dict               # flag without dashes -> value or list of values
     quick: dict = field(default_factory=dict)    # flags replaced, or left out if None, under --quick
     traces: tuple = ()        # names of traces; given as --trace
     columns: dict = field(default_factory=dict)  # added to every row of this run
+    varies_costs: bool = False  # of the processor model: without --quick again with each cost halved and doubled
     record: Optional["Run"] = None  # records the trace that `trace` or `layout` reads; once for all definitions
 
     def chosen_flags(self, quick):

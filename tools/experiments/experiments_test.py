@@ -19,7 +19,8 @@ from definition import Experiment, Plot, Run, Statement, judge
 from rows import median, normalised, values
 from runner import Runner, noise
 
-VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock", "tpcc-lite run",
+VERBS = {"trace info", "trace depth", "trace skew", "cachesim", "contention pool", "contention lock",
+         "contention model", "tpcc-lite run",
          "model", "layout"}
 
 # Prints one row for every combination of its lists, with the columns of every verb. Logs its calls.
@@ -75,6 +76,10 @@ def row(given, index):
              "locks": 1, "batch": 1, "threads": 1, "users": 1, "work-us": 1, **given}
     found["synchronization"] = found["synchronization"].replace("regions:", "regions:n=").replace("n=n=", "n=")
     found["cleaner"] = found["cleaner"].replace("fixed:", "fixed:n=")
+    if "processors" in given:
+        costs = {"source": "built in", "nanoseconds": {"lock": 10.0, "miss": 150.0}, "algorithms": {"lru": {"hit": 4.0}}}
+        found.update(threads=given["processors"], costs=json.load(open(given["costs"])) if "costs" in given else costs)
+    found["page_in"] = found.get("page-in", "blocking")
     for name in ("locks", "batch", "threads", "users", "regions"):
         if name in found:
             found[name] = 60 if found[name] == "all" else int(found[name])
@@ -90,7 +95,7 @@ def row(given, index):
                   "fixes_per_unit": 2.5, "hottest": float(given.get("share", 10)) / 100, "fixes_share": 0.5,
                   "pages_for_80_percent": 0.2})
     found.update({"requests": 10, "misses": 5, "miss_ratio": 0.5 / (1 + index), "cache_speedup": 2.0 + index,
-                  "accesses": 1e7, "locks_per_million": 1e6, "wait_ns_per_access": 1.0, "held_ns_per_access": 2.0,
+                  "accesses": 1e7, "locks_per_million": 1e6, "failed_page_ins_per_million": 3.0 + index, "wait_ns_per_access": 1.0, "held_ns_per_access": 2.0,
                   "duration_s": 1.0, "transactions_per_s": 5.0 + index, "new_order_per_min": 7.0 + index,
                   "warnings": ["a warning of the program"], "error": None, "io": {"reads": 1, "writes": 1},
                   "steady": True, "spread": {"accesses_per_s": None},
@@ -241,6 +246,18 @@ class Files(ExperimentTest):
         runner.run(experiment())
         runner.run(experiment(name="fig-test-2"))
         self.assertEqual(self.number_of_calls(), 1)
+
+    def test_a_model_runs_again_with_each_cost_halved_and_doubled_but_not_in_quick(self):
+        half = Statement("Half.", lambda rows: (rows[0]["costs.nanoseconds.lock"] > 5, "x"), "of it", over="costs")
+        definition = experiment(runs=(Run("contention model", {"processors": [1, 2]}, varies_costs=True),),
+                                plot=Plot("threads", "accesses_per_s"), statements=(half,))
+        self.assertEqual([row["costs"] for row in self.run_one(definition).rows], ["as given"] * 2)
+        result = self.run_one(definition, quick=False)
+        found = {row["costs"]: (row["costs.nanoseconds.lock"], row["costs.algorithms.lru.hit"]) for row in result.rows}
+        self.assertEqual(found, {
+            "as given": (10, 4), "lock halved": (5, 4), "miss halved": (10, 4), "algorithms halved": (10, 2),
+            "lock doubled": (20, 4), "miss doubled": (10, 4), "algorithms doubled": (10, 8)})
+        self.assertEqual(result.outcomes[0].verdict, "depends")
 
     def test_a_warning_of_the_program_is_passed_on_once(self):
         self.run_one(experiment())

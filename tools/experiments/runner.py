@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from definition import NOISE, REPETITION, judge
+from definition import COSTS, NOISE, REPETITION, judge
 from rows import NoSuchRow
 from svg_plot import draw
 
@@ -81,6 +81,17 @@ def rows_of(result):
     return [{**base, **flat(own), REPETITION: index} for index, own in enumerate(repetitions, start=1)]
 
 
+def other_costs(costs):
+    """Documents of costs in each of which one is halved or doubled; those of all algorithms count as one."""
+    def scaled(tree, factor):
+        return {name: scaled(of, factor) if isinstance(of, dict) else of * factor for name, of in tree.items()}
+    for factor, done in ((0.5, "halved"), (2, "doubled")):
+        for name, nanoseconds in costs["nanoseconds"].items():
+            yield {**costs, "source": f"{name} {done}",
+                   "nanoseconds": {**costs["nanoseconds"], name: nanoseconds * factor}}
+        yield {**costs, "source": f"algorithms {done}", "algorithms": scaled(costs["algorithms"], factor)}
+
+
 class Runner:
     """Runs definitions one after the other; a command that two of them share runs once."""
 
@@ -127,11 +138,31 @@ class Runner:
             recorder = tuple(self.recorder(run.record))
             if recorder not in self.documents:
                 self.documents[recorder] = self.call(recorder)
-        words = tuple(self.command(run))
-        if words not in self.documents:
-            self.documents[words] = self.call(words)
-        found = [row for result in self.documents[words] for row in rows_of(result)]
+        words = self.command(run)
+        results = self.results(words)
+        found = [row for result in results for row in rows_of(result)]
+        if run.varies_costs:
+            found = [{**row, COSTS: "as given"} for row in found]
+            if not self.quick:
+                found += self.rows_of_other_costs(words, results[0]["costs"])
         return [{**row, **run.columns} for row in found]
+
+    def rows_of_other_costs(self, words, costs):
+        """The rows of the same call with each cost of the processor model halved, and doubled."""
+        folder = self.out / "costs"
+        folder.mkdir(parents=True, exist_ok=True)
+        files = []
+        for document in other_costs(costs):
+            files.append(folder / f"{document['source'].replace(' ', '-')}.json")
+            files[-1].write_text(json.dumps(document), encoding="utf-8")
+        again = [*words, "--costs=" + ",".join(map(str, files))]
+        return [{**row, COSTS: row["costs.source"]} for result in self.results(again) for row in rows_of(result)]
+
+    def results(self, words):
+        """Of the call, which runs once."""
+        if tuple(words) not in self.documents:
+            self.documents[tuple(words)] = self.call(words)
+        return self.documents[tuple(words)]
 
     def call(self, words):
         done = subprocess.run([str(self.program), *words], check=False, capture_output=True, text=True)
