@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "layout/image/page_image.h"
 #include "storage/base/canary.h"
