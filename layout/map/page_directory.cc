@@ -180,7 +180,9 @@ absl::Status PageDirectory::RunRoundWith(absl::FunctionRef<absl::Status()> captu
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   const WriteTicket done = NewestInMap(accepted_.load(std::memory_order_seq_cst));
   journal_->Take(round_batch_);  // or throws with nothing changed
-  return EndRound(done, CatchOutOfMemory(capture));
+  const absl::Status status = EndRound(done, CatchOutOfMemory(capture));
+  asked_for_checkpoint_ = false;  // it is done: the next one is asked for anew
+  return status;
 }
 
 void PageDirectory::GiveUpJournal() {
@@ -198,13 +200,11 @@ absl::Status PageDirectory::EndRound(WriteTicket done, const absl::Status& statu
   }
   for (const SlotId slot : round_batch_.superseded) segments_.ReleaseSlot(slot);
   AdvanceDurableTicket(done);
-  // Once, not at each round: a checkpoint that finds no segment is tried again by the cleaner, whose
-  // passes end with rounds. A signal at each would keep the cleaner awake.
+  // The listener wakes the segment cleaner. Each pass of the cleaner ends with a round, so a signal
+  // at every round would never let it sleep. It tries a checkpoint again by itself.
   const bool wants = journal_->WantsCheckpoint(map_.limit());
-  if (wants && !std::exchange(asked_for_checkpoint_, wants) && listener_ != nullptr) {
-    listener_->OnRoundDue();
-  }
-  asked_for_checkpoint_ = wants;
+  const bool asked = std::exchange(asked_for_checkpoint_, wants);
+  if (wants && !asked && listener_ != nullptr) listener_->OnRoundDue();
   return absl::OkStatus();
 }
 

@@ -99,9 +99,9 @@ TEST_CASE(
   CHECK(directory->DurableWord(page).free());
 }
 
-// Each pass of the cleaner ends with a round. Below the hard watermark no checkpoint found a segment, each
-// round asked for one again, and so the cleaner never slept.
-TEST_CASE("A journal beyond its bound asks for a checkpoint once, not at each round") {
+// Each pass of the cleaner ends with a round. Below the hard watermark no checkpoint found a segment. Each
+// round asked for one again, so the cleaner never slept.
+TEST_CASE("A journal beyond its bound asks once for each checkpoint, not at each round") {
   struct : SpaceListener {
     void OnSegmentFreed() override {}
     void OnRoundDue() override { ++asked; }
@@ -111,12 +111,18 @@ TEST_CASE("A journal beyond its bound asks for a checkpoint once, not at each ro
   directory->SetListener(&listener);
   const PageId page = *directory->map().Allocate();
   const SegmentId segment = directory.OpenSegment();
-  for (uint32_t round = 0; round < 5; ++round) {
-    directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segment, round), 1 + round));
-    REQUIRE(directory->RunRound().ok());
-  }
+  const auto run_rounds = [&](uint32_t first, uint32_t end) {
+    for (uint32_t round = first; round < end; ++round) {
+      directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segment, round), 1 + round));
+      REQUIRE(directory->RunRound().ok());
+    }
+  };
+  run_rounds(0, 5);
   CHECK(directory->journal()->WantsCheckpoint(1));
   CHECK(listener.asked == 1);
+  REQUIRE(directory->RunRoundWith([] { return absl::OkStatus(); }).ok());  // a checkpoint
+  run_rounds(5, 10);
+  CHECK(listener.asked == 2);
 }
 
 TEST_CASE("A round whose capture fails releases no slot and makes the store read-only") {
