@@ -2,15 +2,17 @@
 simulated machine. Its rows repeat exactly; what may be wrong is a cost, so without --quick each cost is halved and doubled.
 """
 
-from bp_wrapper import (BUF, DBT1, FEW, PG, TABLE_2, TABLE_3, TABLE_SCAN, at_work, contentions, far_fewer,
-                        fewer_with_queue, over_distlock, plain_is_slower, rate, small_threshold_is_bad, sync_of,
+from dataclasses import replace
+
+from bp_wrapper import (BUF, DBT1, PG, TABLE_2, TABLE_3, TABLE_SCAN, as_fast_as_clock, at_work, far_fewer,
+                        fewer_with_queue, plain_is_slower, prefetch_helps, small_threshold_is_bad, sync_of,
                         threshold_of_queue_is_bad, with_queue)
 from bp_wrapper import PAPER as WRAPPER
 from definition import COSTS, Experiment, Plot, Run, Statement
 from nb_gclock import SCALING, SYSTEMS, faster_than_locks, most_threads, times_the_best_lock, wrapper_loses
 from nb_gclock import PAPER as NB_GCLOCK
 from nb_gclock import rate as rate_of_system
-from rows import add, counted, median, percent, points, select, values
+from rows import add, median, normalised, percent, points, values
 from thread_specific import SHARED
 from thread_specific import SOURCE as THREAD_SPECIFIC
 
@@ -18,6 +20,7 @@ MACHINE = "the processor model, with costs of a two-core machine, for the paper'
 COLUMNS = ("policy", "replacement", "synchronization", "accesses_of", "threads", "accesses_per_s", "hit_ratio",
            "locks_per_million", "contentions_per_million", "failed_page_ins_per_million", COSTS)
 PROCESSORS, QUICK_PROCESSORS = [1, 4, 16, 64], [1, 16]
+WORKLOAD_AND_COSTS = "workload and costs"
 NO_WAIT = "a store of zeros for the disk: a miss costs processor time and no wait"
 
 
@@ -33,8 +36,12 @@ def states(text, check, because):
 
 
 def by_workload(rows):
-    """A statement is judged for each workload by itself, as for each change of the costs."""
-    return add(rows, costs=lambda row: f"{row['workload']}, {row[COSTS]}")
+    return add(rows, **{WORKLOAD_AND_COSTS: lambda row: f"{row['workload']}, {row[COSTS]}"})
+
+
+def for_each_workload(*statements):
+    """Each is judged for each workload by itself, as for each change of the costs. Needs by_workload."""
+    return tuple(replace(statement, over=WORKLOAD_AND_COSTS) for statement in statements)
 
 
 def gain(rows, column, name):
@@ -49,18 +56,14 @@ def gains(rows, column, names, holds):
     return all(holds(v) for _, v in found), f"{most_threads(rows)} processors over 1: " + points(found)
 
 
-def share_of(rows, policy, of, at_least):
-    threads = most_threads(rows)
-    ratio = rate(rows, policy, threads=threads) / rate(rows, of, threads=threads)
-    return ratio >= at_least, f"{threads} processors: {policy} reaches {ratio:.3f} of {of}'s throughput"
+def by_processors(series, panel=None):
+    return Plot("threads", "accesses_per_s", series, panel, x_log=True, y_log=True, x_label="processors",
+                y_label="accesses/s")
 
 
-def prefetch_reduces(rows):
-    threads = most_threads(rows)
-    plain, ahead = (contentions(rows, p, threads=threads) for p in ("pg2q", "pgpref"))
-    enough = counted(select(rows, policy="pg2q", threads=threads)) >= FEW
-    return (ahead < 0.8 * plain if enough else None), (
-        f"{threads} processors: contentions per million pg2q {plain:.1f}, pgpref {ahead:.1f}")
+def over_distlock(rows):
+    """As in bp_wrapper, with the same costs."""
+    return normalised(rows, "accesses_per_s", "over_distlock", {"policy": "bufdistlock"}, by=("threads", "work_us", COSTS))
 
 
 BP_WRAPPER_8 = Experiment(
@@ -71,20 +74,19 @@ BP_WRAPPER_8 = Experiment(
     stand_ins=(MACHINE, DBT1, TABLE_SCAN), derive=by_workload, columns=COLUMNS,
     runs=tuple(modelled({"policy": PG, "work-us": 0.1, "accesses": accesses}, workload=workload)
                for workload, accesses in (("DBT-1", "zipf"), ("TableScan", "sequential"))),
-    plot=Plot("threads", "accesses_per_s", "policy", "workload", x_log=True, y_log=True, x_label="processors",
-              y_label="accesses/s"),
-    statements=(
+    plot=by_processors("policy", "workload"),
+    statements=for_each_workload(
         states("Batching reduces contentions by a factor of 197 to over 9,000 (here: at least 100).", far_fewer,
                "the last processors that a queue of 64 accesses serves meet at the lock"),
         states("pgBatching scales as pgClock does (within 5 % with the most processors).",
-               lambda rows: share_of(rows, "pgbatching", "pgclock", 0.95),
+               as_fast_as_clock,
                "a batch of 2Q costs its list work, under one lock, which a CLOCK's hit does not have"),
         states("pg2Q falls behind pgClock by more than 30 % with many processors.", plain_is_slower,
                "the model's lock costs too little"),
         states("pg2Q does not scale (less than half of linear).",
                lambda rows: gains(rows, "policy", ["pg2q"], lambda v: v < most_threads(rows) / 2),
                "the model's lock costs too little"),
-        states("Prefetching alone reduces contentions (by 21 to 88 %).", prefetch_reduces,
+        states("Prefetching alone reduces contentions (by 21 to 88 %).", prefetch_helps,
                "a lock that all processors want is never found free, however shortly each holds it, and the model's "
                "processors fetch nothing into caches"),
     ))
@@ -163,8 +165,7 @@ BP_WRAPPER_13 = Experiment(
     stand_ins=(MACHINE, NO_WAIT, "all pages in turn, a tenth of them in the pool"), columns=COLUMNS,
     runs=(modelled({"policy": ["bufbp-distlock", "bufbat-pref", "bufdistlock", "bufbp-prim"], "pages": "100k",
                     "frames": "10%", "accesses": "sequential", "work-us": 3}),),
-    plot=Plot("threads", "accesses_per_s", "policy", x_log=True, y_log=True, x_label="processors",
-              y_label="accesses/s"),
+    plot=by_processors("policy"),
     statements=(
         states("bufBP-prim saturates: it reaches less of linear growth than any other system.",
                lambda rows: (lambda found: (min(found, key=found.get) == "bufbp-prim", "times, with the most processors "
@@ -267,8 +268,7 @@ NB_GCLOCK_10 = Experiment(
     title="Figure 10 of Nb-GCLOCK on modelled processors: throughput, all pages in the pool",
     source=f"{NB_GCLOCK}, section IV-A.3, figure 10", sweep="5 systems, 1 to 64 processors (quick: 1 and 16), no misses",
     stand_ins=(MACHINE,), columns=COLUMNS, runs=systems_run(SCALING, {"pages": "32k"}),
-    plot=Plot("threads", "accesses_per_s", "system", x_log=True, y_log=True, x_label="processors",
-              y_label="accesses/s"),
+    plot=by_processors("system"),
     statements=(
         states("Nb-GCLOCK(stripe) scales almost linearly (at least 85 %).",
                lambda rows: gains(rows, "system", ["Nb-GCLOCK(stripe)"], lambda v: v > 0.85 * most_threads(rows)),
@@ -292,8 +292,7 @@ NB_GCLOCK_12 = Experiment(
     source=f"{NB_GCLOCK}, section IV-A.3, figure 12",
     sweep="5 systems, 1 to 64 processors (quick: 1 and 16), 8,192 frames, Zipf 80/20 with 20 % scans",
     stand_ins=(MACHINE, NO_WAIT), columns=COLUMNS, runs=systems_run(SCALING, {**MISSES, "frames": 8192}),
-    plot=Plot("threads", "accesses_per_s", "system", x_log=True, y_log=True, x_label="processors",
-              y_label="accesses/s"),
+    plot=by_processors("system"),
     statements=(
         states("With misses, too, Nb-GCLOCK(stripe) grows with the processors (at least half of linear).",
                lambda rows: gains(rows, "system", ["Nb-GCLOCK(stripe)"], lambda v: v > 0.5 * most_threads(rows)),
@@ -352,9 +351,8 @@ THREAD_SPECIFIC_2 = Experiment(
     stand_ins=(MACHINE, "uniform accesses, and Zipf 80/20, for the index join", "a store of zeros for NVMe: a device "
                "without latency or limit shows the buffer's own limit"),
     derive=by_workload, columns=("workload", "system", *COLUMNS), runs=tuple(join_runs("uniform") + join_runs("zipf:skew=0.86")),
-    plot=Plot("threads", "accesses_per_s", "system", "workload", x_log=True, y_log=True, x_label="processors",
-              y_label="accesses/s"),
-    statements=(
+    plot=by_processors("system", "workload"),
+    statements=for_each_workload(
         states("With one thread, SEP and the shared buffers perform alike (within 10 %).", alike_alone,
                "a read of a part takes no lock"),
         states("With 44 threads SEP is faster than each shared buffer (by 17.4 % to 637 %).", separate_wins,
