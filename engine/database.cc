@@ -311,27 +311,6 @@ absl::Status Database::Delete(Tree tree, std::string_view key) {
     });
   });
 }
-absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commit) {
-  const auto write = [&](DatabaseImpl& database) -> absl::Status {
-    return database.RunTransaction(
-        [&](TransactionImpl& transaction) -> absl::Status {
-          for (const WriteBatch::Operation& operation : batch.operations_) {
-            const absl::Status done =
-                OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {
-                  return operation.value ? transaction.Put(tree, operation.key, *operation.value)
-                                         : transaction.Delete(tree, operation.key);
-                });
-            if (!done.ok() && (operation.value || !absl::IsNotFound(done))) return done;
-          }
-          return absl::OkStatus();
-        },
-        commit);
-  };
-  return Guarded(*impl_, [&](DatabaseImpl& database) {
-    return database.latencies().Measure(Timed::kWrite, [&] { return write(database); });
-  });
-}
-
 absl::Status Database::Checkpoint() {
   return GuardedWrite(*impl_, [](DatabaseImpl& database) { return database.Checkpoint(); });
 }

@@ -43,6 +43,25 @@ absl::Status ReadKeys(TransactionImpl& transaction, TreeImpl& tree,
   return absl::OkStatus();
 }
 
+// Reads the pages of the keys of a batch's part together, so that the writes do not wait for one after
+// the other.
+template <typename Operation>
+void Announce(TransactionImpl& transaction, std::span<const Operation> part) {
+  transaction.PrefetchToWrite(part.size(), [&](size_t i) {
+    return std::pair<TreeImpl*, std::string_view>(transaction.Find(part[i].tree), part[i].key);
+  });
+}
+
+template <typename Operation>
+absl::Status WriteOne(TransactionImpl& transaction, const Operation& operation) {
+  const absl::Status done =
+      OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {
+        return operation.value ? transaction.Put(tree, operation.key, *operation.value)
+                               : transaction.Delete(tree, operation.key);
+      });
+  return !operation.value && absl::IsNotFound(done) ? absl::OkStatus() : done;
+}
+
 }  // namespace
 
 absl::Status Transaction::MultiGet(Tree tree, std::span<const std::string_view> keys,
@@ -53,6 +72,25 @@ absl::Status Transaction::MultiGet(Tree tree, std::span<const std::string_view> 
     return OnTree(*impl_, tree, [&](TransactionImpl& transaction, TreeImpl& found) {
       return ReadKeys(transaction, found, keys, values);
     });
+  });
+}
+
+absl::Status Database::Write(const WriteBatch& batch, const CommitOptions& commit) {
+  const auto write_all = [&](TransactionImpl& transaction) -> absl::Status {
+    const std::span<const WriteBatch::Operation> all = batch.operations_;
+    for (size_t begin = 0; begin < all.size(); begin += KnownLeaves::kMaxAnnounced) {
+      const auto part =
+          all.subspan(begin, std::min(all.size() - begin, KnownLeaves::kMaxAnnounced));
+      Announce(transaction, part);
+      for (const WriteBatch::Operation& operation : part) {
+        LATCHKEY_RETURN_IF_ERROR(WriteOne(transaction, operation));
+      }
+    }
+    return absl::OkStatus();
+  };
+  return Guarded(*impl_, [&](DatabaseImpl& database) {
+    return database.latencies().Measure(Timed::kWrite,
+                                        [&] { return database.RunTransaction(write_all, commit); });
   });
 }
 

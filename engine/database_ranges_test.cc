@@ -216,5 +216,41 @@ TEST_CASE("Estimates of ranges come near the truth and read few pages") {
   CHECK(absl::IsInvalidArgument(db->ApproximateCount(Tree()).status()));
 }
 
+// Each write of a batch used to wait for its own page, one after the other.
+TEST_CASE("A batch of writes larger than the cache reads its pages ahead of the writes") {
+  Options options;
+  options.durability = Durability::kNone;
+  options.in_memory_device = true;
+  options.cache_bytes = 8 << 20;
+  auto db = Database::Open("", options);
+  REQUIRE_OK(db.status());
+  const Tree tree = TreeOrFail(**db, "t");
+  constexpr uint64_t kRecords = 200'000;
+  WriteBatch batch;
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    batch.Put(tree, Key(i), std::string(100, 'a'));
+    if (batch.size() < 1000) continue;
+    REQUIRE_OK((*db)->Write(batch));
+    batch.Clear();
+  }
+  // At first the pool remembers that the load found all its pages in memory (PrefetchGauge).
+  Statistics before;
+  Rng rng(4);
+  for (int i = 0; i < 40'000; ++i) {
+    if (i == 20'000) before = (*db)->GetStatistics();
+    const std::string key = Key(rng.Below(kRecords));
+    i % 10 == 0 ? batch.Delete(tree, key) : batch.Put(tree, key, std::string(100, 'b'));
+    if (batch.size() < 500) continue;
+    REQUIRE_OK((*db)->Write(batch));
+    batch.Clear();
+  }
+  const Statistics now = (*db)->GetStatistics();
+  const uint64_t ahead = now.ahead_reads - before.ahead_reads;
+  CHECK(ahead > 5'000);
+  CHECK(now.demand_reads - before.demand_reads < ahead / 2);
+  CHECK(now.wasted_reads - before.wasted_reads < ahead / 5);
+  REQUIRE_OK((*db)->Verify());
+}
+
 }  // namespace
 }  // namespace latchkey::database_ranges_test

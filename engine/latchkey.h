@@ -239,7 +239,9 @@ class Transaction {
   absl::Status refusal_;  // if impl_ is null: the reason; OK = this object was moved from
 };
 
-/// Puts and deletes that are applied together or not at all.
+/// Puts and deletes that are applied together or not at all. Database::Write reads the pages of up to
+/// 256 of them at a time, so a batch over a database larger than the cache is faster than its writes
+/// one by one.
 class WriteBatch {
  public:
   void Put(Tree tree, std::string_view key, std::string_view value);

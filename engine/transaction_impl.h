@@ -87,9 +87,10 @@ class TransactionImpl {
   absl::StatusOr<Savepoint> SetSavepoint();
   absl::Status RollbackTo(const Savepoint& savepoint);
   /// See TransactionReader::Prefetch.
-  void Prefetch(size_t count,
-                absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
-    reader_.Prefetch(count, key_at);
+  void Prefetch(size_t count, TransactionReader::KeyAt key_at) { reader_.Prefetch(count, key_at); }
+  /// See TransactionReader::PrefetchToWrite.
+  void PrefetchToWrite(size_t count, TransactionReader::KeyAt key_at) {
+    reader_.PrefetchToWrite(count, key_at);
   }
 
   // ---- For cursors

@@ -10,9 +10,7 @@
 
 namespace latchkey {
 
-void TransactionReader::WarmLeaves(
-    PoolActor& actor, size_t count,
-    absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at) {
   if (state_.context.pool.fix_mode() == FixMode::kLatched) return;
   constexpr size_t kBatch = 32;
   std::array<DescentHint, kBatch> ways;
@@ -55,8 +53,24 @@ void TransactionReader::WarmLeaves(
   }
 }
 
-void TransactionReader::Prefetch(
-    size_t count, absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at) {
+bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
+  if (count < 2) return true;
+  if (!state_.txn.active()) return false;
+  const auto [tree, first] = key_at(0);
+  if (tree == nullptr) return false;
+  std::string_view last = first;
+  for (size_t i = 1; i < count; ++i) {
+    const auto [other, key] = key_at(i);
+    if (other != tree || key < last) return false;
+    last = key;
+  }
+  PoolActor& actor = state_.context.pool.Here();
+  DescentHint to_first, to_last;
+  return tree->btree.PeekLeaf(actor, first, &to_first) &&
+         tree->btree.PeekLeaf(actor, last, &to_last) && to_first.leaf == to_last.leaf;
+}
+
+void TransactionReader::Prefetch(size_t count, KeyAt key_at) {
   constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
   if (!state_.txn.active()) return;
   PoolActor& actor = state_.context.pool.Here();

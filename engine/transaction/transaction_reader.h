@@ -24,6 +24,9 @@ namespace latchkey {
 
 class TransactionReader {
  public:
+  /// The tree and the key of the i-th of some announced keys. nullptr: no key.
+  using KeyAt = absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t i)>;
+
   TransactionReader(TransactionState& state, TransactionRollback& rollback)
       : state_(state), rollback_(rollback) {}
 
@@ -41,8 +44,12 @@ class TransactionReader {
   /// Brings the leaves of `count` keys into the cache. On each tree level the reads for all keys
   /// are in flight together. While all pages turn out to be resident, it descends the trees only
   /// now and then.
-  void Prefetch(size_t count,
-                absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
+  void Prefetch(size_t count, KeyAt key_at);
+  /// The same for keys that are written next. If they ascend within one leaf, as those of a load in key
+  /// order do, that leaf comes with the first write.
+  void PrefetchToWrite(size_t count, KeyAt key_at) {
+    if (!AscendInOneLeaf(count, key_at)) Prefetch(count, key_at);
+  }
 
  private:
   /// Copies the value of `key` to *value. If the value lies in an overflow chain, copies the reference
@@ -62,8 +69,8 @@ class TransactionReader {
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
   /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
   /// waited for alone. Does nothing with FixMode::kLatched: an actor would hold many latches at once.
-  void WarmLeaves(PoolActor& actor, size_t count,
-                  absl::FunctionRef<std::pair<TreeImpl*, std::string_view>(size_t)> key_at);
+  void WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at);
+  bool AscendInOneLeaf(size_t count, KeyAt key_at);
 
   TransactionState& state_;
   TransactionRollback& rollback_;
