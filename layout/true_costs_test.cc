@@ -204,5 +204,27 @@ TEST_CASE("The costs of a new store are the device's, and measuring them takes 2
   REQUIRE(ran.ok());
 }
 
+TEST_CASE("On flash a new store's segments are erase units, if these are not too large") {
+  struct Row {
+    const char* device;
+    uint32_t most, expected;
+  };
+  const Row row = GENERATE(Row{"flash:erase_kb=1024", UINT32_MAX, 1 << 20},
+                           Row{"flash:erase_kb=3072", UINT32_MAX, 4 << 20},
+                           Row{"flash:erase_kb=64", UINT32_MAX, 128 << 10},
+                           Row{"flash:erase_kb=1024", 512 << 10, 128 << 10});
+  CAPTURE(row.device, row.most);
+  SimulatedRuntime runtime({.seed = 9});
+  const absl::Status ran = runtime.Run([&] {
+    auto opened = OpenDeviceOf(runtime, *ParseDeviceSpec(row.device), "data");
+    REQUIRE(opened.ok());
+    const auto probe =
+        ProbeDevice(runtime, **opened, 4096, {.most_segment_bytes = row.most}, /*seed=*/1);
+    REQUIRE(probe.ok());
+    CHECK(probe->segment_bytes == row.expected);
+  });
+  REQUIRE(ran.ok());
+}
+
 }  // namespace
 }  // namespace latchkey::true_costs_test

@@ -17,6 +17,12 @@ constexpr uint64_t kOfThoseInFlight = 4;
 // While the store appends nothing, each probe of a whole segment forgets a tenth of what writing
 // segments in parts has cost.
 constexpr double kPartsKept = 0.9;
+// What a page written by itself costs in garbage collection, in page writes: before the first sample,
+// and at most. A few such pages keep a device busy whose spare space is small; but it may also still
+// collect what earlier ones have left.
+constexpr double kFirstCollection = 4, kMostCollection = 16;
+// While no page is written by itself, each probe of one forgets a tenth of what they have cost.
+constexpr double kCollectionKept = 0.9;
 
 double Blend(double old_value, double fresh, double weight) {
   return old_value <= 0 ? fresh : (1 - weight) * old_value + weight * fresh;
@@ -25,6 +31,16 @@ double Blend(double old_value, double fresh, double weight) {
 // A simulated device knows what its disks did for the class; others divide their busy time.
 Nanos TimeOf(const IoClassStats& of_class) {
   return of_class.service > 0 ? of_class.service : of_class.busy;
+}
+
+Nanos CollectionOf(const DeviceStats& stats) {
+  Nanos sum = 0;
+  for (const IoClassStats& of_class : stats.by_class) sum += of_class.collection;
+  return sum;
+}
+
+bool ErasesAtMost(const DeviceGeometry& device, uint32_t segment_size) {
+  return device.erase_unit_bytes > 0 && device.erase_unit_bytes <= segment_size;
 }
 
 double DeviceNanos(const DeviceStats& stats) {
@@ -37,9 +53,16 @@ double DeviceNanos(const DeviceStats& stats) {
 
 CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
                      const PageCosts& first_estimate)
-    : device_(device), page_size_(geometry.page_size), mutex_(runtime), estimate_(first_estimate) {
+    : device_(device),
+      page_size_(geometry.page_size),
+      charges_collection_(ErasesAtMost(device.geometry(), geometry.segment_size)),
+      mutex_(runtime),
+      estimate_(first_estimate) {
   estimate_.slots_per_segment = geometry.pages_per_segment();
+  estimate_.collection_ns = charges_collection_ ? kFirstCollection * estimate_.page_write_ns : 0;
   const DeviceStats now = device.stats();
+  collected_ = CollectionOf(now);
+  pages_alone_ = now.of(IoClass::kPageWrite).bytes / page_size_;
   for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
   sampled_at_.fill(DeviceNanos(now));
 }
@@ -51,6 +74,7 @@ IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
   since.requests = end.requests - begin.requests;
   since.bytes = end.bytes - begin.bytes;
   since.busy = end.service > 0 ? end.service - begin.service : end.busy - begin.busy;
+  if (charges_collection_) since.busy -= std::min(since.busy, end.collection - begin.collection);
   return since;
 }
 
@@ -91,6 +115,7 @@ void CostMeter::Sample(const CostCounts& counts) {
   }
   SampleReads(now, counts);
   SampleProtection(now, counts);
+  SampleCollection(now);
 }
 
 // What appended pages cost, whole segments and parts together.
@@ -141,6 +166,23 @@ void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& count
   End(IoClass::kProtection, now, counts);
 }
 
+void CostMeter::SampleCollection(const DeviceStats& now) {
+  const uint64_t pages = now.of(IoClass::kPageWrite).bytes / page_size_ - pages_alone_;
+  if (!charges_collection_ || pages < kEnough) return;
+  const Nanos collected = CollectionOf(now) - collected_;
+  const double fresh = std::min(static_cast<double>(collected) / static_cast<double>(pages),
+                                kMostCollection * estimate_.page_write_ns);
+  estimate_.collection_ns = (1 - kWeightOfNew) * estimate_.collection_ns + kWeightOfNew * fresh;
+  collected_ += collected;
+  pages_alone_ += pages;
+}
+
+void CostMeter::ForgetCollection() {
+  if (!charges_collection_) return;
+  const double first = kFirstCollection * estimate_.page_write_ns;
+  estimate_.collection_ns = first + kCollectionKept * (estimate_.collection_ns - first);
+}
+
 void CostMeter::AddProbe(CostKind kind, double ns, bool replaces) {
   const double device_ns = DeviceNanos(device_.stats());
   MutexLock lock(mutex_);
@@ -150,6 +192,7 @@ void CostMeter::AddProbe(CostKind kind, double ns, bool replaces) {
   };
   switch (kind) {
     case CostKind::kPageWrite:
+      ForgetCollection();
       return note(&estimate_.page_write_ns, ns);
     case CostKind::kSegmentWrite:
       estimate_.part_factor = 1 + kPartsKept * (estimate_.part_factor - 1);

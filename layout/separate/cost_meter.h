@@ -58,16 +58,24 @@ class CostMeter {
   void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
+  void SampleCollection(const DeviceStats& now) LATCHKEY_REQUIRES(mutex_);
+  void ForgetCollection() LATCHKEY_REQUIRES(mutex_);
   const Window& Last(IoClass io_class) const LATCHKEY_REQUIRES(mutex_) {
     return windows_[static_cast<size_t>(io_class)];
   }
 
   const BlockDevice& device_;
   const uint32_t page_size_;
+  /// Flash that erases no more than a segment at once: a segment of it dies as a whole, so the garbage
+  /// collection of the device is charged to the pages that are written by themselves.
+  const bool charges_collection_;
   mutable Mutex mutex_;
   std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings
   std::array<double, kCostKinds> sampled_at_ LATCHKEY_GUARDED_BY(mutex_){};  // device time
   std::array<bool, kCostKinds> is_sampled_ LATCHKEY_GUARDED_BY(mutex_){};
+  // Garbage collection of the device, and pages written by themselves, until the last sample.
+  Nanos collected_ LATCHKEY_GUARDED_BY(mutex_) = 0;
+  uint64_t pages_alone_ LATCHKEY_GUARDED_BY(mutex_) = 0;
   PageCosts estimate_ LATCHKEY_GUARDED_BY(mutex_);
 };
 

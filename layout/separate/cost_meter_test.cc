@@ -95,5 +95,65 @@ TEST_CASE("A cost without samples stays as last measured") {
   REQUIRE(ran.ok());
 }
 
+// Single pages at random places leave erase units whose pages die at different times. What flash
+// then moves was charged to whatever write came next, segments for the most part, so appending looked as
+// dear as writing in place.
+TEST_CASE(
+    "Flash's garbage collection is charged to pages written alone, if segments fill erase units") {
+  const bool fills_units = GENERATE(true, false);
+  const DeviceSpec spec =
+      *ParseDeviceSpec(fills_units ? "flash:erase_kb=1024" : "flash:erase_kb=2048");
+  CAPTURE(fills_units);
+  SimulatedRuntime runtime({.seed = 5});
+  const absl::Status ran = runtime.Run([&] {
+    auto device = OpenDeviceOf(runtime, spec, "data");
+    REQUIRE(device.ok());
+    REQUIRE((*device)->Resize(kBytes).ok());
+    CostMeter meter(runtime, **device, kGeometry,
+                    {.page_write_ns = 1e5, .segment_write_ns = 1e5, .segment_read_ns = 1e5});
+    AlignedBuffer buffer(kSegment);
+    Rng rng(5);
+    const auto write = [&](uint32_t length, IoClass io_class) {
+      const uint64_t offset = rng.Below(kBytes / length) * length;
+      REQUIRE((*device)->Write(offset, buffer.span().first(length), io_class).ok());
+    };
+    for (int i = 0; i < 150'000; ++i) {
+      write(kPage, IoClass::kPageWrite);
+      if (i % 500 == 0) write(kSegment, IoClass::kSegmentWrite);
+      if (i % 2000 == 0) meter.Sample({});
+    }
+    REQUIRE((*device)->stats().medium.write_amplification() > 1.2);
+    const ExpectedCosts alone = ExpectedCostsOf(
+        spec, {.page_bytes = kPage, .segment_bytes = kSegment, .span_bytes = kBytes});
+    const PageCosts costs = meter.costs();
+    const double segment_ns = costs.segment_write_ns * kGeometry.slots_per_segment;
+    if (fills_units) {
+      CHECK(costs.page_write_ns == Approx(alone.page_write_ns).epsilon(.03));
+      CHECK(segment_ns == Approx(alone.segment_write_ns).epsilon(.03));
+      CHECK(costs.collection_ns > costs.page_write_ns);
+      CHECK(costs.in_place_ns() == costs.page_write_ns + costs.collection_ns + costs.protection_ns);
+    } else {
+      CHECK(segment_ns > 1.2 * alone.segment_write_ns);
+      CHECK(costs.collection_ns == 0);
+    }
+  });
+  REQUIRE(ran.ok());
+}
+
+TEST_CASE("Before a page is written alone, flash is expected to move some for it; elsewhere none") {
+  const bool is_flash = GENERATE(true, false);
+  SimulatedRuntime runtime({.seed = 6});
+  const absl::Status ran = runtime.Run([&] {
+    const DeviceSpec spec = *ParseDeviceSpec(is_flash ? "flash" : "fixed:service_ms=5:mb_s=50");
+    auto device = OpenDeviceOf(runtime, spec, "data");
+    REQUIRE(device.ok());
+    const CostMeter meter(runtime, **device, kGeometry,
+                          {.page_write_ns = 1e3, .segment_write_ns = 1e3, .segment_read_ns = 1e3});
+    CHECK((meter.costs().collection_ns > meter.costs().page_write_ns) == is_flash);
+    CHECK((meter.costs().collection_ns == 0) == !is_flash);
+  });
+  REQUIRE(ran.ok());
+}
+
 }  // namespace
 }  // namespace latchkey::cost_meter_test

@@ -1,6 +1,7 @@
 #include "layout/separate/device_probe.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -132,7 +133,10 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
   const IoClassStats& end = after.of(IoClass::kProbe);
   ProbeResult result;
   result.exact = end.service > begin.service;
-  const Nanos charged = result.exact ? end.service - begin.service : end.busy - begin.busy;
+  // Flash may collect meanwhile what other writes have left: not at the cost of the probe.
+  const Nanos collection = end.collection - begin.collection;
+  const Nanos charged =
+      result.exact ? end.service - begin.service - collection : end.busy - begin.busy;
   double time = static_cast<double>(charged) / static_cast<double>(burst.offsets.size());
   // Charged times are rounded to a nanosecond per class.
   result.alone = end.busy - begin.busy + 2 >= after.busy - before.busy;
@@ -185,6 +189,9 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
     bytes = std::max(std::min(PreferredSegmentBytes(write.page_ns, write.slot_ns, page_size),
                               segment.most_segment_bytes),
                      segment.least_segment_bytes);
+    // On flash the pages of a segment die together in their erase units, if it fills those.
+    const uint64_t unit = std::bit_ceil(device.geometry().erase_unit_bytes);
+    if (unit > bytes && unit <= segment.most_segment_bytes) bytes = static_cast<uint32_t>(unit);
   }
   const uint32_t slots = bytes / page_size;
   return DeviceProbe{.costs = {.page_write_ns = write.page_ns,

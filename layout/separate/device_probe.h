@@ -52,7 +52,8 @@ struct DeviceProbe {
   uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
 };
 /// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), in
-/// [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least `least_segment_bytes`.
+/// [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least `least_segment_bytes`. On flash at
+/// least an erase unit, if that is at most `most_segment_bytes`.
 struct ProbedSegment {
   uint32_t segment_bytes = 0;
   uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;

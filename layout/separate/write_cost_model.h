@@ -74,6 +74,10 @@ struct PageCosts {
   double page_read_ns = 0;      ///< one page read by itself; 0: not known
   double slot_read_ns = 0;      ///< each further slot of a longer read; 0: not known
   double protection_ns = 0;     ///< added to a page written over its slot: copy and share of a sync
+  /// Added to a page written by itself, on flash: the garbage collection that it causes there. The
+  /// pages of an erase unit die at different times if single pages are written, and together if
+  /// whole segments are.
+  double collection_ns = 0;
   uint32_t slots_per_segment = 0;  ///< the thesis's S; 0: not known
   double part_factor = 1;  ///< cost of an appended page / segment_write_ns: segments go in parts
   double read_share = 1;   ///< of the cleaner's live pages; the others are copied from memory
@@ -81,8 +85,10 @@ struct PageCosts {
   double eta() const { return segment_write_ns > 0 ? page_write_ns / segment_write_ns : 0; }
   /// One page appended, in segments that are written whole or in parts.
   double append_ns() const { return segment_write_ns * part_factor; }
+  /// A page written by itself, with the garbage collection that it causes.
+  double alone_ns() const { return page_write_ns + collection_ns; }
   /// A page written over its present slot, with its protection against tearing.
-  double in_place_ns() const { return page_write_ns + protection_ns; }
+  double in_place_ns() const { return alone_ns() + protection_ns; }
 };
 /// Device time to read one live page of a victim of utilisation `u`: by itself, or as its share of a
 /// whole victim, whatever is cheaper. Pages copied from memory lower both alike (read_share).
@@ -90,7 +96,7 @@ double LiveReadNanos(const PageCosts& costs, double u);
 /// Device time per user page of a log whose victims have utilisation `u`: (a + u r) / (1 - u), where
 /// a is append_ns.
 double CleaningCostNanos(const PageCosts& costs, double u);
-/// The same with hole-plugging: a + u (r + pw).
+/// The same with hole-plugging: a + u (r + pw), where pw is alone_ns.
 double PluggingCostNanos(const PageCosts& costs, double u);
 
 }  // namespace latchkey

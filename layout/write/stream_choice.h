@@ -3,7 +3,8 @@
 // Users mostly write pages that are written often, and the cleaner mostly moves those that are not.
 // So the last stream of users takes all rarer pages, and the first one of moved pages all more
 // frequent ones. An open log keeps part of a segment free, so a file of few segments has fewer
-// streams: all open logs together keep at most a kSlackShare-th of the slots without a page.
+// streams: all open logs together keep at most a kSlackShare-th of the slots without a page. Flash has
+// at most as many streams of users, and of moved pages, as the device itself.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,15 @@ class StreamChoice {
   StreamChoice(const PageDirectory& directory, const DeathTimes* death_times, uint32_t further_logs)
       : directory_(directory),
         death_times_(death_times),
-        further_logs_(std::min(further_logs, kFurtherLogs)) {}
+        further_logs_(std::min(further_logs, kFurtherLogs)),
+        most_streams_(MostStreamsOn(directory.core().device.geometry())) {}
+
+  /// Flushes write open segments in parts. Flash puts what comes one after the other into one erase
+  /// unit, unless it comes in different streams of the device. So parts of more open segments than it
+  /// has streams would share its units, and die there at different times.
+  static uint32_t MostStreamsOn(const DeviceGeometry& device) {
+    return device.erase_unit_bytes == 0 ? UINT32_MAX : std::max(1u, device.write_streams);
+  }
 
   bool divides() const { return death_times_ != nullptr; }
   /// The stream of a page that a user writes.
@@ -50,12 +59,14 @@ class StreamChoice {
     const uint64_t total = directory_.segments().total() * slots;
     const uint64_t slack = total - std::min(total, directory_.live_slots());
     const uint64_t room = std::min<uint64_t>(further_logs_, slack / slots / kSlackShare);
-    return 1 + static_cast<uint32_t>(room * (streams - 1) / kFurtherLogs);
+    const auto open = 1 + static_cast<uint32_t>(room * (streams - 1) / kFurtherLogs);
+    return std::min(open, most_streams_);
   }
 
   const PageDirectory& directory_;
   const DeathTimes* const death_times_;
   const uint32_t further_logs_;
+  const uint32_t most_streams_;
 };
 
 }  // namespace latchkey

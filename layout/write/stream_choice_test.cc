@@ -1,5 +1,6 @@
 #include "layout/write/stream_choice.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "layout/testing/directory_on_memory.h"
@@ -41,6 +42,14 @@ TEST_CASE("Without free slots, buffers or death times there is one stream") {
     CHECK(choice.OfWrite(kRare) == 0);
     CHECK(choice.OfMove(kRare) == 0);
   }
+}
+
+TEST_CASE(
+    "Flash has as many streams as the device separates, another device as many as there are") {
+  CHECK(StreamChoice::MostStreamsOn({.write_streams = 1, .erase_unit_bytes = 1 << 20}) == 1);
+  CHECK(StreamChoice::MostStreamsOn({.write_streams = 8, .erase_unit_bytes = 1 << 20}) == 8);
+  CHECK(StreamChoice::MostStreamsOn({.write_streams = 0, .erase_unit_bytes = 1 << 20}) == 1);
+  CHECK(StreamChoice::MostStreamsOn({}) >= std::max(kUserStreams, kMovedStreams));
 }
 
 // Open logs that wait for each other's buffers would never write.

@@ -30,6 +30,9 @@ struct DeviceGeometry {
   uint64_t stripe_unit_bytes = 0;
   uint32_t data_disks = 1;     ///< disks that hold data in one stripe; RAID-5: all but one
   uint32_t write_streams = 1;  ///< different values of IoRequest::stream that the device separates
+  /// Flash erases units of so many bytes, and moves what still lives in them. 0: not known, or no
+  /// flash.
+  uint64_t erase_unit_bytes = 0;
 
   /// Bytes of a full stripe: an aligned write of a multiple of it reads no old data or parity. 0:
   /// not known.
@@ -86,6 +89,8 @@ struct IoClassStats {
   /// Simulated devices only, else 0: the time that the requests took in the device, without waiting,
   /// summed over its disks. Parity I/O and the device's own garbage collection are included.
   Nanos service = 0;
+  /// The part of `service` in which the device moved pages of its own (flash alone).
+  Nanos collection = 0;
 };
 
 /// I/O of one kind on the single disks of a simulated device.

@@ -42,7 +42,9 @@ Nanos FlashMedium::Occupancy(const MediumIo& io) {
     totals_.stats.host_pages_written += pages;
     totals_.stats.moved_pages += work.moved_pages;
     totals_.stats.erases += work.erases;
-    nanos += static_cast<double>(work.moved_pages) * parameters_.MoveNanos();
+    const double moving = static_cast<double>(work.moved_pages) * parameters_.MoveNanos();
+    totals_.collection[static_cast<size_t>(io.io_class)] += static_cast<Nanos>(moving);
+    nanos += moving;
   }
   return static_cast<Nanos>(nanos + 0.5);
 }

@@ -51,6 +51,7 @@ class FlashMedium final : public SimulatedMedium {
   uint64_t capacity_bytes() const override;
   void DescribeGeometry(DeviceGeometry& geometry) const override {
     geometry.write_streams = parameters_.streams;
+    geometry.erase_unit_bytes = uint64_t{parameters_.erase_kb} << 10;
   }
   MediumTotals totals() const override { return totals_; }
   std::string Describe() const override;

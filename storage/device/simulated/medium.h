@@ -64,6 +64,7 @@ class MediumRequest {
 struct MediumTotals {
   MediumStats stats;
   std::array<Nanos, kIoClasses> service{};
+  std::array<Nanos, kIoClasses> collection{};  ///< IoClassStats::collection
 };
 
 /// Not thread-safe.
@@ -86,7 +87,7 @@ class SimulatedMedium {
   virtual void Discard(uint64_t /*offset*/, uint64_t /*length*/) {}
   /// The largest size of the device, bytes.
   virtual uint64_t capacity_bytes() const { return UINT64_MAX; }
-  /// Fills in stripe_unit_bytes, data_disks and write_streams.
+  /// Fills in stripe_unit_bytes, data_disks, write_streams and erase_unit_bytes.
   virtual void DescribeGeometry(DeviceGeometry& /*geometry*/) const {}
   virtual MediumTotals totals() const = 0;
   virtual std::string Describe() const = 0;

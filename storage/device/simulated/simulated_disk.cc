@@ -324,7 +324,10 @@ DeviceStats SimulatedDisk::stats() const {
   SpinLatchGuard guard(medium_latch_, runtime_);
   const MediumTotals totals = medium_->totals();
   stats.medium = totals.stats;
-  for (size_t c = 0; c < kIoClasses; ++c) stats.by_class[c].service = totals.service[c];
+  for (size_t c = 0; c < kIoClasses; ++c) {
+    stats.by_class[c].service = totals.service[c];
+    stats.by_class[c].collection = totals.collection[c];
+  }
   return stats;
 }
 
