@@ -110,6 +110,10 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"layout/x.cc": "// TO" + "DO: more\n"}, "unfinished")
         self.assert_one({"layout/x.cc": "<" * 7 + " HEAD\n"}, "unfinished")
 
+    def test_a_test_name_with_a_semicolon_is_found(self):
+        text = 'namespace latchkey::x_test {\nTEST_CASE(\n    "reads, "\n    "it writes; both") {}\n'
+        self.assert_one({"layout/x_test.cc": text}, "semicolon")
+
     def test_a_switched_off_test_is_found(self):
         self.assert_one({"layout/x_test.cc": "namespace latchkey::x_test {\nTEST_CASE(\"reads\", \"[" + ".]\") {}\n"}, "switched off")
 

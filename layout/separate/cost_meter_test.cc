@@ -140,7 +140,7 @@ TEST_CASE(
   REQUIRE(ran.ok());
 }
 
-TEST_CASE("Before a page is written alone, flash is expected to move some for it; elsewhere none") {
+TEST_CASE("Until a page is written alone, flash alone is expected to move pages for it") {
   const bool is_flash = GENERATE(true, false);
   SimulatedRuntime runtime({.seed = 6});
   const absl::Status ran = runtime.Run([&] {

@@ -54,6 +54,13 @@ TEST_CASE("HyLog appends everything where the log is cheap and nothing where it 
   CHECK(Decide(Inputs(.95, 4), kUniform).threshold == HotThreshold::kAllCold);
 }
 
+TEST_CASE("HyLog counts the garbage collection of flash among the costs of writing in place") {
+  TuningInputs inputs = Inputs(.5, 1.2);
+  CHECK(Decide(inputs, kUniform).threshold == HotThreshold::kAllCold);
+  inputs.costs.collection_ns = 3;
+  CHECK(Decide(inputs, kUniform).threshold == HotThreshold::kAllHot);
+}
+
 TEST_CASE("HyLog takes noise under uniform updates for noise") {
   // eta 32, u_d .95: the best mix (h = .83) gains 3 %, less than the 10 % that a mix must gain.
   const auto choice = Decide(Inputs(.95, 32), kUniform);
@@ -154,6 +161,9 @@ TEST_CASE("Adaptive cleaning plugs holes where that costs less in the steady sta
   CHECK(choose(.90) == CleaningMethod::kClean);
   CHECK(choose(.95) == CleaningMethod::kClean);
   CHECK(choose(.98) == CleaningMethod::kPlug);
+  situation.costs.collection_ns = 100;  // flash: holes are filled with single pages
+  CHECK(choose(.98) == CleaningMethod::kClean);
+  situation.costs.collection_ns = 0;
   situation.victim_utilization = .5;  // skew: the victims are much emptier than uniform
   CHECK(choose(.98) == CleaningMethod::kClean);
 }
