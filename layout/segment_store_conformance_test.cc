@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "layout/clean/cleaning_policy.h"
+#include "layout/testing/forgetful_flash.h"
 #include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/racy_memory.h"
@@ -12,12 +13,19 @@
 namespace latchkey::segment_store_conformance_test {
 namespace {
 
+// The conformance suite runs on memory, and with one cleaning policy on flash that forgets what the
+// store discards.
+std::shared_ptr<BlockDevice> DeviceFor(std::string_view cleaning) {
+  if (cleaning != "hole-plugging") return NewTestDevice();
+  return std::make_shared<ForgetfulFlash>(NewTestDevice());
+}
+
 // Runs operations on a store, and on a std::map as the oracle.
 class ModelTest {
  public:
   ModelTest(const SegmentStoreOptions& options, uint64_t seed, bool journal)
       : options_(options),
-        device_(NewTestDevice()),
+        device_(DeviceFor(options.segment_cleaning.name())),
         journal_(journal ? NewTestDevice() : nullptr),
         rng_(seed) {
     Open();
@@ -193,6 +201,42 @@ TEST_CASE("Pages of every size are kept") {
   }
 }
 
+// A device that takes dead pages for live ones moves them again and again.
+TEST_CASE("Flash is told of each slot whose page is written elsewhere or freed, not sooner") {
+  const bool journal = GENERATE(false, true);
+  CAPTURE(journal);
+  const auto flash = std::make_shared<ForgetfulFlash>(NewTestDevice());
+  auto opened = OpenTestStore(flash, TestOptions("lfs"), journal ? NewTestDevice() : nullptr);
+  REQUIRE(opened.ok());
+  SegmentStore& store = *opened->store;
+  auto writer = *store.NewWriter(16);
+  TestPage page;
+  const auto write_all = [&](uint64_t version) {
+    for (uint64_t i = 0; i < 200; ++i) {
+      page.Fill(PageId{i}, version);
+      const PageWrite write{PageId{i}, page.data()};
+      size_t accepted = 0;
+      REQUIRE(writer->Submit({&write, 1}, &accepted).ok());
+    }
+    REQUIRE(writer->Wait(0).ok());
+  };
+  for (uint64_t i = 0; i < 200; ++i) REQUIRE(*store.AllocatePage() == PageId{i});
+  write_all(1);
+  REQUIRE(store.Flush().ok());
+  CHECK(flash->discarded_bytes() == 0);
+  write_all(2);
+  REQUIRE(store.Flush().ok());
+  CHECK(flash->discarded_bytes() >= 200 * 4096);
+  const uint64_t before = flash->discarded_bytes();
+  for (uint64_t i = 0; i < 100; ++i) store.FreePage(PageId{i});
+  REQUIRE(store.Flush().ok());
+  CHECK(flash->discarded_bytes() - before == 100 * 4096);
+  for (uint64_t i = 100; i < 200; ++i) {
+    REQUIRE(store.ReadPage(PageId{i}, page.data()).ok());
+    CHECK(page.Holds(PageId{i}, 2));
+  }
+}
+
 // Three actors over one store: each rewrites its own pages with increasing versions and reads the
 // pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {
@@ -203,7 +247,7 @@ TEST_CASE("Writers, readers and the cleaner may work at once") {
   CAPTURE(layout, cleaning, journal);
   SegmentStoreOptions options = TestOptions(layout, cleaning);
   options.space_utilization = 0.9;
-  auto opened = OpenTestStore(NewTestDevice(), options, journal ? NewTestDevice() : nullptr);
+  auto opened = OpenTestStore(DeviceFor(cleaning), options, journal ? NewTestDevice() : nullptr);
   REQUIRE(opened.ok());
   SegmentStore& store = *opened->store;
   constexpr uint64_t kPages = 900, kActors = 3;

@@ -117,12 +117,21 @@ void PageDirectory::Install(FrameIndex index) {
     const bool over_itself = !frame.moved && before.on_device() && before.slot() == frame.target;
     if (over_itself && !LATCHKEY_CANARY("overtaken-page-loses-its-slot")) return frame.EndTicket();
     // Overtaken: no durable word ever named the target slot, so it may be reused at once.
-    segments_.ReleaseSlot(frame.target);
+    Release(frame.target);
     return Forget(frame);
   }
   CountSaved(before, installed);
-  if (at_once) segments_.ReleaseSlot(before.slot());
+  if (at_once) Release(before.slot());
   frame.EndTicket();
+}
+
+// Ends the ownership of a slot whose content nobody needs any more.
+void PageDirectory::Release(SlotId slot) {
+  if (discards_slots_) {
+    // Before the slot may get another page. A hint: its errors change nothing.
+    core_.device.Discard(core_.geometry.OffsetOf(slot), core_.geometry.page_size).IgnoreError();
+  }
+  segments_.ReleaseSlot(slot);
 }
 
 void PageDirectory::Forget(CopyFrame& frame) {
@@ -136,7 +145,7 @@ bool PageDirectory::ChangeWord(PageId page, LocationWord& expected, LocationWord
     return journal_->Change(map_, page, expected, desired, durable_word, superseded);
   }
   if (!map_.CompareExchange(page, expected, desired)) return false;
-  if (superseded != kNoSlot) segments_.ReleaseSlot(superseded);
+  if (superseded != kNoSlot) Release(superseded);
   return true;
 }
 
@@ -198,7 +207,7 @@ absl::Status PageDirectory::EndRound(WriteTicket done, const absl::Status& statu
     core_.Poison(status);
     return core_.WriteStatus();
   }
-  for (const SlotId slot : round_batch_.superseded) segments_.ReleaseSlot(slot);
+  for (const SlotId slot : round_batch_.superseded) Release(slot);
   AdvanceDurableTicket(done);
   // The listener wakes the segment cleaner. Each pass of the cleaner ends with a round, so a signal
   // at every round would never let it sleep. It tries a checkpoint again by itself.

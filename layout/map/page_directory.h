@@ -37,6 +37,7 @@ class PageDirectory {
         map_(core.runtime),
         segments_(core.runtime, core.geometry),
         frames_(core.runtime, core.geometry),
+        discards_slots_(core.device.geometry().erase_unit_bytes > 0 && !core.geometry.compresses()),
         round_mutex_(core.runtime) {}
 
   StoreCore& core() { return core_; }
@@ -96,7 +97,7 @@ class PageDirectory {
   bool DropCopies(PageId page, LocationWord& word);
 
   /// Ends the ownership of a slot that no word has named since it got its owner.
-  void ReleaseUnnamed(SlotId slot) { segments_.ReleaseSlot(slot); }
+  void ReleaseUnnamed(SlotId slot) { Release(slot); }
   /// Slots that the pages in use take. A page that was never written counts as a whole one.
   uint64_t live_slots() const {
     const uint64_t saved = saved_slots_.load(std::memory_order_acquire);
@@ -146,6 +147,7 @@ class PageDirectory {
   bool ChangeWord(PageId page, LocationWord& expected, LocationWord desired, LocationWord durable,
                   SlotId superseded);
   void Install(FrameIndex index);
+  void Release(SlotId slot);
   bool AcceptSealed(FrameIndex index, PageId page, std::optional<LocationWord> only_from,
                     absl::FunctionRef<void(uint32_t sequence)> seal);
   void CountSaved(LocationWord before, LocationWord after);
@@ -158,6 +160,9 @@ class PageDirectory {
   PageMap map_;
   StoreSegmentTable segments_;
   FrameTable frames_;
+  // Flash moves what it does not know to be dead. It is told slot by slot. With page compression a
+  // slot is a part of a block, and nothing is told.
+  const bool discards_slots_;
   std::unique_ptr<MapJournal> journal_;
   bool recovered_ = false;  // the map was restored after a crash
   SpaceListener* listener_ = nullptr;
