@@ -311,6 +311,7 @@ absl::Status Database::Delete(Tree tree, std::string_view key) {
     });
   });
 }
+
 absl::Status Database::Checkpoint() {
   return GuardedWrite(*impl_, [](DatabaseImpl& database) { return database.Checkpoint(); });
 }

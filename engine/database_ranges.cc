@@ -43,16 +43,15 @@ absl::Status ReadKeys(TransactionImpl& transaction, TreeImpl& tree,
   return absl::OkStatus();
 }
 
-// Reads the pages of the keys of a batch's part together, so that the writes do not wait for one after
-// the other.
-template <typename Operation>
+// Reads the pages of a part of a batch together. Without it each write would wait for its own page.
+template <typename Operation>  // private to WriteBatch
 void Announce(TransactionImpl& transaction, std::span<const Operation> part) {
   transaction.PrefetchToWrite(part.size(), [&](size_t i) {
     return std::pair<TreeImpl*, std::string_view>(transaction.Find(part[i].tree), part[i].key);
   });
 }
 
-template <typename Operation>
+template <typename Operation>  // private to WriteBatch
 absl::Status WriteOne(TransactionImpl& transaction, const Operation& operation) {
   const absl::Status done =
       OnTree(transaction, operation.tree, [&](TransactionImpl&, TreeImpl& tree) {

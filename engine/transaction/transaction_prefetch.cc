@@ -55,7 +55,6 @@ void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at)
 
 bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
   if (count < 2) return true;
-  if (!state_.txn.active()) return false;
   const auto [tree, first] = key_at(0);
   if (tree == nullptr) return false;
   std::string_view last = first;

@@ -45,8 +45,8 @@ class TransactionReader {
   /// are in flight together. While all pages turn out to be resident, it descends the trees only
   /// now and then.
   void Prefetch(size_t count, KeyAt key_at);
-  /// The same for keys that are written next. If they ascend within one leaf, as those of a load in key
-  /// order do, that leaf comes with the first write.
+  /// Prefetch for keys that are written next. A load in key order writes them into one leaf, which the
+  /// first write brings: then it does nothing.
   void PrefetchToWrite(size_t count, KeyAt key_at) {
     if (!AscendInOneLeaf(count, key_at)) Prefetch(count, key_at);
   }
