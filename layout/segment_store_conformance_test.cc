@@ -201,8 +201,9 @@ TEST_CASE("Pages of every size are kept") {
   }
 }
 
-// A device that takes dead pages for live ones moves them again and again.
-TEST_CASE("Flash is told of each slot whose page is written elsewhere or freed, not sooner") {
+// Flash moves every page that it takes for live. It cannot know that the store has moved or freed one.
+TEST_CASE(
+    "On flash the store discards a slot after its page has moved or was freed, and no earlier") {
   const bool journal = GENERATE(false, true);
   CAPTURE(journal);
   const auto flash = std::make_shared<ForgetfulFlash>(NewTestDevice());

@@ -125,10 +125,11 @@ void PageDirectory::Install(FrameIndex index) {
   frame.EndTicket();
 }
 
-// Ends the ownership of a slot whose content nobody needs any more.
+// The slot loses its owner. Its content is dead: no page and no recovery reads it any more.
 void PageDirectory::Release(SlotId slot) {
   if (discards_slots_) {
-    // Before the slot may get another page. A hint: its errors change nothing.
+    // Now, because from ReleaseSlot on another page may be written here. A discard is a hint: the store
+    // works without it, so its error is ignored.
     core_.device.Discard(core_.geometry.OffsetOf(slot), core_.geometry.page_size).IgnoreError();
   }
   segments_.ReleaseSlot(slot);

@@ -17,11 +17,12 @@ constexpr uint64_t kOfThoseInFlight = 4;
 // While the store appends nothing, each probe of a whole segment forgets a tenth of what writing
 // segments in parts has cost.
 constexpr double kPartsKept = 0.9;
-// What a page written by itself costs in garbage collection, in page writes: before the first sample,
-// and at most. A few such pages keep a device busy whose spare space is small; but it may also still
-// collect what earlier ones have left.
+// The garbage collection that one page written by itself causes, in page writes: the estimate before
+// the first sample, and its upper bound. The bound is needed because the device may still collect what
+// earlier pages have left, while few new ones are there to be charged.
 constexpr double kFirstCollection = 4, kMostCollection = 16;
-// While no page is written by itself, each probe of one forgets a tenth of what they have cost.
+// While the store writes no page by itself, each probe of one moves the estimate a tenth of the way back
+// to the first one.
 constexpr double kCollectionKept = 0.9;
 
 double Blend(double old_value, double fresh, double weight) {

@@ -66,8 +66,8 @@ class CostMeter {
 
   const BlockDevice& device_;
   const uint32_t page_size_;
-  /// Flash that erases no more than a segment at once: a segment of it dies as a whole, so the garbage
-  /// collection of the device is charged to the pages that are written by themselves.
+  /// The device is flash, and a segment fills its erase units. The pages of such a unit die together, so
+  /// segments cause no garbage collection: pages that are written by themselves are charged for all.
   const bool charges_collection_;
   mutable Mutex mutex_;
   std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings

@@ -95,9 +95,9 @@ TEST_CASE("A cost without samples stays as last measured") {
   REQUIRE(ran.ok());
 }
 
-// Single pages at random places leave erase units whose pages die at different times. What flash
-// then moves was charged to whatever write came next, segments for the most part, so appending looked as
-// dear as writing in place.
+// Flash collects garbage within the write that needs the space. Most bytes are written in segments, so
+// most of that time was charged to segments, although single pages had made the garbage. Appending
+// looked as dear as writing in place.
 TEST_CASE(
     "Flash's garbage collection is charged to pages written alone, if segments fill erase units") {
   const bool fills_units = GENERATE(true, false);

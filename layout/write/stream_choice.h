@@ -3,8 +3,8 @@
 // Users mostly write pages that are written often, and the cleaner mostly moves those that are not.
 // So the last stream of users takes all rarer pages, and the first one of moved pages all more
 // frequent ones. An open log keeps part of a segment free, so a file of few segments has fewer
-// streams: all open logs together keep at most a kSlackShare-th of the slots without a page. Flash has
-// at most as many streams of users, and of moved pages, as the device itself.
+// streams: all open logs together keep at most a kSlackShare-th of the slots without a page. On flash,
+// users have at most as many streams as the device, and so have moved pages.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ class StreamChoice {
         further_logs_(std::min(further_logs, kFurtherLogs)),
         most_streams_(MostStreamsOn(directory.core().device.geometry())) {}
 
-  /// Flushes write open segments in parts. Flash puts what comes one after the other into one erase
-  /// unit, unless it comes in different streams of the device. So parts of more open segments than it
-  /// has streams would share its units, and die there at different times.
+  /// A flush writes the filled part of each open segment. Flash puts writes of one device stream into
+  /// the same erase unit, in the order of their arrival. With more logs than device streams a unit gets
+  /// parts of several segments. These die at different times, and flash must move what still lives.
   static uint32_t MostStreamsOn(const DeviceGeometry& device) {
     return device.erase_unit_bytes == 0 ? UINT32_MAX : std::max(1u, device.write_streams);
   }

@@ -192,7 +192,7 @@ std::vector<FlagSpec> EngineFlags() {
       {"layout", defaults.layout, Join(Layouts().Names())},
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
-      {"segment-size", "auto", "bytes, or auto: from the device's measured costs"},
+      {"segment-size", "auto", "bytes, or auto: from the device's measured costs and erase unit"},
       {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
       {"page-compression", defaults.page_compression,
        "of pages that are appended (RocksDB: of its blocks): " + Join(PageCodecs().Names())},

@@ -159,7 +159,8 @@ std::vector<FlagSpec> LayoutFlags() {
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto",
-       "bytes, a power of two from 64KiB to 16MiB, or auto: from the device's measured costs"},
+       "bytes, a power of two from 64KiB to 16MiB, or auto: from the device's measured costs and "
+       "erase unit"},
   };
   for (FlagSpec& flag : DeviceFlags()) {
     if (flag.name == "device") flag.default_value = "atlas10k";
