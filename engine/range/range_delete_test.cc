@@ -172,6 +172,30 @@ TEST_CASE("Writes to a deleted range wait for older snapshots, other writes do n
   REQUIRE_OK(db->Verify());
 }
 
+// When the snapshot expires, the range delete can end. From then on only the marks of the pages that it
+// changed make the writer look whether its snapshot is still good.
+TEST_CASE("A transaction whose snapshot has expired does not write over a range delete") {
+  Options options = ImpatientOptions(Durability::kNone);
+  options.version_store_bytes = 64 << 10;
+  options.snapshot_spill_bytes = 1;  // nothing can be spilled
+  auto db = OpenInMemory(options);
+  const Tree tree = TreeOrFail(*db, "t"), other = TreeOrFail(*db, "other");
+  Fill(*db, tree, 500);
+  Fill(*db, other, 100);
+  for (uint64_t i = 0; i < 100; ++i) REQUIRE_OK(db->Put(other, Key(i), "changed"));
+  Transaction txn = db->Begin();
+  std::string value;
+  REQUIRE_OK(txn.Get(tree, Key(250), &value));
+  REQUIRE_OK(db->ClearTree(tree));
+  for (uint64_t i = 0; i < 4000; ++i) REQUIRE_OK(db->Put(other, Key(i), Value(i)));
+  REQUIRE(db->GetStatistics().snapshots_too_old > 0);
+  REQUIRE_OK(db->Verify());  // it ends the range delete first
+  const absl::Status put = txn.Put(tree, Key(250), value + "!");
+  CHECK(absl::IsAborted(put));
+  CHECK_THAT(std::string(put.message()), Contains("snapshot too old"));
+  CHECK(Contents(*db, tree).empty());
+}
+
 TEST_CASE("A range delete waits for the writers of its tree, and refuses one of its own thread") {
   auto db = OpenLogged();
   const Tree tree = TreeOrFail(*db, "t");

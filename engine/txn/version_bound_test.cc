@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/txn/testing/toy_tree.h"
+#include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey::version_bound_test {
 namespace {
@@ -18,8 +19,9 @@ constexpr uint64_t kBound = 64 << 10;
 constexpr uint64_t kSlack = 64 << 10;
 
 struct Bounded {
-  ToyTree tree{ThreadRuntime()};
-  Bounded() { tree.store.SetBound(kBound); }
+  explicit Bounded(Runtime& runtime = ThreadRuntime()) : tree(runtime) {
+    tree.store.SetBound(kBound);
+  }
 
   void PutNow(const std::string& key, const std::string& value) {
     Txn txn;
@@ -34,6 +36,7 @@ struct Bounded {
       PutNow(fmt::format("{}{:0950}", first, churned++), "v");
     }
   }
+  ToyTree tree;
   int churned = 0;
 };
 
@@ -112,6 +115,38 @@ TEST_CASE("who has read nothing gets a new snapshot instead of an expired one") 
   REQUIRE(b.tree.Read(writer, "b", &value).ok());
   CHECK(value == "v");
   REQUIRE(b.tree.Commit(writer).ok());
+}
+
+// The check looked whether the snapshot had expired between its search of the entries and its search of
+// the settled versions. If the snapshot expired in between, the versions that it was to find were gone,
+// and the write replaced what another transaction had committed.
+TEST_CASE("a snapshot that expires during a write check does not hide a conflict") {
+  constexpr int kKeys = 8;
+  const auto key = [](int i) { return fmt::format("key {}", i); };
+  const uint64_t seed = GENERATE(range(1, 25));
+  CAPTURE(seed);
+  SimulatedRuntime runtime(
+      {.seed = seed, .preempt_probability = 0.05, .max_preemption = kNanosPerMilli});
+  const absl::Status ran = runtime.Run([&] {
+    Bounded b(runtime);
+    Txn writer;
+    Value value;
+    REQUIRE(b.tree.Begin(writer).ok());
+    REQUIRE(b.tree.Read(writer, key(0), &value).ok());
+    const auto others = runtime.Spawn("others", [&] {
+      for (int i = 0; i < kKeys; ++i) b.PutNow(key(i), "theirs");
+      while (!SnapshotManager::Expired(writer)) b.Churn(1);
+    });
+    while (b.tree.store.stats().version_bytes < kBound / 2) runtime.SleepFor(1);
+    bool refused = true;
+    for (int i = 0; refused && !SnapshotManager::Expired(writer); ++i) {
+      refused = absl::IsAborted(b.tree.Put(writer, key(i % kKeys), "mine"));
+    }
+    CHECK(refused);
+    others->Join();
+    REQUIRE(b.tree.Rollback(writer).ok());
+  });
+  REQUIRE(ran.ok());
 }
 
 TEST_CASE("what an expired transaction has written is still committed or rolled back whole") {

@@ -55,52 +55,57 @@ WriteCheck WriteChecker::Check(Txn& txn, uint64_t hash, TreeId tree, std::string
 }
 
 WriteCheck WriteChecker::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key) {
-  const VersionTable::Newest newest = table_.FindNewest(hash, tree, key);
+  CommitTs newest = 0;
+  WriteCheck check = FindWriter(txn, hash, tree, key, &newest);
+  if (check.verdict == WriteCheck::Verdict::kRefused) return check;
+  // Looked at after the search: a version that was dropped because the snapshot had expired was dropped
+  // later than that.
+  const bool expired = SnapshotManager::Expired(txn);
+  const bool conflicts =
+      newest > txn.snapshot_.read_ts && !LATCHKEY_CANARY("write-conflict-unnoticed");
+  if (!expired && !conflicts) return check;
+  if (txn.has_read_) return Refuse(expired ? SnapshotTooOld() : ConflictError(key));
+  snapshots_.RenewSnapshot(txn, newest);
+  return check;
+}
+
+// The unfinished writer of the key, if there is one; otherwise *newest, the newest commit of the key
+// that is known. 0 = none.
+WriteCheck WriteChecker::FindWriter(const Txn& txn, uint64_t hash, TreeId tree,
+                                    std::string_view key, CommitTs* newest) {
+  const VersionTable::Newest found = table_.FindNewest(hash, tree, key);
   WriteCheck check;
-  if (SnapshotManager::Expired(txn)) {  // conflicting entries may be gone
-    if (txn.has_read_) return Refuse(SnapshotTooOld());
-    snapshots_.RenewSnapshot(txn, 0);
-  }
-  if (newest.entry == nullptr) return JudgeSettled(txn, /*newest=*/0, hash, tree, key);
-  if (newest.writer.record == txn.record_) {
-    check.own_entry = newest.entry;
-  } else if (newest.outcome == WriteRecord::kRunning) {
+  if (found.entry == nullptr) return FindSettled(txn, hash, tree, key, newest);
+  if (found.writer.record == txn.record_) {
+    check.own_entry = found.entry;
+  } else if (found.outcome == WriteRecord::kRunning) {
     check.verdict = WriteCheck::Verdict::kWait;
-    check.owner = newest.writer;
-  } else if (newest.outcome == WriteRecord::kUndoFailed) {
+    check.owner = found.writer;
+  } else if (found.outcome == WriteRecord::kUndoFailed) {
     return Refuse(UndoFailedError(key));
   } else {
-    return JudgeSettled(txn, newest.outcome, hash, tree, key);
+    *newest = found.outcome;
+    return FindSettled(txn, hash, tree, key, newest);
   }
   return check;
 }
 
-// `newest`: the newest commit of the key known so far; 0 = none.
-WriteCheck WriteChecker::JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
-                                      std::string_view key) {
+// As FindWriter, among the settled and the spilled versions. *newest: from the entries.
+WriteCheck WriteChecker::FindSettled(const Txn& txn, uint64_t hash, TreeId tree,
+                                     std::string_view key, CommitTs* newest) {
   const CommitTs read_ts = txn.snapshot_.read_ts;
-  if (newest == 0 && settled_.HasAfter(read_ts)) {
-    newest = settled_.NewestOf(hash, tree, key);
+  if (*newest == 0 && settled_.HasAfter(read_ts)) *newest = settled_.NewestOf(hash, tree, key);
+  WriteCheck check;
+  if (!spiller_.HasAfter(read_ts)) return check;
+  const VersionSpill::Newest spilled = spiller_.NewestOf(txn.record_, hash, read_ts);
+  if (spilled.undo_failed) return Refuse(UndoFailedError(key));
+  if (spilled.running.record != nullptr) {
+    check.verdict = WriteCheck::Verdict::kWait;
+    check.owner = spilled.running;
+  } else {
+    *newest = std::max(*newest, spilled.ts);
   }
-  if (spiller_.HasAfter(read_ts)) {
-    const VersionSpill::Newest spilled = spiller_.NewestOf(txn.record_, hash, read_ts);
-    if (spilled.undo_failed) return Refuse(UndoFailedError(key));
-    if (spilled.running.record != nullptr) {
-      WriteCheck check;
-      check.verdict = WriteCheck::Verdict::kWait;
-      check.owner = spilled.running;
-      return check;
-    }
-    newest = std::max(newest, spilled.ts);
-  }
-  return JudgeCommitted(txn, newest, key);
-}
-
-WriteCheck WriteChecker::JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key) {
-  if (ts <= txn.snapshot_.read_ts || LATCHKEY_CANARY("write-conflict-unnoticed")) return {};
-  if (txn.has_read_) return Refuse(ConflictError(key));
-  snapshots_.RenewSnapshot(txn, ts);
-  return {};
+  return check;
 }
 
 WriteCheck WriteChecker::Refuse(absl::Status status) {

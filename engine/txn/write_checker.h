@@ -54,9 +54,10 @@ class WriteChecker {
 
  private:
   WriteCheck Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key);
-  WriteCheck JudgeSettled(Txn& txn, CommitTs newest, uint64_t hash, TreeId tree,
-                          std::string_view key);
-  WriteCheck JudgeCommitted(Txn& txn, CommitTs ts, std::string_view key);
+  WriteCheck FindWriter(const Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
+                        CommitTs* newest);
+  WriteCheck FindSettled(const Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
+                         CommitTs* newest);
   WriteCheck Refuse(absl::Status status);
 
   SnapshotManager& snapshots_;
