@@ -221,10 +221,12 @@ void Doublewriter::Run() {
   Batch* batch = nullptr;  // in its area
   for (;;) {
     const uint32_t seen = work_.load(std::memory_order_seq_cst);
+    bool is_idle = false;
     const absl::Status status = CatchOutOfMemory([&]() -> absl::Status {
       if (batch == nullptr) {
         Batch* const next = Take();
-        if (next == nullptr) return absl::OkStatus();
+        is_idle = next == nullptr;
+        if (is_idle) return absl::OkStatus();
         LATCHKEY_RETURN_IF_ERROR(WriteToArea(*next));
         batch = next;
       }
@@ -241,11 +243,9 @@ void Doublewriter::Run() {
       batch = nullptr;  // the batches serve their pages until the store is closed
       WakeWaiters();
     }
-    if (stop_.load(std::memory_order_acquire)) {
-      if (batch == nullptr) return;
-    } else if (batch == nullptr) {
-      core_.runtime.WaitOnWord(work_, seen, kForever);
-    }
+    if (!is_idle) continue;
+    if (stop_.load(std::memory_order_acquire)) return;
+    core_.runtime.WaitOnWord(work_, seen, kForever);
   }
 }
 
