@@ -225,7 +225,8 @@ std::optional<SegmentView> SegmentCleaner::ChooseVictim(uint64_t clock) {
 
 bool SegmentCleaner::Clean() {
   bool gained = EmptyVictims(ChooseMethod());
-  if (!gained && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
+  const bool may_plug = PagesFillHoles() || directory_.segments().free_count() == 0;
+  if (!gained && may_plug && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
   // The remaining slots are superseded by copies in memory. Writing those out releases the slots
   // and needs no new segment.
   if (!gained) sink_.StartUserWrites();

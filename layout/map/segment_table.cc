@@ -31,13 +31,14 @@ bool StoreSegmentTable::Grow(uint32_t total) {
   return true;
 }
 
-uint32_t StoreSegmentTable::RetireTail(uint32_t target) {
+uint32_t StoreSegmentTable::RetireTail(uint32_t target, uint32_t keep) {
   MutexLock lock(mutex_);
   uint32_t end = total_.load(std::memory_order_relaxed);
   while (end > target) {
     Segment& last = At(SegmentId{end - 1});
     const SegmentState state = last.state.load(std::memory_order_relaxed);
     if (state == SegmentState::kFree) {
+      if (free_count_.load(std::memory_order_relaxed) <= keep) break;
       free_.Erase(end - 1);
       free_count_.fetch_sub(1, std::memory_order_relaxed);
       last.state.store(SegmentState::kRetired, std::memory_order_release);

@@ -106,9 +106,9 @@ class StoreSegmentTable {
 
   /// Adds free segments until there are `total`. False when memory for the table ran out.
   bool Grow(uint32_t total);
-  /// Retires free segments at the end of the file, down to `target` segments. Returns the number of
-  /// segments before the retired ones.
-  uint32_t RetireTail(uint32_t target);
+  /// Retires free segments at the end of the file, down to `target` segments, while more than `keep`
+  /// are free. Returns the number of segments before the retired ones.
+  uint32_t RetireTail(uint32_t target, uint32_t keep);
   /// Removes the retired segments from `total` on.
   void Truncate(uint32_t total);
 

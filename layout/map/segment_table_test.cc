@@ -154,12 +154,23 @@ TEST_CASE("The tail is retired down to the first segment in use") {
   Fill(table, SegmentKind::kHot, 0);
   Fill(table, SegmentKind::kHot, 10);
   REQUIRE(table.Grow(6));
-  CHECK(table.RetireTail(1) == 2);
+  CHECK(table.RetireTail(1, /*keep=*/0) == 2);
   CHECK(table.free_count() == 0);
   table.Truncate(2);
   CHECK(table.total() == 2);
   REQUIRE(table.Grow(4));
   CHECK(table.free_count() == 2);
+}
+
+// The cut took the last free segments. The cleaner then had none to move pages into.
+TEST_CASE("The tail is retired only while enough segments stay free") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(8));
+  CHECK(table.RetireTail(1, /*keep=*/3) == 3);
+  CHECK(table.free_count() == 3);
+  table.Truncate(3);
+  CHECK(table.RetireTail(1, /*keep=*/3) == 3);
+  CHECK(table.total() == 3);
 }
 
 TEST_CASE("The file is sized so that live over capacity is the wanted utilisation") {

@@ -168,7 +168,8 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   const uint32_t total = directory_.segments().total();
   const uint32_t target = TargetSegments(directory_.live_slots(), directory_.map().limit());
   if (total <= target) return std::nullopt;
-  const uint32_t end = directory_.segments().RetireTail(target);
+  // The last free segments are the cleaner's: without one it could not move the pages that are in the way.
+  const uint32_t end = directory_.segments().RetireTail(target, kHardWatermark);
   if (end < total) {
     // Truncate the table before the device, so that the table never has a segment that is cut off.
     directory_.segments().Truncate(end);

@@ -62,8 +62,8 @@ class SpaceManager final : public SpaceListener {
 
   /// Grows the file to its target size: when a store is created, and in the background.
   absl::Status GrowToTarget();
-  /// Cuts off the free tail beyond the target size. Returns the segment that prevents further
-  /// shrinking, if any: the cleaner empties it.
+  /// Cuts off the free tail beyond the target size, but not the last kHardWatermark free segments.
+  /// Returns the segment that prevents further shrinking, if any: the cleaner empties it.
   std::optional<SegmentId> ShrinkTowardsTarget();
   bool WantsShrink() const;
   /// Segments beyond the target size, if the file is to shrink; otherwise 0.

@@ -311,8 +311,11 @@ bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
   if (HasBlock(word)) return WriteInPlace(queue, write, word.slot(), word);
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(queue, kColdLog, Claim::kUser, write)) return true;
-  // While the journal is full, the last segments are kept for the checkpoint in place of a round.
-  if (!directory_.journal_is_full() && Append(queue, kColdLog, Claim::kCleaner, write)) return true;
+  // While the journal is full, the last segments are kept for the checkpoint in place of a round. With
+  // page compression they are kept for the cleaner: it cannot do with holes alone, because an image takes
+  // a whole block there.
+  const bool spare = !directory_.journal_is_full() && !core_.geometry.compresses();
+  if (spare && Append(queue, kColdLog, Claim::kCleaner, write)) return true;
   queue.Start();
   StartUserWrites();
   // Superseded slots may be the only room left: a round releases them.
