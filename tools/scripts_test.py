@@ -158,13 +158,14 @@ class TestTest(ScriptTest):
         self.assertIn("exit -11", result.stdout)
 
     def test_a_test_whose_time_is_over_is_a_failure(self):
-        slow = listing(1).replace(f'"{GOOD}"', '"sleep 60"').replace('"SKIP_RETURN_CODE", "value": 77',
-                                                                  '"TIMEOUT", "value": 0.5')
+        slow = listing(1).replace(f'"{GOOD}"', "\"trap 'echo seed=7' ABRT; sleep 60\"")
+        slow = slow.replace('"SKIP_RETURN_CODE", "value": 77', '"TIMEOUT", "value": 0.5')
         (self.bin / "sleep").symlink_to(shutil.which("sleep"))
         self.ctest(slow)
         result = self.run_script("test", "release")
         self.assertEqual(self.last_line(result), "0 passed, 1 failed")
         self.assertIn("no end after", result.stdout)
+        self.assertIn("seed=7", result.stdout)
 
     def test_a_build_that_fails_is_one_failure_and_the_others_still_run(self):
         self.stand_in("cmake", "case $* in *--build*asan*) exit 1 ;; esac")

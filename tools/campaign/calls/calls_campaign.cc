@@ -15,7 +15,8 @@
 namespace latchkey {
 namespace {
 
-// A broken invariant ends the process. Its last output is the command that repeats the life.
+// A broken invariant or a time limit ends the process. Its last output is the command that repeats the
+// life.
 char last_words[512];
 size_t last_words_size = 0;
 
