@@ -312,8 +312,8 @@ bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
   if (WriteToHole(queue, write, SegmentKind::kCold)) return true;
   if (Append(queue, kColdLog, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round. With
-  // page compression they are kept for the cleaner: it cannot do with holes alone, because an image takes
-  // a whole block there.
+  // page compression they are kept for the cleaner: plugging could not replace its appends, because an
+  // image in a hole takes a whole block.
   const bool spare = !directory_.journal_is_full() && !core_.geometry.compresses();
   if (spare && Append(queue, kColdLog, Claim::kCleaner, write)) return true;
   queue.Start();
