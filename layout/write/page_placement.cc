@@ -313,8 +313,9 @@ bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
   if (Append(queue, kColdLog, Claim::kUser, write)) return true;
   // While the journal is full, the last segments are kept for the checkpoint in place of a round. With
   // page compression they are kept for the cleaner: plugging could not replace its appends, because an
-  // image in a hole takes a whole block.
-  const bool spare = !directory_.journal_is_full() && !core_.geometry.compresses();
+  // image in a hole takes a whole block. A young file has no cleaning, and grows up instead.
+  const bool spare =
+      !directory_.journal_is_full() && (!core_.geometry.compresses() || space_.IsYoung());
   if (spare && Append(queue, kColdLog, Claim::kCleaner, write)) return true;
   queue.Start();
   StartUserWrites();
