@@ -231,7 +231,8 @@ TEST_CASE(
   const uint64_t before = flash->discarded_bytes();
   for (uint64_t i = 0; i < 100; ++i) store.FreePage(PageId{i});
   REQUIRE(store.Flush().ok());
-  CHECK(flash->discarded_bytes() - before == 100 * 4096);
+  // More, if the file has begun to shrink: then the cleaner moves pages, too.
+  CHECK(flash->discarded_bytes() - before >= 100 * 4096);
   for (uint64_t i = 100; i < 200; ++i) {
     REQUIRE(store.ReadPage(PageId{i}, page.data()).ok());
     CHECK(page.Holds(PageId{i}, 2));
