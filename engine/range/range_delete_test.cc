@@ -172,9 +172,9 @@ TEST_CASE("Writes to a deleted range wait for older snapshots, other writes do n
   REQUIRE_OK(db->Verify());
 }
 
-// When the snapshot expires, the range delete can end. From then on only the marks of the pages that it
-// changed make the writer look whether its snapshot is still good.
-TEST_CASE("A transaction whose snapshot has expired does not write over a range delete") {
+// A range delete ends when the older snapshots have expired. It has marked the pages that it changed. The
+// marks make a writer look whether its own snapshot has expired.
+TEST_CASE("A write to a deleted range is refused if the writer's snapshot has expired") {
   Options options = ImpatientOptions(Durability::kNone);
   options.version_store_bytes = 64 << 10;
   options.snapshot_spill_bytes = 1;  // nothing can be spilled
