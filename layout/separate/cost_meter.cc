@@ -21,6 +21,8 @@ constexpr double kPartsKept = 0.9;
 // the first sample, and its upper bound. The bound is needed because the device may still collect what
 // earlier pages have left, while few new ones are there to be charged.
 constexpr double kFirstCollection = 4, kMostCollection = 16;
+// The same if all pages are written by themselves, before the first sample.
+constexpr double kFirstColdCollection = 1;
 // While the store writes no page by itself, each probe of one moves the estimate a tenth of the way back
 // to the first one.
 constexpr double kCollectionKept = 0.9;
@@ -32,6 +34,15 @@ double Blend(double old_value, double fresh, double weight) {
 // A simulated device knows what its disks did for the class; others divide their busy time.
 Nanos TimeOf(const IoClassStats& of_class) {
   return of_class.service > 0 ? of_class.service : of_class.busy;
+}
+
+uint64_t PagesWritten(const DeviceStats& stats, uint32_t page_size) {
+  uint64_t bytes = 0;
+  for (const IoClass io_class : {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kProtection,
+                                 IoClass::kMeta, IoClass::kSegmentPartWrite}) {
+    bytes += stats.of(io_class).bytes;
+  }
+  return bytes / page_size;
 }
 
 Nanos CollectionOf(const DeviceStats& stats) {
@@ -60,10 +71,14 @@ CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeo
       mutex_(runtime),
       estimate_(first_estimate) {
   estimate_.slots_per_segment = geometry.pages_per_segment();
-  estimate_.collection_ns = charges_collection_ ? kFirstCollection * estimate_.page_write_ns : 0;
+  if (charges_collection_) {
+    estimate_.collection_ns = kFirstCollection * estimate_.page_write_ns;
+    estimate_.cold_collection_ns = kFirstColdCollection * estimate_.page_write_ns;
+  }
   const DeviceStats now = device.stats();
   collected_ = CollectionOf(now);
   pages_alone_ = now.of(IoClass::kPageWrite).bytes / page_size_;
+  pages_written_ = PagesWritten(now, page_size_);
   for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
   sampled_at_.fill(DeviceNanos(now));
 }
@@ -171,11 +186,19 @@ void CostMeter::SampleCollection(const DeviceStats& now) {
   const uint64_t pages = now.of(IoClass::kPageWrite).bytes / page_size_ - pages_alone_;
   if (!charges_collection_ || pages < kEnough) return;
   const Nanos collected = CollectionOf(now) - collected_;
-  const double fresh = std::min(static_cast<double>(collected) / static_cast<double>(pages),
-                                kMostCollection * estimate_.page_write_ns);
-  estimate_.collection_ns = (1 - kWeightOfNew) * estimate_.collection_ns + kWeightOfNew * fresh;
+  const uint64_t written = PagesWritten(now, page_size_) - pages_written_;
+  const double most = kMostCollection * estimate_.page_write_ns;
+  const auto note = [&](double* estimate, uint64_t among) {
+    const double fresh =
+        std::min(static_cast<double>(collected) / static_cast<double>(among), most);
+    *estimate = (1 - kWeightOfNew) * *estimate + kWeightOfNew * fresh;
+  };
+  note(&estimate_.cold_collection_ns, written);
+  // If most pages are written by themselves, each causes less than a few among segments would.
+  if (2 * pages < written) note(&estimate_.collection_ns, pages);
   collected_ += collected;
   pages_alone_ += pages;
+  pages_written_ += written;
 }
 
 void CostMeter::ForgetCollection() {

@@ -73,9 +73,10 @@ class CostMeter {
   std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings
   std::array<double, kCostKinds> sampled_at_ LATCHKEY_GUARDED_BY(mutex_){};  // device time
   std::array<bool, kCostKinds> is_sampled_ LATCHKEY_GUARDED_BY(mutex_){};
-  // Garbage collection of the device, and pages written by themselves, until the last sample.
+  // Until the last sample: garbage collection of the device, and pages written by themselves.
   Nanos collected_ LATCHKEY_GUARDED_BY(mutex_) = 0;
   uint64_t pages_alone_ LATCHKEY_GUARDED_BY(mutex_) = 0;
+  uint64_t pages_written_ LATCHKEY_GUARDED_BY(mutex_) = 0;  // of any kind
   PageCosts estimate_ LATCHKEY_GUARDED_BY(mutex_);
 };
 

@@ -18,7 +18,7 @@ double LogCost(const TuningInputs& inputs, double utilization) {
 }  // namespace
 
 double HotThreshold::Predict(const TuningInputs& inputs, const Choice& choice) const {
-  if (choice.h <= 0) return inputs.costs.in_place_ns();
+  if (choice.h <= 0) return inputs.costs.all_in_place_ns();
   double hot_utilization = HotPartitionUtilization(inputs.space_utilization, choice.h);
   // The measured bias holds for the present threshold. For another threshold only the pessimistic
   // side of it is carried over.

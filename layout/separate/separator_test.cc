@@ -57,8 +57,17 @@ TEST_CASE("HyLog appends everything where the log is cheap and nothing where it 
 TEST_CASE("HyLog counts the garbage collection of flash among the costs of writing in place") {
   TuningInputs inputs = Inputs(.5, 1.2);
   CHECK(Decide(inputs, kUniform).threshold == HotThreshold::kAllCold);
-  inputs.costs.collection_ns = 3;
+  inputs.costs.collection_ns = inputs.costs.cold_collection_ns = 3;
   CHECK(Decide(inputs, kUniform).threshold == HotThreshold::kAllHot);
+}
+
+TEST_CASE("HyLog writes all in place where only a few such pages among segments would be dear") {
+  // In place a page costs 22.2 beside the log, and 3.2 without one.
+  TuningInputs inputs = Inputs(.95, 1.2);
+  inputs.costs.collection_ns = 20;
+  CHECK(Decide(inputs, kUniform).threshold == HotThreshold::kAllCold);
+  inputs.costs.cold_collection_ns = 20;
+  CHECK(Decide(inputs, kUniform).threshold != HotThreshold::kAllCold);
 }
 
 TEST_CASE("HyLog takes noise under uniform updates for noise") {

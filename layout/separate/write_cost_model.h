@@ -76,8 +76,9 @@ struct PageCosts {
   double protection_ns = 0;     ///< added to a page written over its slot: copy and share of a sync
   /// Added to a page written by itself, on flash: the garbage collection that it causes there. The
   /// pages of an erase unit die at different times if single pages are written, and together if
-  /// whole segments are.
-  double collection_ns = 0;
+  /// whole segments are. A few such pages among segments cause more of it each than if there were
+  /// no others: `collection_ns` and `cold_collection_ns`.
+  double collection_ns = 0, cold_collection_ns = 0;
   uint32_t slots_per_segment = 0;  ///< the thesis's S; 0: not known
   double part_factor = 1;  ///< cost of an appended page / segment_write_ns: segments go in parts
   double read_share = 1;   ///< of the cleaner's live pages; the others are copied from memory
@@ -89,6 +90,8 @@ struct PageCosts {
   double alone_ns() const { return page_write_ns + collection_ns; }
   /// A page written over its present slot, with its protection against tearing.
   double in_place_ns() const { return alone_ns() + protection_ns; }
+  /// The same if all pages are written so.
+  double all_in_place_ns() const { return page_write_ns + cold_collection_ns + protection_ns; }
 };
 /// Device time to read one live page of a victim of utilisation `u`: by itself, or as its share of a
 /// whole victim, whatever is cheaper. Pages copied from memory lower both alike (read_share).
