@@ -117,6 +117,9 @@ expect(0 "NewOrder/min .tpcc-lite, not TPC-C." tpcc-lite run ${small} --check --
 expect(0 "spread of 2" tpcc-lite run ${small} --repeat=2)
 expect(0 "latchkey.run/1" tpcc-lite run ${small} --json=-)
 expect(0 "operations/s" bench ${quick} --workload=load-seq,read-zipf,a,e --threads=1,2 --csv=bench.csv)
+expect(0 "batch 100" bench ${quick} --workload=load-random,update-zipf --batch=100)
+expect(2 "--batch=0: give a whole number from 1 to 100000" bench ${quick} --workload=load-seq --batch=0)
+expect(2 "--batch=2 would be ignored: only loads and blind updates have it" bench ${quick} --batch=2)
 expect(0 "engine,layout" bench ${quick} --csv=-)
 
 # Quiet: stdout has the results, stderr nothing. Without it a note of each run is on stderr.

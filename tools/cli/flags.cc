@@ -68,6 +68,11 @@ bool IsSkewed(const std::string& workload) {
   return !found.ok() || (*found)->zipf;  // an unknown one is refused by its own flag
 }
 
+bool HasOnlyPuts(const std::string& workload) {
+  const absl::StatusOr<const KvWorkload*> found = FindKvWorkload(workload);
+  return !found.ok() || (*found)->only_puts();
+}
+
 std::optional<std::string> ResolveRunFlag(const Combination& so_far, const std::string& flag,
                                           const std::string& value) {
   if (flag == "engine") return value;
@@ -81,6 +86,7 @@ std::optional<std::string> ResolveRunFlag(const Combination& so_far, const std::
       (!traits.compression || (traits.techniques && so_far.Get("layout") == "overwrite"))) {
     return std::nullopt;
   }
+  if (flag == "batch" && !HasOnlyPuts(so_far.Get("workload"))) return std::nullopt;
   if (flag == "zipf" && !IsSkewed(so_far.Get("workload"))) return std::nullopt;
   // Only the default gets here: a device that the user gave is one that every engine has.
   if (flag == "device" && value == "file" && !traits.file_device) return "memory";
@@ -116,6 +122,7 @@ std::string_view RemedyForRunFlag(const std::string& flag) {
     return "it is made of files with a log: give --engine=latchkey with --device=file and "
            "--durability=group or commit";
   }
+  if (flag == "batch") return "only loads and blind updates have it, e.g. --workload=load-random";
   if (flag == "zipf") return "only skewed workloads have it, e.g. --workload=read-zipf";
   return "none of these engines has it; latchkey does";
 }
@@ -258,17 +265,19 @@ std::vector<FlagSpec> TpccFlags() {
 
 std::vector<FlagSpec> BenchFlags() {
   std::vector<FlagSpec> flags = EngineFlags();
-  Append(flags, {
-                    {"records", "1M", "records of the load"},
-                    {"key-size", "8", "bytes, 8 to 511"},
-                    {"value-size", "100", "bytes, 1 to 1MiB"},
-                    {"workload", "read-uniform", WorkloadNames()},
-                    {"zipf", "0.99", "skew, of the zipf workloads alone"},
-                    {"threads", "1", "sessions, 1 to 1024"},
-                    {"duration", "10", "of the measured part; loads take as long as they take"},
-                    {"operations", "0", "to complete in place of a duration; 0: by time"},
-                    {"warmup", "2", "before anything is counted"},
-                });
+  Append(flags,
+         {
+             {"records", "1M", "records of the load"},
+             {"key-size", "8", "bytes, 8 to 511"},
+             {"value-size", "100", "bytes, 1 to 1MiB"},
+             {"workload", "read-uniform", WorkloadNames()},
+             {"zipf", "0.99", "skew, of the zipf workloads alone"},
+             {"threads", "1", "sessions, 1 to 1024"},
+             {"batch", "1", "puts of one transaction, of loads and updates alone, 1 to 100000"},
+             {"duration", "10", "of the measured part; loads take as long as they take"},
+             {"operations", "0", "to complete in place of a duration; 0: by time"},
+             {"warmup", "2", "before anything is counted"},
+         });
   return flags;
 }
 

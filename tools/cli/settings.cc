@@ -280,6 +280,10 @@ absl::StatusOr<BenchPlan> PlanBench(const Combination& from) {
   if (from.Has("zipf")) {
     LATCHKEY_ASSIGN_OR_RETURN(config.zipf_theta, ParseNumber("zipf", from.Get("zipf"), 0.01, 9));
   }
+  if (from.Has("batch")) {
+    LATCHKEY_ASSIGN_OR_RETURN(config.batch,
+                              ParseCount("batch", from.Get("batch"), 1, kMostKvBenchBatch));
+  }
   LATCHKEY_ASSIGN_OR_RETURN(config.duration, ParseDuration("duration", from.Get("duration")));
   LATCHKEY_ASSIGN_OR_RETURN(config.warmup, ParseDuration("warmup", from.Get("warmup")));
   LATCHKEY_ASSIGN_OR_RETURN(config.operations,

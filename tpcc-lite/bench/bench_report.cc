@@ -44,6 +44,7 @@ void AddWorkload(const KvBenchConfig& config, Json& row) {
   row["key_size"] = config.key_size;
   row["value_size"] = config.value_size;
   row["threads"] = config.threads;
+  row["batch"] = known && config.workload->only_puts() ? Json(config.batch) : Json();
   row["seed"] = config.seed;
   row["warmup_s"] = static_cast<double>(config.warmup) / kNanosPerSecond;
   row["operations_limit"] = config.operations > 0 ? Json(config.operations) : Json();
@@ -93,6 +94,7 @@ std::span<const Column> BenchColumns() {
       {"key size", "/key_size", kCount, true},
       {"value size", "/value_size", kCount, true},
       {"threads", "/threads", kCount, true},
+      {"batch", "/batch", kCount, true},
       {"seed", "/seed", kText, true},
       {"operations/s", "/operations_per_s", kCount},
       {"device: overwrite + sync/s", "/device_overwrites_per_s", kCount},

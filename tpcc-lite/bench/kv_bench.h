@@ -24,6 +24,7 @@ std::vector<std::string> KvBenchTableNames();
 inline constexpr uint32_t kMinKvBenchKeySize = 8;
 inline constexpr uint32_t kMaxKvBenchKeySize = 511;  // LMDB's limit
 inline constexpr uint32_t kMaxKvBenchValueSize = 1 << 20;
+inline constexpr uint64_t kMostKvBenchBatch = 100'000;
 
 struct KvBenchConfig {
   // The database: records 0 to records - 1, numbered in key order.
@@ -36,6 +37,7 @@ struct KvBenchConfig {
   const KvWorkload* workload = nullptr;
   uint32_t threads = 1;      ///< 1 to 1024
   double zipf_theta = 0.99;  ///< > 0
+  uint64_t batch = 1;  ///< puts of a transaction, 1 to kMostKvBenchBatch; above 1: only_puts()
   /// Scans everything once before the warm-up, so that a database that fits the cache is cached.
   bool scan_first = false;
   Nanos warmup = 0;
@@ -65,7 +67,8 @@ struct KvBenchResult {
   /// In that time. A scan is one; a range delete, or a scan of everything, is one for each record.
   uint64_t operations = 0;
   uint64_t retries = 0;     ///< conflicts: attempts that were run again
-  /// Measured for one operation in eight, so that reading the clock does not slow down the run.
+  /// Measured for one operation in eight, so that reading the clock does not slow down the run; with
+  /// KvBenchConfig::batch, of each transaction.
   std::optional<LatencySummary> latency_us;
   std::vector<KvBenchSample> samples;
 

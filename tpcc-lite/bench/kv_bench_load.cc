@@ -42,6 +42,9 @@ absl::Status KvBenchConfig::Validate() const {
     return InvalidArgument("--zipf={}: above 0, below 10", zipf_theta);
   }
   if (workload == nullptr) return InvalidArgument("no workload given");
+  if (batch < 1 || batch > kMostKvBenchBatch) {
+    return InvalidArgument("--batch={}: 1 to {} puts", batch, kMostKvBenchBatch);
+  }
   return absl::OkStatus();
 }
 

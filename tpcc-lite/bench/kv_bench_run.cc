@@ -94,10 +94,14 @@ class Worker {
   absl::Status ReadModifyWrite(uint64_t record);
   absl::Status InsertNext();
   absl::Status LoadNext();
+  absl::Status PutBatch();
   absl::Status DeleteNext();
   absl::Status UpdatePart();
   absl::Status ScanPart();
   absl::Status CheckValue() const;
+  uint64_t RecordToLoad(uint64_t place) const {
+    return config_.workload->sequential ? place : shared_.scramble(place);
+  }
   uint64_t ChooseRecord() {
     if (!config_.workload->zipf) return rng_.Below(config_.records);
     return shared_.scramble(shared_.zipf.Next(rng_));
@@ -123,6 +127,8 @@ class Worker {
   uint64_t retries_ = 0;
   uint64_t next_record_ = 0;  // of a load or deletion
   uint64_t step_ = 1;         // operations that one attempt completes
+  std::vector<std::string> keys_;  // of the batch
+  std::vector<KvRecord> batch_;
   Nanos end_ = 0;
   LatencyHistogram histogram_;
   // Written after every operation, so it shares no cache line with data that other actors write.
@@ -156,7 +162,7 @@ absl::Status Worker::Loop() {
   }
   for (uint64_t i = 0;; ++i) {
     if (measuring_ && measured_ >= quota) return absl::OkStatus();
-    const bool timed = i % kTimedEvery == 0;
+    const bool timed = i % kTimedEvery == 0 || config_.batch > 1;
     if (timed) {
       const Phase phase = shared_.phase.load(std::memory_order_acquire);
       if (phase == Phase::kOver) return absl::OkStatus();
@@ -164,6 +170,7 @@ absl::Status Worker::Loop() {
       if (measuring_ && measured_ >= quota) return absl::OkStatus();
     }
     const Nanos start = timed ? shared_.runtime.Now() : 0;
+    step_ = measuring_ ? std::min(config_.batch, quota - measured_) : config_.batch;
     LATCHKEY_RETURN_IF_ERROR(RunOperation());
     if (timed) histogram_.Record(shared_.runtime.Now() - start);
     measured_ += step_;
@@ -201,6 +208,7 @@ absl::Status Worker::RunOperation() {
 
 absl::Status Worker::Attempt() {
   const KvMix& mix = config_.workload->mix;
+  if (config_.batch > 1) return PutBatch();
   if (config_.workload->load) return LoadNext();
   if (config_.workload->removal != KvWorkload::Removal::kNone) return DeleteNext();
   if (config_.workload->scans_all) return ScanPart();
@@ -217,9 +225,23 @@ absl::Status Worker::Attempt() {
 }
 
 absl::Status Worker::LoadNext() {
-  const uint64_t at = config_.workload->sequential ? next_record_ : shared_.scramble(next_record_);
-  LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key_.Of(at), shared_.values.Next(rng_)));
+  const std::string_view key = key_.Of(RecordToLoad(next_record_));
+  LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key, shared_.values.Next(rng_)));
   ++next_record_;
+  return absl::OkStatus();
+}
+
+// The next `step_` records of a load, or as many blind updates, in one transaction.
+absl::Status Worker::PutBatch() {
+  const bool loads = config_.workload->load;
+  keys_.resize(step_);
+  batch_.clear();
+  for (uint64_t i = 0; i < step_; ++i) {
+    keys_[i] = key_.Of(loads ? RecordToLoad(next_record_ + i) : ChooseRecord());
+    batch_.push_back({keys_[i], shared_.values.Next(rng_)});
+  }
+  LATCHKEY_RETURN_IF_ERROR(session_->PutManyAuto(0, batch_));
+  if (loads) next_record_ += step_;
   return absl::OkStatus();
 }
 

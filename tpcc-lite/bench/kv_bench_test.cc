@@ -88,6 +88,24 @@ TEST_CASE("The loads leave the same records whatever their order") {
   }
 }
 
+TEST_CASE("Puts in batches count each record once and leave the same records") {
+  const uint32_t threads = GENERATE(1u, 3u);
+  for (const char* name : {"load-seq", "load-random", "update-zipf"}) {
+    CAPTURE(name, threads);
+    const auto backend = OpenMemory();
+    KvBenchConfig config = SmallConfig(name);
+    config.threads = threads;
+    config.batch = 300;  // the last batch of a thread is smaller
+    if (!config.workload->load) REQUIRE(LoadKvBench(*backend, config).ok());
+    const auto result = RunKvBench(*backend, config);
+    REQUIRE(result.ok());
+    CHECK(result->operations == (config.workload->load ? config.records : config.operations));
+    KvBenchConfig read = SmallConfig("read-uniform");
+    read.operations = 20'000;  // a missing record is DataLoss
+    CHECK(RunKvBench(*backend, read).ok());
+  }
+}
+
 TEST_CASE("The deletions leave the first and the last twentieth of the records") {
   const std::string_view name = GENERATE("delete-seq", "delete-range");
   const uint32_t threads = GENERATE(1u, 3u);

@@ -34,6 +34,8 @@ struct KvWorkload {
   /// written back.
   uint32_t updates_before = 0;
 
+  /// Whether its operations are puts alone, so that a batch of them can be one transaction.
+  bool only_puts() const { return (load || mix.update >= 1) && !device_rate && !reopen; }
   bool read_only() const { return mix.read + mix.scan >= 1 || (scans_all && updates_before == 0); }
 };
 

@@ -69,6 +69,10 @@ struct KvStatistics {
   std::optional<double> hit_ratio;
 };
 
+struct KvRecord {
+  std::string_view key, value;
+};
+
 /// One user's connection: at most one transaction at a time, with at least snapshot isolation (the
 /// workloads read by Get what they then Put). Aborted ends the transaction.
 class KvSession {
@@ -106,6 +110,16 @@ class KvSession {
   /// Inserts or replaces.
   virtual absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) {
     return Auto([&] { return Put(table, key, value); });
+  }
+  /// Inserts or replaces all of them in one transaction.
+  virtual absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) {
+    return Auto([&] {
+      absl::Status put;
+      for (size_t i = 0; i < records.size() && put.ok(); ++i) {
+        put = Put(table, records[i].key, records[i].value);
+      }
+      return put;
+    });
   }
   virtual absl::Status DeleteAuto(TableIndex table, std::string_view key) {
     return Auto([&] { return Delete(table, key); });

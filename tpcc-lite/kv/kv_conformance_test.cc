@@ -245,6 +245,16 @@ void SingleOperationsCommit(Fixture& f) {
   CHECK(ReadAlone(*f.session, "key") == "(none)");
 }
 
+void ManyPutsAreOneTransaction(Fixture& f) {
+  REQUIRE(f.session->PutManyAuto(kFirst, {}).ok());
+  REQUIRE(f.session->PutAuto(kFirst, "b", "old").ok());
+  const std::vector<KvRecord> records = {{"c", "3"}, {"a", "1"}, {"b", "2"}, {"c", "4"}};
+  REQUIRE(f.session->PutManyAuto(kFirst, records).ok());
+  REQUIRE(f.session->Begin().ok());
+  CHECK(ScanAll(*f.session, "", "~") == Rows{{"a", "1"}, {"b", "2"}, {"c", "4"}});
+  REQUIRE(f.session->Commit().ok());
+}
+
 void RangesAreDeleted(Fixture& f) {
   const auto key = [](int i) { return fmt::format("{:05}", i); };
   constexpr int kKeys = 3000;
@@ -416,6 +426,7 @@ constexpr Behaviour kBehaviours[] = {
      Overlap::kNone},
     {"a session goes on after commits, rollbacks and missing keys", SessionsGoOn, Overlap::kNone},
     {"single operations are transactions of their own", SingleOperationsCommit, Overlap::kNone},
+    {"many puts are one transaction", ManyPutsAreOneTransaction, Overlap::kNone},
     {"a range is deleted, its end is not, and other tables keep their keys", RangesAreDeleted,
      Overlap::kNone},
     {"a prefetch changes nothing that is read", PrefetchChangesNothing, Overlap::kNone},

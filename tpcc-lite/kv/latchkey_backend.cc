@@ -82,6 +82,11 @@ class LatchkeySession final : public KvSession {
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
     return database_.Put(trees_[table], key, value);
   }
+  absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override {
+    batch_.Clear();
+    for (const KvRecord& record : records) batch_.Put(trees_[table], record.key, record.value);
+    return database_.Write(batch_);
+  }
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
     return database_.Delete(trees_[table], key);
   }
@@ -124,6 +129,7 @@ class LatchkeySession final : public KvSession {
   const std::vector<Tree>& trees_;
   std::optional<Transaction> transaction_;
   std::vector<std::pair<Tree, std::string_view>> prefetch_;  // kept: no allocation per call
+  WriteBatch batch_;                                         // as well
 };
 
 class LatchkeyBackend final : public KvBackend {

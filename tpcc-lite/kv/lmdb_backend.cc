@@ -82,8 +82,15 @@ class LmdbSession final : public KvSession {
                     absl::FunctionRef<bool(std::string_view, std::string_view)> visit) override;
   /// A write transaction from its beginning: it has no earlier snapshot.
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
+    const KvRecord record{key, value};
+    return PutManyAuto(table, {&record, 1});
+  }
+  absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override {
     LATCHKEY_RETURN_IF_ERROR(StartWriting());
-    absl::Status put = Put(table, key, value);
+    absl::Status put;
+    for (size_t i = 0; i < records.size() && put.ok(); ++i) {
+      put = Put(table, records[i].key, records[i].value);
+    }
     if (put.ok()) return Commit();
     Rollback().IgnoreError();
     return put;

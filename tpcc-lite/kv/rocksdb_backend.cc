@@ -44,6 +44,7 @@
 #include "storage/runtime/runtime.h"
 #include "tpcc-lite/kv/kv_backends.h"
 #include "tpcc-lite/kv/periodic_sync.h"
+#include "tpcc-lite/kv/rocksdb_status.h"
 #include "tpcc-lite/kv/rocksdb_support.h"
 
 namespace latchkey {
@@ -55,28 +56,6 @@ namespace rdb = ROCKSDB_NAMESPACE;
 rdb::CompressionType CompressionOf(std::string_view name) {
   if (name.starts_with("lz4")) return rdb::kLZ4Compression;
   return name.starts_with("zstd") ? rdb::kZSTD : rdb::kNoCompression;
-}
-
-absl::string_view Abseil(const std::string& text) { return {text.data(), text.size()}; }
-/// An empty view may have a null address, which RocksDB would pass to memcmp.
-rdb::Slice ToSlice(std::string_view text) {
-  return text.empty() ? rdb::Slice("", 0) : rdb::Slice(text.data(), text.size());
-}
-std::string_view ToView(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
-/// Maps conflicts, deadlocks and lock time-outs to one retryable error: Aborted.
-absl::Status ToStatus(const rdb::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  const std::string message = "rocksdb: " + status.ToString();
-  if (status.IsNotFound()) return absl::NotFoundError(Abseil(message));
-  if (status.IsBusy() || status.IsTryAgain() || status.IsTimedOut() || status.IsAborted()) {
-    return absl::AbortedError(Abseil(message));
-  }
-  if (status.IsCorruption()) return absl::DataLossError(Abseil(message));
-  if (status.IsNoSpace()) return absl::ResourceExhaustedError(Abseil(message));
-  if (status.IsInvalidArgument()) return absl::InvalidArgumentError(Abseil(message));
-  if (status.IsIOError()) return absl::UnavailableError(Abseil(message));
-  return absl::InternalError(Abseil(message));
 }
 
 enum class Concurrency { kOptimistic, kPessimistic };
@@ -110,6 +89,7 @@ class RocksDbSession final : public KvSession {
   void Prefetch(std::span<const TableKey> keys) override;
   absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override;
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override;
+  absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override;
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override;
   absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                std::string_view to) override;
@@ -588,6 +568,16 @@ absl::Status RocksDbSession::PutAuto(TableIndex table, std::string_view key,
                                      std::string_view value) {
   return ToStatus(backend_.db_->Put(backend_.WriteOptions(), FamilyOf(table), Stored(table, key),
                                     ToSlice(value)));
+}
+
+absl::Status RocksDbSession::PutManyAuto(TableIndex table, std::span<const KvRecord> records) {
+  rdb::WriteBatch batch;
+  for (const KvRecord& record : records) {
+    const rdb::Status put =
+        batch.Put(FamilyOf(table), Stored(table, record.key), ToSlice(record.value));
+    if (!put.ok()) return ToStatus(put);
+  }
+  return ToStatus(backend_.db_->Write(backend_.WriteOptions(), &batch));
 }
 
 absl::Status RocksDbSession::DeleteAuto(TableIndex table, std::string_view key) {

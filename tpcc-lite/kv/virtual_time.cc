@@ -43,6 +43,9 @@ class ChargedSession final : public KvSession {
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override {
     return Charged().PutAuto(table, key, value);
   }
+  absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override {
+    return Charged(records.size()).PutManyAuto(table, records);
+  }
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
     return Charged().DeleteAuto(table, key);
   }
@@ -52,8 +55,8 @@ class ChargedSession final : public KvSession {
   }
 
  private:
-  KvSession& Charged() {
-    runtime_.SleepFor(cpu_);
+  KvSession& Charged(uint64_t operations = 1) {
+    runtime_.SleepFor(cpu_ * static_cast<Nanos>(operations));
     return *session_;
   }
 
