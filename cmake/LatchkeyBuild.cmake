@@ -43,7 +43,9 @@ if(LATCHKEY_SANITIZE)
   add_compile_options(-fsanitize=${LATCHKEY_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${LATCHKEY_SANITIZE})
   if(LATCHKEY_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize-recover=undefined)
+    # Not checked: null pointers, whose use ends the program in any case; the sizes of objects, which address
+    # sanitizer knows; the dynamic type behind a pointer. These three take a fifth of the time to compile.
+    add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null,object-size,vptr)
   endif()
 endif()
 
@@ -70,15 +72,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # latchkey_test_options(TARGET): the flags of files with test cases. With sanitizers they are not optimised, and
-# their own pointers are not checked for alignment, size and type at each use: that halves the time to compile
-# them. The libraries under test are optimised and checked.
+# their own pointers are not checked for alignment at each use: that halves the time to compile them. The libraries
+# under test are optimised and checked.
 function(latchkey_test_options target)
   target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
   target_compile_options(${target} PRIVATE ${LATCHKEY_PCH_FLAGS})
   if(LATCHKEY_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
     if(LATCHKEY_SANITIZE MATCHES "undefined")
-      target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
+      target_compile_options(${target} PRIVATE -fno-sanitize=alignment)
     endif()
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Of inlined std::string, see below. Address sanitizer looks, too.

@@ -31,7 +31,7 @@ TEST_CASE("a batch of 100,000 puts commits in a small database, beside a snapsho
   const Durability durability = GENERATE(Durability::kNone, Durability::kGroup);
   auto db = OpenInMemory(Small(durability));
   const Tree tree = TreeOrFail(*db, "t");
-  constexpr uint64_t kPuts = 100'000;
+  constexpr uint64_t kPuts = kThreadSanitizer ? 30'000 : 100'000;
   for (uint64_t i = 0; i < kPuts; i += 1000) REQUIRE_OK(db->Put(tree, Key(i), "before"));
   Transaction reader = db->Begin({.read_only = true});
   std::string value;
