@@ -224,13 +224,21 @@ std::optional<SegmentView> SegmentCleaner::ChooseVictim(uint64_t clock) {
 }
 
 bool SegmentCleaner::Clean() {
+  passed_over_ = 0;
   bool gained = EmptyVictims(ChooseMethod());
   const bool may_plug = PagesFillHoles() || directory_.segments().free_count() == 0;
   if (!gained && may_plug && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
-  // The remaining slots are superseded by copies in memory. Writing those out releases the slots
-  // and needs no new segment.
-  if (!gained) sink_.StartUserWrites();
+  // The remaining slots, and those of the victims passed over, are superseded by copies in memory.
+  // Writing those out releases the slots and needs no new segment.
+  const bool is_short = directory_.segments().free_count() <= SpaceManager::kHardWatermark;
+  if (!gained || (passed_over_ > 0 && is_short)) sink_.StartUserWrites();
   return gained;
+}
+
+// Then no slot is released before a checkpoint of the map, so moves gain nothing: they would take the
+// segments that the checkpoint needs.
+bool SegmentCleaner::JournalIsFull() const {
+  return directory_.journal() != nullptr && directory_.journal()->full();
 }
 
 // Empties victims until a few segments are gained. Returns whether it has made progress.
@@ -241,12 +249,19 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   double gain = kSegmentsPerPass;
   bool emptied = false;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
-  while (gain > 0 && victims_.size() < kMaxVictims && !stop_.load(std::memory_order_acquire)) {
+  while ((gain > 0 || !emptied) && victims_.size() < kMaxVictims &&
+         !stop_.load(std::memory_order_acquire)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
     if (!victim || victim->live > budget) break;
     if (!directory_.segments().BeginCleaning(victim->id)) continue;
     victims_.push_back({victim->id});
-    if (!Empty(victim->id, method)) break;
+    const Emptied outcome = Empty(victim->id, method);
+    if (outcome == Emptied::kNothing && !JournalIsFull()) {
+      gain -= 1.0;  // free as soon as the copies in memory have been written
+      ++passed_over_;
+      continue;
+    }
+    if (outcome != Emptied::kAll) break;
     emptied = true;
     budget -= victim->live;
     gain -=
@@ -323,13 +338,14 @@ bool SegmentCleaner::Shrink() {
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
   victims_.push_back({*obstacle});
   const bool room = directory_.segments().free_count() > space_.soft_watermark();
-  const bool emptied = Empty(*obstacle, room ? CleaningMethod::kClean : CleaningMethod::kPlug);
+  const CleaningMethod method = room ? CleaningMethod::kClean : CleaningMethod::kPlug;
+  const bool emptied = Empty(*obstacle, method) == Emptied::kAll;
   return EndPass() || emptied;
 }
 
-// Moves all live pages out of `victim`. False when there was nothing to move, or no room for all.
-bool SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
-  if (core_.poisoned()) return false;
+// Moves all live pages out of `victim`.
+SegmentCleaner::Emptied SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
+  if (core_.poisoned()) return Emptied::kNoRoom;
   std::vector<VictimPage>& pages = reader_.Load(victim, ReadCostsOf(costs_.costs()));
   // By page id, so that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
   std::sort(pages.begin(), pages.end(),
@@ -337,9 +353,10 @@ bool SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
   const size_t done = method == CleaningMethod::kClean
                           ? Append(pages)
                           : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
-  if (pages.empty() || done < pages.size()) return false;
+  if (pages.empty()) return Emptied::kNothing;
+  if (done < pages.size()) return Emptied::kNoRoom;
   NoteEmptied(pages, method);
-  return true;
+  return Emptied::kAll;
 }
 
 SegmentKind SegmentCleaner::KindFor(PageId page) const {

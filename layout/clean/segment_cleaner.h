@@ -84,8 +84,11 @@ class SegmentCleaner final : public BackgroundCleaner {
   TuningInputs Inputs();
   CleaningMethod ChooseMethod();
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
+  bool JournalIsFull() const;
   bool EmptyVictims(CleaningMethod method);
-  bool Empty(SegmentId victim, CleaningMethod method);
+  /// kNothing: the newest copies of its pages are all in memory. kNoRoom: some pages stay.
+  enum class Emptied : uint8_t { kAll, kNothing, kNoRoom };
+  Emptied Empty(SegmentId victim, CleaningMethod method);
   size_t Append(std::span<const VictimPage> pages);
   bool BeginMove(const VictimPage& page, FrameIndex* frame);
   bool MakeRoom();
@@ -111,6 +114,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   Mutex pass_mutex_;
   VictimReader reader_;
   PlugWriter plugs_;
+  uint32_t passed_over_ = 0;     // victims of Clean whose pages are all in memory
   std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
   std::optional<double> victim_utilization_;
   CleaningMethod method_of_late_ = CleaningMethod::kClean;

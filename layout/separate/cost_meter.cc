@@ -36,10 +36,12 @@ Nanos TimeOf(const IoClassStats& of_class) {
   return of_class.service > 0 ? of_class.service : of_class.busy;
 }
 
+// Not those of doublewrite areas: they are written in sequence and die at once, so the device moves
+// none of them.
 uint64_t PagesWritten(const DeviceStats& stats, uint32_t page_size) {
   uint64_t bytes = 0;
-  for (const IoClass io_class : {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kProtection,
-                                 IoClass::kMeta, IoClass::kSegmentPartWrite}) {
+  for (const IoClass io_class :
+       {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
     bytes += stats.of(io_class).bytes;
   }
   return bytes / page_size;
