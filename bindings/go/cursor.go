@@ -10,6 +10,7 @@ type Cursor struct {
 	tx         *Tx // so that it is not collected
 	t          *transaction
 	handle     C.lk_cursor
+	place      int        // in the list of the transaction
 	key, value C.lk_bytes // C's memory, valid while it stands on a record of an open transaction
 	stands     bool
 	err        error
@@ -29,7 +30,7 @@ func (tx *Tx) Cursor(tree *Tree, r Range) (*Cursor, error) {
 	code := C.lkgo_cursor_create(tx.t.handle, tree.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.c)
 	if code == C.LK_OK {
 		c.handle = s.c.cursor
-		tx.t.addCursor(c.handle)
+		c.place = tx.t.addCursor(c.handle)
 	}
 	if err := tx.t.leave(s, code); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (c *Cursor) move(move C.int, key []byte) bool {
 		c.err = err
 		return false
 	}
-	if _, ok := c.t.cursors[c.handle]; !ok {
+	if !c.t.has(c.handle, c.place) {
 		c.t.leave(s, C.LK_OK)
 		c.err = errCursorDone
 		return false
@@ -96,7 +97,7 @@ func (c *Cursor) copy(part func() C.lk_bytes) []byte {
 	}
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	if _, ok := c.t.cursors[c.handle]; !ok {
+	if !c.t.has(c.handle, c.place) {
 		return nil
 	}
 	bytes := part()
@@ -120,12 +121,12 @@ func (c *Cursor) Close() error {
 	if err != nil {
 		return err
 	}
-	_, ok := c.t.cursors[c.handle]
+	ok := c.t.has(c.handle, c.place)
 	c.t.leave(s, C.LK_OK)
 	if !ok {
 		return errCursorDone
 	}
 	c.stands = false
-	c.t.releaseCursor(c.handle)
+	c.t.releaseCursor(c.handle, c.place)
 	return nil
 }

@@ -71,9 +71,12 @@ lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t
   return lk_cursor_fill(cursor, step, most_records, buffer, capacity, &scratch->size, &scratch->count, &scratch->error);
 }
 
-lk_code lkgo_scan_new(lk_txn txn, lk_tree tree, lkgo_range range, const char *from, const char *to, int step,
-                      size_t most_records, char *buffer, size_t capacity, lkgo_scratch *scratch) {
-  lk_code code = lkgo_cursor_create(txn, tree, range, from, to, scratch);
+lk_code lkgo_scan_new(lk_txn txn, lk_cursor retired, lk_tree tree, lkgo_range range, const char *from,
+                      const char *to, int step, size_t most_records, char *buffer, size_t capacity,
+                      lkgo_scratch *scratch) {
+  lk_code code;
+  if (retired.id != 0) lk_cursor_release(retired, NULL);
+  code = lkgo_cursor_create(txn, tree, range, from, to, scratch);
   if (code != LK_OK) return code;
   code = lkgo_scan(scratch->cursor, step, LKGO_START, NULL, 0, most_records, buffer, capacity, scratch);
   if (code != LK_OK) {

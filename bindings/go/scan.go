@@ -3,7 +3,10 @@ package latchkey
 // #include "latchkey_go.h"
 import "C"
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // Records that one call of the library reads, and the memory for them: little at first, so that a short scan reads
 // little in vain.
@@ -28,6 +31,7 @@ const (
 type Scan struct {
 	tx     *Tx
 	handle C.lk_cursor
+	place  int // in the list of the transaction
 	step   C.int
 	isOver bool
 	ownsTx bool
@@ -39,13 +43,42 @@ type Scan struct {
 	packed []byte // the records of a batch
 	next   int    // where the next record begins in packed
 	record        // the one that it stands on
-	buffer []byte // if it lends
+	buffer *lent  // if it lends
 	err    error
 }
 
 // record is where a record lies in a batch. Numbers, not slices: to store a slice costs a write barrier.
 type record struct {
-	at, value, end int // its key begins at `at`; at == 0: there is no record
+	at, end int // its sizes begin at `at`; end == 0: there is no record
+}
+
+// split returns the key and the value of the record.
+func (r record) split(packed []byte) (key, value []byte) {
+	sizes := binary.LittleEndian.Uint64(packed[r.at:])
+	middle := r.at + sizesOfRecord + int(uint32(sizes))
+	return packed[r.at+sizesOfRecord : middle : middle], packed[middle:r.end:r.end]
+}
+
+const sizesOfRecord = 8
+
+// lent is memory of scans that lend. A scan gives it back at its end, but for the record that it still lends: a loop over
+// Next that was left early may use its last record.
+type lent struct{ bytes []byte }
+
+var lentBuffers = sync.Pool{New: func() any { return &lent{make([]byte, mostLentBytes)} }}
+
+func (s *Scan) giveBuffer() {
+	buffer := s.buffer
+	if buffer == nil {
+		return
+	}
+	s.buffer = nil
+	if isInBuffer := s.end != 0 && &s.packed[0] == &buffer.bytes[0]; isInBuffer {
+		buffer.bytes = buffer.bytes[s.end:]
+	}
+	if len(buffer.bytes) >= firstBatchBytes {
+		lentBuffers.Put(buffer)
+	}
 }
 
 // Scan returns a scan that stands before the range.
@@ -64,7 +97,7 @@ func (t *Tree) ForEach(r Range, function func(key, value []byte) error) error {
 }
 
 func forEach(s *Scan, function func(key, value []byte) error) error {
-	defer s.Close()
+	defer s.finish()
 	if function == nil {
 		return errNoFunction
 	}
@@ -87,9 +120,15 @@ func forEach(s *Scan, function func(key, value []byte) error) error {
 func (s *Scan) each(yield func(key, value []byte) bool) {
 	for {
 		for s.next < len(s.packed) && s.t.changes.Load() == s.seen {
-			packed := s.packed
-			s.show()
-			if !yield(packed[s.at:s.value:s.value], packed[s.value:s.end:s.end]) {
+			packed, at := s.packed, s.next
+			sizes := binary.LittleEndian.Uint64(packed[at:])
+			key := packed[at+sizesOfRecord:]
+			value := key[uint32(sizes):]
+			key, value = key[:uint32(sizes):uint32(sizes)], value[:sizes>>32:sizes>>32]
+			s.at = at
+			s.end = at + sizesOfRecord + len(key) + len(value)
+			s.next = s.end
+			if !yield(key, value) {
 				return
 			}
 		}
@@ -122,11 +161,11 @@ func (s *Scan) start(tree *Tree, from, to []byte) error {
 	}
 	s.t = s.tx.t
 	buffer := s.takeBuffer()
-	code := C.lkgo_scan_new(s.t.handle, tree.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.step,
+	code := C.lkgo_scan_new(s.t.handle, s.t.takeRetired(), tree.handle, rangeOf(from, to), pointerTo(from), pointerTo(to), s.step,
 		C.size_t(s.batch), pointerTo(buffer), sizeOf(buffer), memory.c)
 	if code == C.LK_OK {
 		s.handle = memory.c.cursor
-		s.t.addCursor(s.handle)
+		s.place = s.t.addCursor(s.handle)
 	}
 	return s.take(memory, buffer, code)
 }
@@ -136,10 +175,13 @@ func (s *Scan) takeBuffer() []byte {
 	if !s.lends {
 		return make([]byte, s.room)
 	}
-	if len(s.buffer) < s.room {
-		s.buffer = make([]byte, s.room)
+	if s.buffer == nil {
+		s.buffer = lentBuffers.Get().(*lent)
 	}
-	return s.buffer
+	if len(s.buffer.bytes) < s.room {
+		s.buffer.bytes = make([]byte, mostLentBytes)
+	}
+	return s.buffer.bytes[:s.room]
 }
 
 // take keeps the records that were read into buffer and ends the call. A record that is larger gets a buffer of its
@@ -172,9 +214,8 @@ func (s *Scan) Next() bool {
 // show moves to the next of the records that were read.
 func (s *Scan) show() {
 	sizes := binary.LittleEndian.Uint64(s.packed[s.next:])
-	s.at = s.next + 8
-	s.value = s.at + int(uint32(sizes))
-	s.end = s.value + int(sizes>>32)
+	s.at = s.next
+	s.end = s.at + sizesOfRecord + int(uint32(sizes)) + int(sizes>>32)
 	s.next = s.end
 }
 
@@ -199,8 +240,7 @@ func (s *Scan) more() bool {
 }
 
 func (s *Scan) stop() bool {
-	s.record = record{}
-	s.Close()
+	s.finish()
 	return false
 }
 
@@ -216,7 +256,7 @@ func (s *Scan) refill(hasChanged bool) bool {
 		s.batch, s.room = atMost(2*s.batch, mostBatch), atMost(4*s.room, s.mostRoom())
 	}
 	seek := C.int(C.LKGO_ON)
-	if hasChanged && s.at != 0 {
+	if hasChanged && s.end != 0 {
 		seek = C.LKGO_BEHIND
 	} else if hasChanged {
 		seek = C.LKGO_START
@@ -251,18 +291,20 @@ func atMost(number, most int) int {
 // Key returns the key of the record; nil if there is none. It is the caller's to keep, not to change. With Range.Lend
 // it is valid until the next call of Next.
 func (s *Scan) Key() []byte {
-	if s == nil || s.at == 0 {
+	if s == nil || s.end == 0 {
 		return nil
 	}
-	return s.packed[s.at:s.value:s.value]
+	key, _ := s.split(s.packed)
+	return key
 }
 
 // Value returns the value of the record, as Key.
 func (s *Scan) Value() []byte {
-	if s == nil || s.at == 0 {
+	if s == nil || s.end == 0 {
 		return nil
 	}
-	return s.packed[s.value:s.end:s.end]
+	_, value := s.split(s.packed)
+	return value
 }
 
 // Err returns the error that ended the scan; nil after its end and after Close.
@@ -281,12 +323,21 @@ func (s *Scan) Close() error {
 	s.isOver = true
 	s.next = len(s.packed)
 	if s.handle.id != 0 {
-		s.t.releaseCursor(s.handle)
+		s.t.releaseCursor(s.handle, s.place)
 		s.handle.id = 0
 	}
+	s.giveBuffer()
 	if s.ownsTx {
 		s.ownsTx = false
 		s.tx.Rollback()
 	}
 	return s.err
+}
+
+// finish is Close when no record is lent any more.
+func (s *Scan) finish() {
+	if s != nil {
+		s.packed, s.next, s.record = nil, 0, record{}
+		s.Close()
+	}
 }

@@ -11,7 +11,7 @@ import "iter"
 //	return scan.Err()
 func (s *Scan) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		defer s.Close()
+		defer s.finish()
 		if s.Next() && yield(s.Key(), s.Value()) {
 			s.each(yield)
 		}

@@ -44,3 +44,29 @@ func TestARangeLoopMeetsWhatItsBodyWritesAhead(t *testing.T) {
 		return scan.Err()
 	}), nil)
 }
+
+func TestALendingRangeLoopLeavesNoRecordBehind(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 100)
+	is(t, db.View(func(tx *latchkey.Tx) error {
+		scan := tx.Scan(tree, latchkey.Range{Lend: true})
+		for key := range scan.All() {
+			if string(key) == "003" {
+				ok(t, scan.Close())
+				same(t, scan.Key(), key)
+			}
+		}
+		same(t, scan.Key(), []byte(nil))
+		same(t, scan.Value(), []byte(nil))
+		same(t, scan.Next(), false)
+		for outer := range tx.Scan(tree, latchkey.Range{Lend: true}).All() {
+			inner := tx.Scan(tree, latchkey.Range{From: outer, Lend: true})
+			for key := range inner.All() {
+				same(t, key, outer)
+				break
+			}
+			ok(t, inner.Err())
+		}
+		return nil
+	}), nil)
+}

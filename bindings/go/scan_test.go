@@ -63,6 +63,70 @@ func TestALendingScanShowsTheSameRecordsAndUsesItsMemoryAgain(t *testing.T) {
 	ok(t, scan.Close())
 }
 
+func TestALendingScanLeftEarlyKeepsItsLastRecordAfterTheClose(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 1000)
+	ok(t, tree.Put([]byte("5large"), bytes.Repeat([]byte("x"), 100_000)))
+	is(t, db.View(func(tx *latchkey.Tx) error {
+		var lasts [][2][]byte
+		for i := 0; i < 300; i++ {
+			scan := tx.Scan(tree, latchkey.Range{From: key(3 * i), Lend: true})
+			for steps := 0; steps <= i%40; steps++ {
+				same(t, scan.Next(), true)
+			}
+			record := [2][]byte{scan.Key(), scan.Value()}
+			ok(t, scan.Close())
+			same(t, [][]byte{scan.Key(), scan.Value()}, []string{string(record[0]), string(record[1])})
+			lasts = append(lasts, record)
+		}
+		large := tx.Scan(tree, latchkey.Range{Prefix: []byte("5l"), Lend: true})
+		same(t, large.Next(), true)
+		ok(t, large.Close())
+		same(t, keys(t, tx.Scan(tree, latchkey.Range{Lend: true}))[999], "998")
+		for i, last := range lasts {
+			value, err := tx.Get(tree, last[0])
+			ok(t, err)
+			same(t, last[1], value)
+			same(t, string(last[0]) >= string(key(3*i)), true)
+		}
+		same(t, len(large.Value()), 100_000)
+		return nil
+	}), nil)
+}
+
+func TestScansAndCursorsThatAreOpenTogetherStayApart(t *testing.T) {
+	db, tree := memory(t)
+	fill(t, db, tree, 1000)
+	tx, err := db.Snapshot()
+	ok(t, err)
+	var scans []*latchkey.Scan
+	var cursors []*latchkey.Cursor
+	for i := 0; i < 100; i++ {
+		scans = append(scans, tx.Scan(tree, latchkey.Range{From: key(i), Lend: true}))
+		cursor, err := tx.Cursor(tree, latchkey.Range{From: key(i)})
+		ok(t, err)
+		cursors = append(cursors, cursor)
+		if i%3 == 2 { // the places of these are used again
+			ok(t, scans[i-1].Close())
+			ok(t, cursors[i-2].Close())
+		}
+	}
+	for i := range scans {
+		same(t, scans[i].Next(), i%3 != 1 || i == 99)
+		same(t, cursors[i].First(), i%3 != 0 || i == 99)
+		if i%3 == 2 {
+			same(t, [][]byte{scans[i].Key(), cursors[i].Key()}, []string{string(key(i)), string(key(i))})
+		}
+	}
+	is(t, cursors[0].Close(), latchkey.ErrFailedPrecondition)
+	ok(t, tx.Rollback())
+	same(t, cursors[2].Next(), false)
+	is(t, cursors[2].Err(), latchkey.ErrTxDone)
+	same(t, scans[2].Next(), false)
+	is(t, scans[2].Err(), latchkey.ErrTxDone)
+	is(t, scans[2].Close(), latchkey.ErrTxDone)
+}
+
 func TestAScanShowsTheWritesOfItsTransaction(t *testing.T) {
 	db, tree := memory(t)
 	fill(t, db, tree, 30)

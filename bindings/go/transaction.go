@@ -18,8 +18,10 @@ type transaction struct {
 	inParts  bool          // PutFrom is writing a value
 	isVain   bool          // a repetition would wait for the same lock
 	changes  atomic.Uint64 // writes so far: a scan that has read ahead reads again
-	cursors  map[C.lk_cursor]struct{}
-	previous *transaction // in the list
+	cursors  []C.lk_cursor // at their places; zero: nobody's place
+	places   []int         // nobody's, in cursors
+	retired  C.lk_cursor   // closed; the next scan releases it, which saves a call of C
+	previous *transaction  // in the list
 	next     *transaction
 	list     *transactionList
 }
@@ -97,10 +99,12 @@ func (t *transaction) finish(reason error, end func()) error {
 
 // end releases what the transaction holds but its handle. REQUIRES: mu.
 func (t *transaction) end(reason error) {
-	for cursor := range t.cursors {
-		C.lk_cursor_release(cursor, nil)
+	for _, cursor := range append(t.cursors, t.retired) {
+		if cursor.id != 0 {
+			C.lk_cursor_release(cursor, nil)
+		}
 	}
-	t.cursors = nil
+	t.cursors, t.places, t.retired.id = nil, nil, 0
 	t.reason = reason
 	t.isOver.Store(true)
 	t.changes.Add(1) // a scan that has read ahead looks at the reason
@@ -130,21 +134,42 @@ func (t *transaction) commit(durability Durability) error {
 	return t.leave(s, code)
 }
 
-func (t *transaction) addCursor(cursor C.lk_cursor) {
-	if t.cursors == nil {
-		t.cursors = map[C.lk_cursor]struct{}{}
+// addCursor returns the place of the cursor. REQUIRES: mu.
+func (t *transaction) addCursor(cursor C.lk_cursor) (place int) {
+	if last := len(t.places) - 1; last >= 0 {
+		place, t.places = t.places[last], t.places[:last]
+		t.cursors[place] = cursor
+		return place
 	}
-	t.cursors[cursor] = struct{}{}
+	t.cursors = append(t.cursors, cursor)
+	return len(t.cursors) - 1
 }
 
-// releaseCursor has no effect if the end of the transaction released it.
-func (t *transaction) releaseCursor(cursor C.lk_cursor) {
+// has reports whether the cursor is open: neither closed nor released by the end of the transaction. REQUIRES: mu.
+func (t *transaction) has(cursor C.lk_cursor, place int) bool {
+	return place < len(t.cursors) && t.cursors[place] == cursor && cursor.id != 0
+}
+
+// releaseCursor has no effect if the end of the transaction released it. The last cursor that was closed stays in C's
+// memory until the next one is.
+func (t *transaction) releaseCursor(cursor C.lk_cursor, place int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, ok := t.cursors[cursor]; ok {
-		delete(t.cursors, cursor)
-		C.lk_cursor_release(cursor, nil)
+	if !t.has(cursor, place) {
+		return
 	}
+	t.cursors[place].id = 0
+	t.places = append(t.places, place)
+	if t.retired.id != 0 {
+		C.lk_cursor_release(t.retired, nil)
+	}
+	t.retired = cursor
+}
+
+// takeRetired returns a cursor for the caller to release, or zero. REQUIRES: mu.
+func (t *transaction) takeRetired() (cursor C.lk_cursor) {
+	cursor, t.retired.id = t.retired, 0
+	return cursor
 }
 
 // wasAborted reports whether the library aborted the transaction, and whether a repetition would wait for the

@@ -44,6 +44,7 @@ type engine interface {
 	lent() int
 	forEach() int
 	scanMany(keys [][]byte)
+	leaveMany(keys [][]byte)
 	close()
 }
 
@@ -129,7 +130,24 @@ func (e *latchkeyEngine) forEach() (count int) {
 	return count
 }
 
+// scanMany leaves each loop early.
 func (e *latchkeyEngine) scanMany(keys [][]byte) {
+	must(e.db.View(func(tx *latchkey.Tx) error {
+		for _, from := range keys {
+			scan, count := tx.Scan(e.tree, latchkey.Range{From: from, Lend: true}), 0
+			for key, value := range scan.All() {
+				if count += min(1, len(key)*len(value)); count == short {
+					break
+				}
+			}
+			must(scan.Err())
+		}
+		return nil
+	}))
+}
+
+// leaveMany is scanMany by Next and Close.
+func (e *latchkeyEngine) leaveMany(keys [][]byte) {
 	must(e.db.View(func(tx *latchkey.Tx) error {
 		for _, key := range keys {
 			walk(tx.Scan(e.tree, latchkey.Range{From: key, Lend: true}), short)
@@ -219,6 +237,8 @@ func (e *boltEngine) scanMany(keys [][]byte) {
 	}))
 }
 
+func (e *boltEngine) leaveMany(keys [][]byte) { e.scanMany(keys) }
+
 func (e *boltEngine) close() { must(e.db.Close()) }
 
 // loop runs over a share of the keys and returns the number of its operations.
@@ -245,6 +265,11 @@ var loops = []loop{
 	{"scan of 10 records", func(e engine, k [][]byte) int {
 		k = k[:len(k)/10]
 		e.scanMany(k)
+		return len(k) * short
+	}},
+	{"scan of 10 records by Next and Close", func(e engine, k [][]byte) int {
+		k = k[:len(k)/10]
+		e.leaveMany(k)
 		return len(k) * short
 	}},
 }
