@@ -32,6 +32,7 @@ lk_code MoveCursor(lk_cursor handle, lk_bytes target, lk_bytes* key, lk_bytes* v
 constexpr lk_bytes kNoTarget = {nullptr, 0};
 
 constexpr size_t kSizesOfRecord = 2 * sizeof(uint32_t);
+constexpr size_t kFirstRoom = 2048;
 
 /// Copies records into a string. Its size is its room; it grows for a record that does not fit. Without
 /// memory for a record behind the first, the cursor stays on it.
@@ -48,7 +49,7 @@ Cursor::Copies CopyIntoString(Cursor& cursor, bool forward, size_t max_records, 
     all.bytes += more.bytes;
     if (more.needed == 0) return all;
     try {
-      text->resize(std::max(all.bytes + more.needed, 2 * all.bytes));
+      text->resize(std::max({all.bytes + more.needed, 2 * all.bytes, kFirstRoom}));
     } catch (const std::bad_alloc&) {
       if (all.records == 0) throw;
       return all;

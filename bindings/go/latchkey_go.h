@@ -34,9 +34,9 @@ enum { LKGO_ON = 0, LKGO_START = 1, LKGO_BEHIND = 2 };
 lk_code lkgo_scan(lk_cursor cursor, int step, int seek, const char *last, size_t last_size,
                   size_t most_records, char *buffer, size_t capacity, lkgo_scratch *scratch);
 /* Creates the cursor of a scan and reads its first records. Releases `retired` before, unless it is zero. */
-lk_code lkgo_scan_new(lk_txn txn, lk_cursor retired, lk_tree tree, lkgo_range range, const char *from,
-                      const char *to, int step, size_t most_records, char *buffer, size_t capacity,
-                      lkgo_scratch *scratch);
+lk_code lkgo_scan_new(lk_txn txn, lk_cursor retired, lk_tree tree, lkgo_range range,
+                      const char *from, const char *to, int step, size_t most_records, char *buffer,
+                      size_t capacity, lkgo_scratch *scratch);
 /* Writes the operations of a packed batch: batch.go has the format. durability: LK_DURABILITY_... */
 lk_code lkgo_write(lk_db db, const char *packed, size_t size, int durability,
                    lkgo_scratch *scratch);

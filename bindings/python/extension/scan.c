@@ -8,7 +8,7 @@
  */
 #include "latchkey_python.h"
 
-#define FIRST_BATCH 12u /* records; doubles with each batch, so that a short scan reads little in vain */
+#define FIRST_BATCH 4u /* records; doubles with each batch, so that a short scan reads little in vain */
 #define MOST_BATCH 256u
 #define MOST_BATCH_BYTES (64u << 10)
 
@@ -19,9 +19,10 @@ typedef struct {
   int step; /* 1 or -1 */
   int what;
   int owns_transaction;
+  int is_reading; /* a call of its own is in progress: it uses `packed` */
   unsigned long seen;
   size_t batch;
-  lk_value packed;
+  lk_value *packed;
   const char *next;
   size_t left;    /* records at `next` */
   lk_bytes last;  /* the key returned last, within `packed` */
@@ -38,13 +39,16 @@ PyObject *make_scan(Transaction *transaction, lk_tree tree, const Range *range, 
                     int owns_transaction) {
   NEW_ERROR(error);
   lk_cursor cursor;
+  lk_value *packed;
   lk_code code;
   Scan *self;
   if (!may_use(transaction)) return NULL;
   code = create_cursor(transaction, tree, range, &cursor, &error); /* waits for nothing */
   if (code != LK_OK) return raise_error(code, error.message);
-  self = PyObject_New(Scan, &scan_type);
+  packed = take_value(transaction->db);
+  self = packed == NULL ? NULL : PyObject_New(Scan, &scan_type);
   if (self == NULL) {
+    if (packed != NULL) give_value(transaction->db, packed);
     release_cursor(transaction, cursor);
     return NULL;
   }
@@ -54,9 +58,10 @@ PyObject *make_scan(Transaction *transaction, lk_tree tree, const Range *range, 
   self->step = is_reverse ? -1 : 1;
   self->what = what;
   self->owns_transaction = owns_transaction;
+  self->is_reading = 0;
   self->seen = transaction->changes;
   self->batch = FIRST_BATCH;
-  self->packed = (lk_value)LK_VALUE_INIT;
+  self->packed = packed;
   self->next = NULL;
   self->left = 0;
   self->has_last = 0;
@@ -70,7 +75,7 @@ static void end_scan(Scan *self) {
   self->left = 0;
   self->has_last = 0;
   release_cursor(transaction, self->cursor);
-  lk_value_release(&self->packed);
+  give_value(transaction->db, self->packed);
   if (self->owns_transaction) abandon(transaction);
   Py_DECREF(transaction);
 }
@@ -107,7 +112,7 @@ static lk_code read_records(Scan *self, int must_seek, size_t *count, lk_error *
                            : lk_cursor_seek_last(self->cursor, NULL, NULL, error);
   }
   if (code != LK_OK) return code;
-  return lk_cursor_read(self->cursor, self->step, self->batch, MOST_BATCH_BYTES, &self->packed, count, error);
+  return lk_cursor_read(self->cursor, self->step, self->batch, MOST_BATCH_BYTES, self->packed, count, error);
 }
 
 /* 1: there are records. 0: the scan is at its end. -1: an exception is set. */
@@ -120,14 +125,16 @@ static int refill(Scan *self) {
   if (!may_use(transaction)) return -1;
   if (has_changed) self->batch = 1;
   self->left = 0;
+  self->is_reading = 1;
   IN_TRANSACTION(transaction, code = read_records(self, has_changed || !self->has_last, &count, &error));
+  self->is_reading = 0;
   if (code == LK_NOT_FOUND) return 0;
   if (code != LK_OK) {
     raise_error(code, error.message);
     return -1;
   }
   self->seen = transaction->changes;
-  self->next = self->packed.data;
+  self->next = self->packed->data;
   self->left = count;
   if (self->batch < MOST_BATCH) self->batch *= 2;
   return 1;
@@ -181,6 +188,10 @@ static PyObject *scan_next(Scan *self) {
 }
 
 static PyObject *scan_close(Scan *self, PyObject *Py_UNUSED(ignored)) {
+  if (self->is_reading) {
+    transaction_refused(self->transaction);
+    return NULL;
+  }
   end_scan(self);
   Py_RETURN_NONE;
 }

@@ -253,6 +253,19 @@ class Threads(MemoryTest):
         tx.rollback()
         self.assertEqual(len(list(self.tree)), 500)
 
+    def test_a_close_of_a_scan_that_another_thread_reads_with_is_refused_at_most(self):
+        # It freed the memory into which the other thread was reading.
+        self.fill(500)
+        with self.db.snapshot() as tx:
+            for _ in range(200):
+                scan = tx.scan(self.tree)
+
+                def close(scan=scan):
+                    for _ in range(20):
+                        scan.close()
+                self.run_threads(lambda scan=scan: list(scan), close)
+            self.assertEqual(len(list(tx.scan(self.tree))), 500)
+
     def test_a_wait_for_a_lock_lets_other_threads_run(self):
         holder = self.db.transaction()
         holder.put(self.tree, b"k", b"1")

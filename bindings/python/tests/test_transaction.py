@@ -230,6 +230,21 @@ class Scans(MemoryTest):
         self.assertEqual(list(scan), [b"009"])
         self.assertEqual(list(scan), [])
 
+    def test_scans_that_follow_each_other_or_are_open_together_stay_apart(self):
+        self.fill(300)
+        self.tree[b"large"] = b"x" * 100_000
+        with self.db.snapshot() as tx:
+            for start in range(100):
+                scans = [tx.scan(self.tree, b"%03d" % (start + i)) for i in range(12)]
+                for count in range(start % 20 + 1):
+                    for i, scan in enumerate(scans):
+                        number = start + i + count
+                        self.assertEqual(next(scan), (b"%03d" % number, b"v%d" % number))
+                    self.assertEqual(tx.get(self.tree, b"%03d" % start), b"v%d" % start)
+                del scans[start % 12]
+            first, whole = next(tx.scan(self.tree, b"l")), list(tx.values(self.tree))
+        self.assertEqual([first[0], len(first[1]), len(whole), len(whole[300])], [b"large", 100_000, 301, 100_000])
+
     def test_a_scan_of_an_empty_tree_is_empty(self):
         self.assertEqual(list(self.tree.scan()), [])
         self.assertEqual(list(self.tree.scan(reverse=True)), [])
