@@ -347,39 +347,86 @@ static PyObject *transaction_rollback_to(Transaction *self, PyObject *object) {
 
 /* ---- Scans and cursors. */
 
-static PyObject *scan_of(Transaction *self, PyObject *args, PyObject *kwargs, int what) {
-  static char *names[] = {"tree", "start", "stop", "prefix", "reverse", NULL};
-  PyObject *tree_object, *start = NULL, *stop = NULL, *prefix = NULL, *scan;
-  int is_reverse = 0;
+/* What scan() and cursor() get; borrowed references. */
+typedef struct {
+  PyObject *tree, *start, *stop, *prefix;
+  int is_reverse;
+} RangeArguments;
+
+/* Positional arguments as a tuple, the named ones as a dict, for PyArg_ParseTupleAndKeywords. */
+static int pack_arguments(PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **tuple,
+                          PyObject **dict) {
+  const Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+  *tuple = PyTuple_New(count);
+  *dict = PyDict_New();
+  if (*tuple == NULL || *dict == NULL) return 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SET_ITEM(*tuple, i, args[i]);
+  }
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    if (PyDict_SetItem(*dict, PyTuple_GET_ITEM(names, i), args[count + i]) != 0) return 0;
+  }
+  return 1;
+}
+
+/* Mostly a tree and a start are given, by position: then nothing is packed. 0 with an exception set. */
+static int get_range_arguments(PyObject *const *args, Py_ssize_t count, PyObject *names, int is_scan,
+                               RangeArguments *to) {
+  static char *of_scan[] = {"tree", "start", "stop", "prefix", "reverse", NULL};
+  static char *of_cursor[] = {"tree", "start", "stop", "prefix", NULL};
+  PyObject *tuple, *dict;
+  int is_fit;
+  *to = (RangeArguments){NULL, NULL, NULL, NULL, 0};
+  if (names == NULL && count >= 1 && count <= 3) {
+    to->tree = args[0];
+    to->start = count > 1 ? args[1] : NULL;
+    to->stop = count > 2 ? args[2] : NULL;
+    return 1;
+  }
+  is_fit = pack_arguments(args, count, names, &tuple, &dict);
+  if (is_fit && is_scan) {
+    is_fit = PyArg_ParseTupleAndKeywords(tuple, dict, "O|OO$Op:scan", of_scan, &to->tree, &to->start, &to->stop,
+                                         &to->prefix, &to->is_reverse);
+  } else if (is_fit) {
+    is_fit = PyArg_ParseTupleAndKeywords(tuple, dict, "O|OO$O:cursor", of_cursor, &to->tree, &to->start,
+                                         &to->stop, &to->prefix);
+  }
+  Py_XDECREF(tuple); /* the caller of the method holds the objects */
+  Py_XDECREF(dict);
+  return is_fit;
+}
+
+static PyObject *scan_of(Transaction *self, PyObject *const *args, Py_ssize_t count, PyObject *names, int what) {
+  RangeArguments given;
+  PyObject *scan;
   lk_tree tree;
   Range range;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$Op:scan", names, &tree_object, &start, &stop, &prefix,
-                                   &is_reverse) ||
-      !get_tree(tree_object, &tree) || !get_range(start, stop, prefix, &range)) {
+  if (!get_range_arguments(args, count, names, 1, &given) || !get_tree(given.tree, &tree) ||
+      !get_range(given.start, given.stop, given.prefix, &range)) {
     return NULL;
   }
-  scan = make_scan(self, tree, &range, is_reverse, what, 0);
+  scan = make_scan(self, tree, &range, given.is_reverse, what, 0);
   release_range(&range);
   return scan;
 }
-static PyObject *transaction_scan(Transaction *self, PyObject *args, PyObject *kwargs) {
-  return scan_of(self, args, kwargs, SCAN_ITEMS);
+static PyObject *transaction_scan(Transaction *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  return scan_of(self, args, count, names, SCAN_ITEMS);
 }
-static PyObject *transaction_keys(Transaction *self, PyObject *args, PyObject *kwargs) {
-  return scan_of(self, args, kwargs, SCAN_KEYS);
+static PyObject *transaction_keys(Transaction *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  return scan_of(self, args, count, names, SCAN_KEYS);
 }
-static PyObject *transaction_values(Transaction *self, PyObject *args, PyObject *kwargs) {
-  return scan_of(self, args, kwargs, SCAN_VALUES);
+static PyObject *transaction_values(Transaction *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  return scan_of(self, args, count, names, SCAN_VALUES);
 }
 
-static PyObject *transaction_cursor(Transaction *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"tree", "start", "stop", "prefix", NULL};
-  PyObject *tree_object, *start = NULL, *stop = NULL, *prefix = NULL, *cursor;
+static PyObject *transaction_cursor(Transaction *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  RangeArguments given;
+  PyObject *cursor;
   lk_tree tree;
   Range range;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO$O:cursor", names, &tree_object, &start, &stop,
-                                   &prefix) ||
-      !get_tree(tree_object, &tree) || !get_range(start, stop, prefix, &range)) {
+  if (!get_range_arguments(args, count, names, 0, &given) || !get_tree(given.tree, &tree) ||
+      !get_range(given.start, given.stop, given.prefix, &range)) {
     return NULL;
   }
   cursor = make_cursor(self, tree, &range);
@@ -431,13 +478,13 @@ static PyMethodDef transaction_methods[] = {
            "insert($self, tree, key, value, /)\n--\n\nAlreadyExists if the tree holds the key."),
     METHOD("delete", transaction_delete, METH_FASTCALL,
            "delete($self, tree, key, /)\n--\n\nWhether the tree held the key."),
-    METHOD("scan", transaction_scan, METH_VARARGS | METH_KEYWORDS,
+    METHOD("scan", transaction_scan, METH_FASTCALL | METH_KEYWORDS,
            "scan" RANGE "Pairs (key, value) with start <= key < stop, in order. It shows the writes of this\n"
            "transaction, also those made ahead of it meanwhile."),
-    METHOD("items", transaction_scan, METH_VARARGS | METH_KEYWORDS, "items" RANGE "As scan."),
-    METHOD("keys", transaction_keys, METH_VARARGS | METH_KEYWORDS, "keys" RANGE "As scan, the keys alone."),
-    METHOD("values", transaction_values, METH_VARARGS | METH_KEYWORDS, "values" RANGE "As scan, the values alone."),
-    METHOD("cursor", transaction_cursor, METH_VARARGS | METH_KEYWORDS,
+    METHOD("items", transaction_scan, METH_FASTCALL | METH_KEYWORDS, "items" RANGE "As scan."),
+    METHOD("keys", transaction_keys, METH_FASTCALL | METH_KEYWORDS, "keys" RANGE "As scan, the keys alone."),
+    METHOD("values", transaction_values, METH_FASTCALL | METH_KEYWORDS, "values" RANGE "As scan, the values alone."),
+    METHOD("cursor", transaction_cursor, METH_FASTCALL | METH_KEYWORDS,
            "cursor($self, tree, start=None, stop=None, *, prefix=None)\n--\n\nA cursor before the range."),
     METHOD("savepoint", transaction_savepoint, METH_NOARGS,
            "savepoint($self, /)\n--\n\nA point to which rollback_to returns."),

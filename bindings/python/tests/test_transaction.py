@@ -245,6 +245,34 @@ class Scans(MemoryTest):
             first, whole = next(tx.scan(self.tree, b"l")), list(tx.values(self.tree))
         self.assertEqual([first[0], len(first[1]), len(whole), len(whole[300])], [b"large", 100_000, 301, 100_000])
 
+    def test_a_range_may_be_given_by_position_or_by_name(self):
+        self.fill(30)
+        with self.db.snapshot() as tx:
+            for walk in (tx.scan, tx.items, tx.keys, tx.values, lambda *a, **k: self.walk(tx.cursor(*a, **k))):
+                for given in (walk(self.tree, b"005", b"008"), walk(self.tree, b"005", stop=b"008"),
+                              walk(tree=self.tree, start=b"005", stop=b"008")):
+                    self.assertEqual(len(list(given)), 3)
+                self.assertEqual(len(list(walk(self.tree))), 30)
+                self.assertEqual(len(list(walk(self.tree, None, b"008"))), 8)
+                self.assertEqual(len(list(walk(self.tree, prefix=b"01"))), 10)
+            self.assertEqual(list(tx.keys(self.tree, b"005", b"007", reverse=True)), [b"006", b"005"])
+            for call in (tx.scan, tx.keys, tx.cursor):
+                for args, named in (((), {}), ((self.tree, b"1", b"2", b"3"), {}), ((self.tree,), {"tree": self.tree}),
+                                    ((self.tree,), {"limit": 3}), ((b"t",), {}), ((self.tree, 5), {}),
+                                    ((self.tree, b"1"), {"prefix": b"1"})):
+                    with self.assertRaises(TypeError):
+                        call(*args, **named)
+            with self.assertRaises(TypeError):
+                tx.cursor(self.tree, reverse=True)
+
+    @staticmethod
+    def walk(cursor):
+        """The records of the cursor's range."""
+        found = cursor.first()
+        while found:
+            yield cursor.key, cursor.value
+            found = cursor.next()
+
     def test_a_scan_of_an_empty_tree_is_empty(self):
         self.assertEqual(list(self.tree.scan()), [])
         self.assertEqual(list(self.tree.scan(reverse=True)), [])
