@@ -135,6 +135,38 @@ TEST_CASE(
   CHECK(cursor.key() == Key(forward ? 140 : 850));
 }
 
+TEST_CASE("One call copies the records of many leaves, with gaps between them") {
+  auto db = OpenInMemory();
+  const Tree tree = TreeOrFail(*db, "t");
+  for (int i = 0; i < 5000; ++i) REQUIRE_OK(db->Put(tree, Key(i), std::string(i % 90, 'v')));
+  Transaction old = db->Begin({.read_only = true});
+  const bool leaves_ghosts = GENERATE(true, false);
+  if (!leaves_ghosts) REQUIRE_OK(old.Rollback());
+  for (int i = 1000; i < 2500; ++i) REQUIRE_OK(db->Delete(tree, Key(i)));
+  for (int i = 2500; i < 5000; i += 2) REQUIRE_OK(db->Delete(tree, Key(i)));
+  REQUIRE_OK(db->Put(tree, Key(700), std::string(9000, 'l')));  // in pages of its own
+  Transaction txn = db->Begin({.read_only = true});
+  for (const bool forward : {true, false}) {
+    for (const KeyRange& range : {KeyRange{}, KeyRange{.from = Key(950), .to = Key(2600)},
+                                  KeyRange{.from = Key(1100), .to = Key(2100)}}) {
+      const Records walked = Walk(txn.NewCursor(tree, range), forward);
+      for (const size_t at_once : {walked.size() + 1, size_t{700}, size_t{41}}) {
+        Cursor cursor = txn.NewCursor(tree, range);
+        Records copied;
+        std::string room(1 << 20, '?');
+        for (Begin(cursor, forward); cursor.Valid();) {
+          const Cursor::Copies copies = cursor.CopyRecords(forward, at_once, SIZE_MAX, room);
+          const Records now = Unpack(std::string_view(room).substr(0, copies.bytes));
+          REQUIRE((now.size() == at_once || !cursor.Valid()));
+          copied.insert(copied.end(), now.begin(), now.end());
+        }
+        REQUIRE_OK(cursor.status());
+        CHECK((copied == walked));
+      }
+    }
+  }
+}
+
 TEST_CASE("A phantom among copied records refuses a serializable commit") {
   const int inserted = GENERATE(5, 15, 35);
   CAPTURE(inserted);

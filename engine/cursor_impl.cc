@@ -20,6 +20,22 @@ CursorImpl::CursorImpl(TransactionImpl& transaction, TreeImpl* tree, KeyRange ra
       page_size_(transaction.context().pool.page_size()),
       page_(new std::byte[page_size_ + RecordCopies::kSlack]) {}
 
+void CursorImpl::BeginAgain(TreeImpl* tree, KeyRange range) {
+  tree_ = tree;
+  range_ = std::move(range);
+  guard_ = {};
+  place_ = {};
+  hidden_.clear();
+  leaf_is_final_ = loaded_ = key_has_prefix_ = valid_ = false;
+  slot_ = begin_slot_ = end_slot_ = 0;
+  writes_seen_ = 0;
+  leaves_walked_ = 0;
+  walked_forward_ = true;
+  range_read_ = {};
+  status_ = absl::OkStatus();
+  value_ = {};
+}
+
 absl::Status CursorImpl::CheckUsable() const {
   if (tree_ == nullptr) {
     return absl::InvalidArgumentError("the Tree handle is empty: get one from Database::OpenTree");
@@ -279,7 +295,7 @@ void CursorImpl::Step(bool forward) {
 void CursorImpl::SeekToFirst() {
   Start();
   if (!status_.ok()) return;
-  target_key_ = range_.from.value_or(std::string());
+  range_.from ? target_key_.assign(*range_.from) : target_key_.erase();
   if (!LoadLeaf({.kind = LeafTarget::Kind::kCovering, .key = target_key_})) return;
   slot_ = begin_slot_;
   Settle(/*forward=*/true);

@@ -30,6 +30,10 @@ class CursorImpl {
  public:
   /// Without a tree (nullptr) every call fails with InvalidArgument.
   CursorImpl(TransactionImpl& transaction, TreeImpl* tree, KeyRange range);
+  /// Becomes a new cursor of the same transaction, and keeps its memory.
+  void BeginAgain(TreeImpl* tree, KeyRange range);
+  /// Whether its memory is worth keeping: it holds no large value.
+  bool IsSmall() const { return value_buffer_.capacity() <= kMostKeptBytes; }
 
   void SeekToFirst();
   void SeekToLast();
@@ -53,9 +57,14 @@ class CursorImpl {
  private:
   LatchedNodeView leaf() const { return {page_.get(), page_size_}; }
   void Step(bool forward);
-  /// Copies the records of the leaf behind (before) that of slot_, as long as the leaf alone tells
-  /// what the transaction sees. slot_ becomes that of the last record that was copied.
+  /// Whether the copy of the leaf alone tells what the transaction sees of it.
+  bool LeafTells() const;
+  /// Copies the records of the leaf behind (before) slot_. slot_ becomes that of the last record that
+  /// was passed. REQUIRES: LeafTells().
   void CopyLeafRecords(bool forward, RecordCopies* copies);
+  /// If slot_ was the last one of its leaf: the same for the records of the leaves behind (before) it.
+  /// False: there is no further leaf, or it could not be read.
+  bool CopyNextLeaves(bool forward, RecordCopies* copies);
   /// The loop of CopyLeafRecords, to before slot `end`.
   template <int32_t kStep>
   void CopyRun(int32_t end, RecordCopies* copies);
@@ -86,9 +95,11 @@ class CursorImpl {
   /// For a step of a cursor that stands on no record or is no longer usable.
   void FailStep();
 
+  static constexpr size_t kMostKeptBytes = 64 << 10;
+
   TransactionImpl& transaction_;
-  TreeImpl* const tree_;
-  const KeyRange range_;
+  TreeImpl* tree_;
+  KeyRange range_;
   const uint32_t page_size_;
   std::unique_ptr<std::byte[]> page_;
   OwnedFences fences_;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/latchkey.h"
@@ -31,6 +32,37 @@ TEST_CASE("a seek beyond the end of its range finds nothing, however many leaves
     REQUIRE(after.Valid());
     CHECK(after.key() == Key(i));
   }
+}
+
+TEST_CASE("a cursor that has the memory of one before it shows its own tree and range") {
+  auto db = OpenInMemory();
+  const Tree first = TreeOrFail(*db, "first"), second = TreeOrFail(*db, "second");
+  for (int i = 0; i < 500; ++i) {
+    REQUIRE_OK(db->Put(first, Key(i), "first"));
+    REQUIRE_OK(db->Put(second, Key(2 * i), std::string(i == 250 ? 200'000 : 10, 's')));
+  }
+  Transaction txn = db->Begin();
+  for (int i = 0; i < 490; ++i) {
+    const bool is_first = i % 3 != 0;
+    Cursor cursor = txn.NewCursor(is_first ? first : second, {.from = Key(i), .to = Key(i + 4)});
+    CHECK_FALSE(cursor.Valid());
+    CHECK(cursor.status().ok());
+    if (i % 5 == 0) {  // a move without a seek is an error, whatever the cursor before did
+      cursor.Next();
+      CHECK(absl::IsFailedPrecondition(cursor.status()));
+      continue;
+    }
+    i % 2 == 0 ? cursor.SeekToFirst() : cursor.SeekToLast();
+    const int wanted = is_first ? (i % 2 == 0 ? i : i + 3) : (i % 2 == 0 ? i : i + 3 - (i + 3) % 2);
+    REQUIRE(cursor.Valid());
+    CHECK(cursor.key() == Key(wanted));
+    CHECK(cursor.value().size() == (is_first ? 5 : wanted == 500 ? 200'000 : 10));
+  }
+  Cursor last = txn.NewCursor(first), moved = txn.NewCursor(second);
+  moved = std::move(last);
+  REQUIRE_OK(txn.Rollback());
+  moved.SeekToFirst();
+  CHECK(absl::IsFailedPrecondition(moved.status()));
 }
 
 TEST_CASE("a phantom in a range that was walked refuses a serializable commit") {

@@ -36,7 +36,9 @@ void Move(CursorImpl* cursor, Call call) {
 Cursor::Cursor(absl::Status refusal) : refusal_(std::move(refusal)) {}
 Cursor::Cursor(std::shared_ptr<TransactionImpl> transaction, std::unique_ptr<CursorImpl> impl)
     : transaction_(std::move(transaction)), impl_(std::move(impl)) {}
-Cursor::~Cursor() = default;
+Cursor::~Cursor() {
+  if (impl_ != nullptr) transaction_->KeepSpareCursor(std::move(impl_));
+}
 Cursor::Cursor(Cursor&& other) noexcept
     : transaction_(std::move(other.transaction_)),
       impl_(std::move(other.impl_)),
@@ -159,8 +161,14 @@ Cursor Transaction::NewCursor(Tree tree, KeyRange range) {
   if (impl_ == nullptr) return Cursor(Refusal());
   try {
     if (!impl_->CanUse(tree)) return Cursor(impl_->Refuse(tree));
-    return Cursor(impl_, std::make_unique<CursorImpl>(*impl_, &DatabaseIdentity::ImplOf(tree),
-                                                      std::move(range)));
+    TreeImpl* const found = &DatabaseIdentity::ImplOf(tree);
+    std::unique_ptr<CursorImpl> cursor = impl_->TakeSpareCursor();
+    if (cursor == nullptr) {
+      cursor = std::make_unique<CursorImpl>(*impl_, found, std::move(range));
+    } else {
+      cursor->BeginAgain(found, std::move(range));
+    }
+    return Cursor(impl_, std::move(cursor));
   } catch (const std::bad_alloc&) {
     return Cursor(OutOfMemory());
   }

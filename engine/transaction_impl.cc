@@ -1,6 +1,22 @@
 #include "engine/transaction_impl.h"
 
+#include "engine/cursor_impl.h"
+
 namespace latchkey {
+
+TransactionImpl::~TransactionImpl() {
+  EndUnfinished();
+  KeepSpareCursor(nullptr);
+}
+
+std::unique_ptr<CursorImpl> TransactionImpl::TakeSpareCursor() {
+  return std::unique_ptr<CursorImpl>(spare_cursor_.exchange(nullptr));
+}
+
+void TransactionImpl::KeepSpareCursor(std::unique_ptr<CursorImpl> cursor) {
+  if (cursor != nullptr && !cursor->IsSmall()) return;
+  delete spare_cursor_.exchange(cursor.release());
+}
 
 absl::StatusOr<Savepoint> TransactionImpl::SetSavepoint() {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckWritable());

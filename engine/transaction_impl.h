@@ -12,8 +12,10 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,10 +36,12 @@
 
 namespace latchkey {
 
+class CursorImpl;
+
 class TransactionImpl {
  public:
   explicit TransactionImpl(TransactionContext& context) : state_(context) {}
-  ~TransactionImpl() { EndUnfinished(); }
+  ~TransactionImpl();
 
   /// Starts the transaction. May be called again once it is over.
   absl::Status Begin(const BeginOptions& options = {}) {
@@ -110,6 +114,11 @@ class TransactionImpl {
   /// The place of this object's last commit in the order of commits; 0 = it wrote nothing.
   CommitTs last_commit() const { return commit_.last_commit(); }
 
+  /// The memory of a cursor that is gone, for the next one; null = there is none. Cursors that outlive
+  /// the transaction may come from several threads.
+  std::unique_ptr<CursorImpl> TakeSpareCursor();
+  void KeepSpareCursor(std::unique_ptr<CursorImpl> cursor);
+
   // ---- What may end before the transaction
 
   /// Rolls back a running transaction. In a child of the process that runs it, only forgets it.
@@ -143,6 +152,7 @@ class TransactionImpl {
 
   TransactionState state_;
   SampledCalls sampled_;
+  std::atomic<CursorImpl*> spare_cursor_ = nullptr;  // owned
   TransactionRollback rollback_{state_};
   TransactionReader reader_{state_, rollback_};
   TransactionWriter writer_{state_, rollback_};
