@@ -67,6 +67,12 @@ class Latchkey:
         with self.db.snapshot() as tx:
             return sum(1 for _ in tx.scan(self.tree))
 
+    def first_record(self, keys):
+        tree = self.tree
+        with self.db.snapshot() as tx:
+            for key in keys:
+                next(tx.scan(tree, key))
+
     def short_scan(self, keys):
         tree = self.tree
         with self.db.snapshot() as tx:
@@ -117,6 +123,14 @@ class Lmdb:
         with self.env.begin() as txn:
             return sum(1 for _ in txn.cursor(self.tree))
 
+    def first_record(self, keys):
+        tree = self.tree
+        with self.env.begin() as txn:
+            for key in keys:
+                cursor = txn.cursor(tree)
+                cursor.set_range(key)
+                cursor.item()
+
     def short_scan(self, keys):
         tree = self.tree
         with self.env.begin() as txn:
@@ -134,7 +148,7 @@ class Lmdb:
 LOOPS = [("put of new records, one transaction", "put", 1),
          (f"put of old records, {PART} a transaction", "put_in_parts", 1), ("put, a transaction each", "put_alone", 0.1),
          ("get, one transaction", "get", 1), ("get, a transaction each", "get_alone", 0.5),
-         ("scan of everything", "scan", 1), (f"scan of {SHORT} records", "short_scan", 0.1)]
+         ("scan of everything", "scan", 1), ("first record of a scan", "first_record", 0.1), (f"scan of {SHORT} records", "short_scan", 0.1)]
 
 
 def run_loops(engine, keys):
