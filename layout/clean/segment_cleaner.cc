@@ -15,6 +15,8 @@ constexpr double kWeightOfNewVictims = 0.1;
 constexpr uint32_t kMaxVictims = 64;
 // Segments to gain in one pass. Few, because a checkpoint may wait for the pass to end.
 constexpr double kSegmentsPerPass = 4;
+// The least gain, in segments, that counts for a pass which has passed over emptier victims.
+constexpr double kGainOfFullerVictims = 0.5;
 // Pages accepted between two looks at whether a probe is due.
 constexpr uint64_t kExplorationInterval = 2048;
 
@@ -245,11 +247,12 @@ bool SegmentCleaner::JournalIsFull() const {
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const uint32_t slots = core_.geometry.slots_per_segment;
   const uint64_t clock = directory_.clock() + 1;
+  const uint32_t free_before = directory_.segments().free_count();
   uint64_t budget = kMaxPassBytes / core_.geometry.slot_size();
-  double gain = kSegmentsPerPass;
-  bool emptied = false;
+  double wanted = kSegmentsPerPass, gained = 0;
+  uint32_t emptied = 0, passed_over = 0;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
-  while ((gain > 0 || !emptied) && victims_.size() < kMaxVictims &&
+  while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
          !stop_.load(std::memory_order_acquire)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
     if (!victim || victim->live > budget) break;
@@ -257,20 +260,29 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
     victims_.push_back({victim->id});
     const Emptied outcome = Empty(victim->id, method);
     if (outcome == Emptied::kNothing && !JournalIsFull()) {
-      gain -= 1.0;  // free as soon as the copies in memory have been written
-      ++passed_over_;
+      wanted -= 1.0;  // free as soon as the copies in memory have been written
+      ++passed_over;
       continue;
     }
     if (outcome != Emptied::kAll) break;
-    emptied = true;
     budget -= victim->live;
-    gain -=
+    const double gain =
         method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
+    wanted -= gain;
+    gained += gain;
+    ++emptied;
     sink_.CompleteWrites();
     ReleaseSlotsIfUseful();
     EndEmptied(/*all=*/false);
   }
-  return EndPass() || emptied;
+  const bool freed = EndPass();
+  passed_over_ += passed_over;
+  if (passed_over == 0) return freed || emptied > 0;
+  // Behind the emptiest segments come fuller ones. To empty those may take as many segments as it frees,
+  // pass after pass, while writers wait. Images may take more slots than before, so there only the free
+  // segments tell.
+  return directory_.segments().free_count() > free_before ||
+         (!core_.geometry.compresses() && gained >= kGainOfFullerVictims);
 }
 
 // Writes out what has been moved, and ends the pass for all victims. Returns whether one is free.
