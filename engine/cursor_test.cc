@@ -47,7 +47,7 @@ TEST_CASE("a cursor that has the memory of one before it shows its own tree and 
     Cursor cursor = txn.NewCursor(is_first ? first : second, {.from = Key(i), .to = Key(i + 4)});
     CHECK_FALSE(cursor.Valid());
     CHECK(cursor.status().ok());
-    if (i % 5 == 0) {  // a move without a seek is an error, whatever the cursor before did
+    if (i % 5 == 0) {  // this cursor has not sought a record yet, though the one before it has
       cursor.Next();
       CHECK(absl::IsFailedPrecondition(cursor.status()));
       continue;

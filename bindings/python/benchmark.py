@@ -148,7 +148,8 @@ class Lmdb:
 LOOPS = [("put of new records, one transaction", "put", 1),
          (f"put of old records, {PART} a transaction", "put_in_parts", 1), ("put, a transaction each", "put_alone", 0.1),
          ("get, one transaction", "get", 1), ("get, a transaction each", "get_alone", 0.5),
-         ("scan of everything", "scan", 1), ("first record of a scan", "first_record", 0.1), (f"scan of {SHORT} records", "short_scan", 0.1)]
+         ("scan of everything", "scan", 1), ("first record of a scan", "first_record", 0.1),
+         (f"scan of {SHORT} records", "short_scan", 0.1)]
 
 
 def run_loops(engine, keys):

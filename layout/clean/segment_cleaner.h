@@ -114,7 +114,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   Mutex pass_mutex_;
   VictimReader reader_;
   PlugWriter plugs_;
-  uint32_t passed_over_ = 0;     // victims of Clean whose pages are all in memory
+  // By Clean: victims that it left alone, because all their pages have newer copies in memory.
+  uint32_t passed_over_ = 0;
   std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
   std::optional<double> victim_utilization_;
   CleaningMethod method_of_late_ = CleaningMethod::kClean;

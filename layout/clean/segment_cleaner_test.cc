@@ -130,10 +130,10 @@ TEST_CASE("The cleaner frees segments until there are enough, and every page kee
   c.CheckPages();
 }
 
-// A pass ended at the first victim whose pages all had newer copies in memory. Under skewed writes the
-// emptiest victims are such ones. So passes gained too little, and LFS wrote up to 30 % of the pages in
-// place.
-TEST_CASE("A victim whose pages are all in memory does not end the pass") {
+// The cleaner ended its pass at the first victim whose pages all had newer copies in memory. Skewed
+// writes make the emptiest segments such victims. So the cleaner gained too few segments, and LFS
+// wrote up to two thirds of its pages in place.
+TEST_CASE("The cleaner passes over a victim whose pages all have newer copies in memory") {
   Cleaning c;
   constexpr uint32_t kInMemory = 2 * kLivePerSegment;
   const SegmentId open = c.directory.OpenSegment();

@@ -69,6 +69,7 @@ struct KvStatistics {
   std::optional<double> hit_ratio;
 };
 
+/// A record to put. The views are valid during the call.
 struct KvRecord {
   std::string_view key, value;
 };
@@ -113,13 +114,7 @@ class KvSession {
   }
   /// Inserts or replaces all of them in one transaction.
   virtual absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) {
-    return Auto([&] {
-      absl::Status put;
-      for (size_t i = 0; i < records.size() && put.ok(); ++i) {
-        put = Put(table, records[i].key, records[i].value);
-      }
-      return put;
-    });
+    return Auto([&] { return PutEach(table, records); });
   }
   virtual absl::Status DeleteAuto(TableIndex table, std::string_view key) {
     return Auto([&] { return Delete(table, key); });
@@ -129,6 +124,16 @@ class KvSession {
   /// Deletes nothing if `from` >= `to`. Each of its transactions may be Aborted, as above.
   virtual absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                        std::string_view to);
+
+ protected:
+  /// Put of each, within a transaction, up to the first error.
+  absl::Status PutEach(TableIndex table, std::span<const KvRecord> records) {
+    absl::Status put;
+    for (size_t i = 0; i < records.size() && put.ok(); ++i) {
+      put = Put(table, records[i].key, records[i].value);
+    }
+    return put;
+  }
 
  private:
   absl::Status Auto(absl::FunctionRef<absl::Status()> operation) {

@@ -87,10 +87,7 @@ class LmdbSession final : public KvSession {
   }
   absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override {
     LATCHKEY_RETURN_IF_ERROR(StartWriting());
-    absl::Status put;
-    for (size_t i = 0; i < records.size() && put.ok(); ++i) {
-      put = Put(table, records[i].key, records[i].value);
-    }
+    absl::Status put = PutEach(table, records);
     if (put.ok()) return Commit();
     Rollback().IgnoreError();
     return put;
