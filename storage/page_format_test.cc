@@ -1,6 +1,7 @@
 #include "storage/page_format.h"
 
 #include <catch2/catch.hpp>
+#include <string>
 #include <vector>
 
 namespace latchkey::page_format_test {

@@ -67,6 +67,14 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"layout/a.h": "#pragma once\n#include \"layout/b.h\"\n",
                          "layout/b.h": "#pragma once\n#include \"layout/a.h\"\n"}, "circle")
 
+    def test_a_name_of_a_standard_header_that_nothing_includes_is_found(self):
+        self.assert_one({"storage/a.cc": "#include \"storage/page.h\"\n// std::map\nstd::vector<int> x;\n"},
+                        "storage/a.cc:3", "std::vector without #include <vector>")
+
+    def test_a_standard_header_may_come_with_a_header_of_ours_or_with_another(self):
+        self.assertEqual(self.breaches_of({"storage/b.h": "#pragma once\n#include <absl/status/statusor.h>\n",
+                                           "storage/a.cc": "#include \"storage/b.h\"\nabsl::Status x;\n"}), [])
+
     def test_waiting_outside_the_runtime_is_found(self):
         self.assert_one({"layout/x.cc": "#include <mutex>\n"}, "layout/x.cc:1", "storage/runtime")
         self.assert_one({"layout/x.cc": "thread_local int n;\n"}, "thread_local")

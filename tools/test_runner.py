@@ -193,14 +193,12 @@ def tree_of(build):
 
 
 def configure(build, tally):
-    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen. A tree that does not
-    yet exist compiles several files at a time; one that exists stays as it is."""
+    """Warnings are errors where gcc's are sound: sanitizers make it warn of what cannot happen."""
     log = BUILD / f"{build}.configure.log"
     preset = tree_of(build)
     strict = "ON" if preset == "release" else "OFF"
-    new = not (BUILD / preset / "CMakeCache.txt").exists()
     code, _, _ = run(["cmake", "--preset", preset, "-DLATCHKEY_BUILD_TESTS=ON",
-                      f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}", *["-DLATCHKEY_UNITY=ON"] * new], log)
+                      f"-DLATCHKEY_WARNINGS_AS_ERRORS={strict}"], log)
     if code != 0:
         say(text_of(log))
         tally.fail(f"{build}: configuring")

@@ -7,7 +7,7 @@
 namespace latchkey {
 namespace {
 
-constexpr uint32_t kCountMask = 0xffff;
+constexpr uint32_t kThisIntervalMask = 0xffff;
 
 }  // namespace
 
@@ -19,7 +19,8 @@ ThesisSeparator::ThesisSeparator(Runtime& runtime, std::optional<double> fixed_h
 Placement ThesisSeparator::OnWrite(PageId id) {
   std::atomic<uint32_t>* word = counters_.Make(id);
   // Not counted without memory: the page looks cold. Some threads may add at once.
-  if (word != nullptr && (word->load(std::memory_order_relaxed) & kCountMask) < kCountMask - 64) {
+  if (word != nullptr &&
+      (word->load(std::memory_order_relaxed) & kThisIntervalMask) < kThisIntervalMask - 64) {
     word->fetch_add(1, std::memory_order_relaxed);
   }
   return OnMove(id);
@@ -71,10 +72,10 @@ void ThesisSeparator::TakeCounts(uint64_t limit, absl::FunctionRef<bool(PageId)>
     uint32_t count = 0;
     if (std::atomic<uint32_t>* word = counters_.Find(PageId{i})) {
       uint32_t old = word->load(std::memory_order_relaxed);
-      while (
-          !word->compare_exchange_weak(old, (old & kCountMask) << 16, std::memory_order_relaxed)) {
+      while (!word->compare_exchange_weak(old, (old & kThisIntervalMask) << 16,
+                                          std::memory_order_relaxed)) {
       }
-      count = old & kCountMask;
+      count = old & kThisIntervalMask;
     }
     ++pages_of_count_[count];
     ++pages_;

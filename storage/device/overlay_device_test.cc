@@ -1,5 +1,6 @@
 #include "storage/device/overlay_device.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <utility>

@@ -1,5 +1,6 @@
 #include "tpcc-lite/workload/tpcc_client.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
