@@ -5,8 +5,8 @@
 // The pool reports every fix: OnFix for each visit of a resident page (optimistic or pinned), OnLoad
 // for each page that a fix brings into a frame. Reading a page ahead and the first fix that uses it
 // are one miss and no hit: OnLoad marks the frame's reference byte, and the first OnFix removes the
-// mark. OnFix is the hot path: if a hit needs only the reference byte, it is inline and takes no
-// lock; otherwise it is a virtual call into the scheme.
+// mark. OnFix is the hot path: if a hit needs only the reference byte, or nothing because the byte
+// is marked, it is inline and takes no lock; otherwise it is a virtual call into the scheme.
 //
 // Thread-safety: all actors may call every function at once, except construction, TakeFreeFramesAbove
 // and Resize.
@@ -51,8 +51,10 @@ class FixPolicy {
     }
     if (hits_need_no_call_) {
       byte.AddHit(most_counted_hits_);
-    } else {
+    } else if (byte.hits() < least_mark_) {
       ReportHit(frame, page, actor);
+    } else if (counts_free_hits_) {
+      CountFreeHit(frame, actor);
     }
     return Fix::kHit;
   }
@@ -128,7 +130,14 @@ class FixPolicy {
     hits_need_no_call_ = most_counted_hits.has_value();
     most_counted_hits_ = most_counted_hits.value_or(0);
   }
+  /// Hits of frames whose reference byte is marked (ReplacementAlgorithm::marks_free_hits) are not
+  /// reported. `counted`: CountFreeHit hears of them.
+  void LeaveOutMarkedHits(bool counted) {
+    least_mark_ = 1;
+    counts_free_hits_ = counted;
+  }
   virtual void ReportHit(FrameId frame, PageId page, uint32_t actor) = 0;
+  virtual void CountFreeHit(FrameId /*frame*/, uint32_t /*actor*/) {}
   virtual void ReportFirstUse(FrameId frame, PageId page, uint32_t actor) = 0;
   virtual void ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) = 0;
 
@@ -136,6 +145,8 @@ class FixPolicy {
   ReferenceByte* reference_bytes_ = nullptr;
   bool hits_need_no_call_ = false;
   uint8_t most_counted_hits_ = 0;
+  uint8_t least_mark_ = UINT8_MAX;  // a byte with as many hits is marked; no byte has UINT8_MAX
+  bool counts_free_hits_ = false;
 };
 
 }  // namespace latchkey

@@ -1,9 +1,9 @@
 // The reference byte of a frame: what a hit may change without a lock.
 //
 //     7        6           0
-//   +--------+---------------+     hits:   CLOCK's bit, GCLOCK's counter; else 0
-//   | unused |     hits      |     unused: the page was read ahead, and no fix has used it yet
-//   +--------+---------------+
+//   +--------+---------------+     hits:   CLOCK's bit, GCLOCK's counter; else 0,
+//   | unused |     hits      |     or 1 where a hit changes nothing (hot-cold)
+//   +--------+---------------+     unused: the page was read ahead, and no fix has used it yet
 //
 // Actors change it without atomic read-modify-writes, so that a hit stays cheap. A change that races
 // with another may undo it. Then a hit is lost, or a first use counts as a hit, or a hit as a first

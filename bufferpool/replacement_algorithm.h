@@ -45,7 +45,7 @@ struct ReplacementConfig {
   /// Frames that may be loaded at once, until Resize says otherwise.
   uint32_t frame_capacity = 0;
   /// One byte per frame of the pool, indexed by frame id and shared by all instances; used only by
-  /// algorithms whose hits need only this byte. Outlives the instance.
+  /// algorithms whose hits need only this byte, or nothing if it is marked. Outlives the instance.
   ReferenceByte* reference_bytes = nullptr;
   uint64_t seed = 42;
   /// Set by a trace replay, nullptr in a pool. Outlives the instance.
@@ -60,9 +60,10 @@ enum class LoadKind : uint8_t {
 
 /// What has to happen when a page is fixed again.
 enum class HitNeeds : uint8_t {
-  kNothing,  ///< OnHit changes nothing
-  kByte,     ///< adding one to the frame's reference byte is enough
-  kLock,     ///< OnHit under the scheme's lock
+  kNothing,           ///< OnHit changes nothing
+  kByte,              ///< adding one to the frame's reference byte is enough
+  kLock,              ///< OnHit under the scheme's lock
+  kLockUnlessMarked,  ///< the same, but nothing if the frame's reference byte is marked
 };
 
 class ReplacementAlgorithm {
@@ -108,6 +109,9 @@ class ReplacementAlgorithm {
   /// If a hit only adds to the frame's reference byte (CLOCK's bit, GCLOCK's counter), it needs no
   /// lock: the most hits that the byte counts. nullopt for all other algorithms.
   virtual std::optional<uint8_t> most_counted_hits() const { return std::nullopt; }
+  /// Whether the reference byte of a loaded frame has a hit while OnHit(frame) would change nothing,
+  /// and none otherwise. A scheme may then leave out that call and its lock.
+  virtual bool marks_free_hits() const { return false; }
 
  protected:
   explicit ReplacementAlgorithm(const ReplacementConfig& config)

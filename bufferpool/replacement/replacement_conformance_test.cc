@@ -20,6 +20,7 @@ std::vector<std::string> AllItems() {
         "w-tinylfu:window=0:protected=0", "w-tinylfu:window=0.5:protected=1",                  //
         "lru2:crp=0.25", "lru2:variant=array", "lru2:crp=0.25:history=0:variant=array",        //
         "mq:queues=1:out=0", "mq:queues=3:lifetime=5:out=0.5",                                 //
+        "hot-cold:hot=0", "hot-cold:hot=1",                                                    //
         "lirs:hir=0:stack=1", "lirs:hir=1:stack=1", "lirs:hir=0.25:stack=3"}) {
     items.emplace_back(item);
   }
@@ -318,6 +319,32 @@ TEST_CASE("A hit that needs no lock adds one to its frame's reference byte, up t
   }
 }
 
+TEST_CASE("A frame is marked exactly while a hit of it changes nothing") {
+  for (const std::string& item : AllItems()) {
+    CAPTURE(item);
+    Bench bench(item, 16);
+    if (!bench.algorithm().marks_free_hits()) continue;
+    Rng rng(5);
+    uint64_t marked = 0;
+    for (uint64_t step = 0; step < 2000; ++step) {
+      RandomStep(bench, rng, 16, step);
+      const auto order = [&] {
+        std::vector<FrameId> frames(bench.algorithm().size());
+        frames.resize(bench.algorithm().PeekColdest(frames));
+        return frames;
+      };
+      for (const FrameId frame : order()) {
+        if (bench.bytes()[Raw(frame)].hits() == 0) continue;
+        ++marked;
+        const std::vector<FrameId> before = order();
+        bench.Hit(frame);
+        CHECK(order() == before);
+      }
+    }
+    CHECK(marked > 0);
+  }
+}
+
 TEST_CASE("Unknown replacement algorithms and parameters are refused with the known ones") {
   const auto error = [](std::string_view item) {
     const auto choice = ReplacementAlgorithms().Parse(item);
@@ -326,7 +353,7 @@ TEST_CASE("Unknown replacement algorithms and parameters are refused with the kn
   };
   CHECK(error("mru") ==
         "unknown replacement algorithm 'mru'; known: random, lru, clock, gclock, 2q, "
-        "fifo, lfu, lru2, mq, lirs, arc, car, s3-fifo, sieve, w-tinylfu, opt");
+        "fifo, lfu, lru2, mq, lirs, arc, car, s3-fifo, sieve, w-tinylfu, hot-cold, opt");
   CHECK_THAT(error("2q:k=1"), Catch::Contains("kin") && Catch::Contains("kout"));
   CHECK_THAT(error("gclock:limit=0"), Catch::Contains("from 1 to 127"));
   CHECK_THAT(error("lru:limit=3"), Catch::Contains("takes none"));

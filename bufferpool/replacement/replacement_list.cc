@@ -5,6 +5,7 @@
 #include "bufferpool/replacement/clock.h"
 #include "bufferpool/replacement/fifo.h"
 #include "bufferpool/replacement/gclock.h"
+#include "bufferpool/replacement/hot_cold.h"
 #include "bufferpool/replacement/lfu.h"
 #include "bufferpool/replacement/lirs.h"
 #include "bufferpool/replacement/lru.h"
@@ -71,6 +72,7 @@ constexpr ReplacementInfo kAlgorithms[] = {
     Entry<S3FifoReplacement>(),    //
     Entry<SieveReplacement>(),     //
     Entry<WTinyLfuReplacement>(),  //
+    Entry<HotColdReplacement>(),   //
     Entry<OptReplacement>(),       //
 };
 

@@ -1,4 +1,4 @@
-// LRU, 2Q and the clocks compared with the simplest implementations of the same algorithms.
+// LRU, 2Q, hot-cold and the clocks compared with the simplest implementations of the same algorithms.
 #include "bufferpool/testing/replacement_model.h"
 
 namespace latchkey::replacement_model_test {
@@ -76,9 +76,45 @@ class TwoQModel {
   std::optional<uint64_t> promoted_;
 };
 
+class HotColdModel {
+ public:
+  explicit HotColdModel(size_t frames) : most_hot_(frames / 2) {}
+  void Hit(uint64_t page) {
+    if (!Erase(cold_, page)) return;
+    hot_.push_back(page);
+    if (hot_.size() <= most_hot_) return;
+    cold_.push_back(hot_.front());
+    hot_.pop_front();
+  }
+  void Load(uint64_t page) { cold_.push_back(page); }
+  void Remove(uint64_t page) {
+    Erase(cold_, page);
+    Erase(hot_, page);
+  }
+  void Reinstate(uint64_t page) { cold_.push_front(page); }
+  std::optional<uint64_t> Victim(uint64_t, const std::set<uint64_t>& pinned) {
+    auto victim = OldestUnpinned(cold_, pinned);
+    if (!victim) victim = OldestUnpinned(hot_, pinned);
+    if (victim) Remove(*victim);
+    return victim;
+  }
+
+ private:
+  const size_t most_hot_;
+  Pages hot_, cold_;
+};
+
 TEST_CASE("LRU chooses what the plainest LRU chooses") { CompareWithModel<LruModel>("lru"); }
 
 TEST_CASE("2Q chooses what the plainest 2Q chooses") { CompareWithModel<TwoQModel>("2q"); }
+
+TEST_CASE("A hot region above a cold one chooses what the plainest pair of lists chooses") {
+  CompareWithModel<HotColdModel>("hot-cold");
+}
+
+TEST_CASE("Without a hot region what is left is LRU") {
+  CompareWithModel<LruModel>("hot-cold:hot=0");
+}
 
 // Drives a clock over frames 1..4 that hold pages 1..4.
 class SmallClock {

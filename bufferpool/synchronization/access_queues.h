@@ -41,8 +41,8 @@ class AccessQueues {
 
   size_t capacity() const { return capacity_; }
 
-  /// Appends `access` and returns the number of entries now in the queue. Called by `actor` only.
-  /// REQUIRES: the queue is not full.
+  /// Appends `access` and returns the number of entries now in the queue and of free hits counted
+  /// since it was last empty. Called by `actor` only. REQUIRES: the queue is not full.
   size_t Push(size_t region, uint32_t actor, const Access& access) {
     Ends& ends = EndsOf(region, actor);
     const uint64_t tail = ends.tail.load(std::memory_order_relaxed);
@@ -51,7 +51,16 @@ class AccessQueues {
     EntryAt(region, actor, tail) = access;
     ends.tail.store(tail + 1, std::memory_order_release);
     seen_.Note(actor);
-    return queued + 1;
+    if (queued == 0) ends.free_hits = 0;
+    return queued + 1 + ends.free_hits;
+  }
+  /// Counts a hit that needs no entry, if the queue has entries, and returns what Push returns; 0:
+  /// the queue is empty (the paper's bpwrapper_enabled is false). Called by `actor` only.
+  size_t CountFreeHit(size_t region, uint32_t actor) {
+    Ends& ends = EndsOf(region, actor);
+    const uint64_t queued =
+        ends.tail.load(std::memory_order_relaxed) - ends.head.load(std::memory_order_relaxed);
+    return queued == 0 ? 0 : queued + ++ends.free_hits;
   }
 
   /// Takes all entries out of the actor's queue, oldest first, and calls apply(access) for each.
@@ -97,6 +106,7 @@ class AccessQueues {
  private:
   struct Ends {
     alignas(64) std::atomic<uint64_t> tail;  // entries appended so far
+    uint64_t free_hits;                      // of the actor alone, since the queue was last empty
     alignas(64) std::atomic<uint64_t> head;  // entries taken out so far
   };
 

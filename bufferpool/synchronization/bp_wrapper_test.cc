@@ -26,6 +26,26 @@ TEST_CASE("BP-Wrapper takes the lock once for a batch of hits") {
   CHECK(policy->stats().lock_acquisitions == 100);
 }
 
+// The paper's Figure 7.
+TEST_CASE("A hit in the hot region takes no lock and brings the report of queued accesses nearer") {
+  const auto policy = Make("hot-cold", "bp-wrapper:queue=64:threshold=32:free_lists=1", 8);
+  const FrameId hot = policy->TakeFreeFrame(PageId{1}, 0);
+  policy->OnLoad(hot, PageId{1}, LoadKind::kDemand, 0);
+  const FrameId cold = policy->TakeFreeFrame(PageId{2}, 0);
+  policy->OnLoad(cold, PageId{2}, LoadKind::kDemand, 0);
+  for (int i = 0; i < 30; ++i) policy->OnFix(hot, PageId{1}, 0);
+  CHECK(policy->stats().lock_acquisitions == 1);  // the report makes the page hot
+  for (int i = 0; i < 1000; ++i) policy->OnFix(hot, PageId{1}, 0);
+  CHECK(policy->stats().lock_acquisitions == 1);
+  policy->OnFix(cold, PageId{2}, 0);
+  for (int i = 0; i < 30; ++i) policy->OnFix(hot, PageId{1}, 0);
+  CHECK(policy->stats().lock_acquisitions == 1);
+  policy->OnFix(hot, PageId{1}, 0);  // the 32nd access since the one of the cold page
+  CHECK(policy->stats().lock_acquisitions == 2);
+  for (int i = 0; i < 1000; ++i) policy->OnFix(cold, PageId{2}, 0);
+  CHECK(policy->stats().lock_acquisitions == 2);
+}
+
 // In the paper an actor alone reports its queue, so an idle one keeps frames from eviction.
 TEST_CASE("What an idle actor has queued keeps no frame from being evicted") {
   const auto policy = Make("2q", "bp-wrapper:queue=256:threshold=256:free_lists=1", 16);

@@ -333,10 +333,13 @@ TEST_CASE("A hit takes no lock if a byte or a queue is enough, and one elsewhere
       return c.synchronization.find(part) != std::string::npos;
     };
     const HitNeeds needs = ReplacementAlgorithms().Find(c.replacement)->hit_needs;
-    if (needs != HitNeeds::kLock && !scheme_has("hits=locked")) {
+    const bool needs_none = needs == HitNeeds::kNothing || needs == HitNeeds::kByte;
+    if (needs_none && !scheme_has("hits=locked")) {
       CHECK(locks == 0);
     } else if (scheme_has("bp-wrapper") && !scheme_has("queue=1:")) {
       CHECK(locks <= 3);
+    } else if (needs == HitNeeds::kLockUnlessMarked && !scheme_has("hits=locked")) {
+      CHECK(locks == 1);  // the first hit
     } else {
       CHECK(locks == 10);
     }

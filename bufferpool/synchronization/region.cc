@@ -61,16 +61,17 @@ void Region::OnLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) {
 }
 
 void Region::Note(const Access& access, uint32_t actor) {
-  if (rules_.queues != nullptr) return Queue(access, actor);
+  if (rules_.queues != nullptr) {
+    return ReportIfDue(rules_.queues->Push(number_, actor, access), actor);
+  }
   const Locked locked(*this);
   Report(access);
 }
 
-void Region::Queue(const Access& access, uint32_t actor) {
-  const size_t queued = rules_.queues->Push(number_, actor, access);
-  if (queued < rules_.threshold) return;
-  if (queued == rules_.threshold && rules_.prefetch) PrefetchQueued(actor);
-  if (queued < rules_.queues->capacity()) {
+void Region::ReportIfDue(size_t accesses, uint32_t actor) {
+  if (accesses < rules_.threshold) return;
+  if (accesses == rules_.threshold && rules_.prefetch) PrefetchQueued(actor);
+  if (accesses < rules_.queues->capacity()) {
     if (!lock_.TryLock()) return;
     CountLock(false);
   } else {

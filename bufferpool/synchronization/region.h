@@ -47,11 +47,11 @@ struct FrameRecords {
   ZeroedArray<std::atomic<uint32_t>> free_links;
 };
 
-/// When the entries of an actor's queue are reported (BP-Wrapper's S and T), and where misses find
-/// free frames.
+/// When the entries of an actor's queue are reported (BP-Wrapper's S and T, in accesses since the last
+/// report), and where misses find free frames.
 struct BatchingRules {
   AccessQueues* queues = nullptr;  ///< nullptr: every access is reported at once
-  size_t threshold = 1;            ///< entries from which on the actor tries to take the lock
+  size_t threshold = 1;            ///< accesses from which on the actor tries to take the lock
   bool prefetch = false;           ///< before it tries for the first time
   size_t free_lists = 1;           ///< per region
 };
@@ -66,6 +66,13 @@ class alignas(128) Region {
   // The calls of FixPolicy, for frames of this region.
   void OnHit(FrameId frame, PageId page, uint32_t actor) {
     Note({.page = page, .frame = frame, .kind = Access::Kind::kHit}, actor);
+  }
+  /// Of a frame whose hits need no report: counts it, if the actor has accesses queued (BP-Wrapper,
+  /// Figure 7). REQUIRES: there are queues.
+  void CountFreeHit(uint32_t actor) {
+    if (const size_t accesses = rules_.queues->CountFreeHit(number_, actor)) {
+      ReportIfDue(accesses, actor);
+    }
   }
   void OnFirstUse(FrameId frame, PageId page, uint32_t actor) {
     Note({.page = page, .frame = frame, .kind = Access::Kind::kFirstUse}, actor);
@@ -113,8 +120,8 @@ class alignas(128) Region {
   void CountLock(bool slept);
   // Queues the access or reports it at once.
   void Note(const Access& access, uint32_t actor);
-  // Queues the access, and reports the queue if it is long enough.
-  void Queue(const Access& access, uint32_t actor);
+  // Reports the actor's queue if it has made enough accesses since the last report.
+  void ReportIfDue(size_t accesses, uint32_t actor);
   void PrefetchQueued(uint32_t actor) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   void Report(const Access& access) LATCHKEY_REQUIRES(lock_);
   void ReportQueue(uint32_t actor) LATCHKEY_REQUIRES(lock_);

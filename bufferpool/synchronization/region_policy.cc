@@ -74,6 +74,9 @@ RegionPolicy::RegionPolicy(Runtime& runtime, const ReplacementChoice& replacemen
   std::vector<std::unique_ptr<ReplacementAlgorithm>> algorithms = MakeAlgorithms(frames);
   SetReferenceBytes(reference_bytes_.data(),
                     settings.locks_every_hit ? std::nullopt : algorithms[0]->most_counted_hits());
+  if (algorithms[0]->marks_free_hits() && !settings.locks_every_hit) {
+    LeaveOutMarkedHits(/*counted=*/settings.queue > 0);
+  }
   notes_first_use_ = algorithms[0]->notes_first_use();
   DrawRanges(frames, std::move(algorithms));
   for (size_t frame = frames; frame > 0; --frame) {
@@ -103,6 +106,10 @@ void RegionPolicy::ReturnFreeFrame(FrameId frame) {
 
 void RegionPolicy::ReportHit(FrameId frame, PageId page, uint32_t actor) {
   RegionOf(frame).OnHit(frame, page, actor);
+}
+
+void RegionPolicy::CountFreeHit(FrameId frame, uint32_t actor) {
+  RegionOf(frame).CountFreeHit(actor);
 }
 
 void RegionPolicy::ReportFirstUse(FrameId frame, PageId page, uint32_t actor) {
@@ -272,7 +279,8 @@ void RegionPolicy::Reinsert(const std::vector<Resident>& residents) {
     RegionOf(resident.frame)
         .algorithm()
         .OnLoad(resident.frame, PageId{page_plus_one - 1}, LoadKind::kDemand);
-    reference_bytes_[Raw(resident.frame)].SetHits(resident.hits);
+    const bool counts_hits = !regions_[0]->algorithm().marks_free_hits();
+    if (counts_hits) reference_bytes_[Raw(resident.frame)].SetHits(resident.hits);
   }
 }
 

@@ -76,6 +76,7 @@ class RegionPolicy final : public FixPolicy {
 
  protected:
   void ReportHit(FrameId frame, PageId page, uint32_t actor) override;
+  void CountFreeHit(FrameId frame, uint32_t actor) override;
   void ReportFirstUse(FrameId frame, PageId page, uint32_t actor) override;
   void ReportLoad(FrameId frame, PageId page, LoadKind kind, uint32_t actor) override;
 

@@ -153,6 +153,23 @@ TEST_CASE("Resizing keeps the order of eviction") {
   }
 }
 
+// The mark of the region before would make hits of a page that is cold now cost nothing.
+TEST_CASE("After a resize a page is marked hot only if its region says so") {
+  auto policy = Make("hot-cold", 4, 64, 128);
+  const FrameId frame = policy.TakeFreeFrame(PageId{1}, 0);
+  policy.OnLoad(frame, PageId{1}, LoadKind::kDemand, 0);
+  const auto locks_of_hit = [&] {
+    const uint64_t before = policy.stats().lock_acquisitions;
+    policy.OnFix(frame, PageId{1}, 0);
+    return policy.stats().lock_acquisitions - before;
+  };
+  CHECK(locks_of_hit() == 1);
+  CHECK(locks_of_hit() == 0);
+  policy.Resize(128);
+  CHECK(locks_of_hit() == 1);
+  CHECK(locks_of_hit() == 0);
+}
+
 TEST_CASE("The table of a pool that may grow far costs memory only for the frames in use") {
   // 20 million frames would be half a GB if every entry were touched.
   auto policy = Make("clock", 4, 100, 20'000'000);

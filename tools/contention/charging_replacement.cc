@@ -53,6 +53,7 @@ class ChargingReplacement::Algorithm final : public ReplacementAlgorithm {
   void Resize(size_t frames) override { inner_->Resize(frames); }
   size_t size() const override { return inner_->size(); }
   std::optional<uint8_t> most_counted_hits() const override { return inner_->most_counted_hits(); }
+  bool marks_free_hits() const override { return inner_->marks_free_hits(); }
 
  private:
   void Charge(double cost, double in_batch) {
