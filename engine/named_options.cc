@@ -52,13 +52,12 @@ absl::Status SetCount(Text text, uint64_t min, uint64_t max, Integer& value) {
 }
 
 /// auto is 0: the database chooses.
-absl::Status SetBytesOrAuto(Text text, uint64_t min, uint64_t& value) {
+absl::Status SetBytesOrAuto(Text text, uint64_t min, uint64_t& value, uint64_t max = kMostBytes) {
   if (text.value == "auto" || text.value == "0") {
     value = 0;
     return absl::OkStatus();
   }
-  LATCHKEY_ASSIGN_OR_RETURN(value,
-                            BytesInRange(text.subject, text.value, min, kMostBytes, kOrDefault));
+  LATCHKEY_ASSIGN_OR_RETURN(value, BytesInRange(text.subject, text.value, min, max, kOrDefault));
   return absl::OkStatus();
 }
 
@@ -196,9 +195,9 @@ constexpr Option kOptions[] = {
      [](const Options& o) -> std::string {
        return fmt::format("{}", o.techniques.space_utilization);
      }},
-    {"segment-size", "bytes, a power of two from 65536 to 16777216, or auto",
+    {"segment-size", "bytes, a multiple of the page size from 65536 to 67108864, or auto",
      [](Text text, Options& o) {
-       return SetPowerOrAuto(text, kMinSegmentSize, kMaxSegmentSize, o.techniques.segment_size);
+       return SetBytesOrAuto(text, kMinSegmentSize, o.techniques.segment_size, kMaxSegmentSize);
      },
      [](const Options& o) -> std::string { return OrAuto(o.techniques.segment_size); }},
     {"replacement", "an algorithm by its name, such as clock or 2q:kin=0.25",

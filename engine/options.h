@@ -46,7 +46,9 @@ struct Techniques {
   /// created.
   std::string page_compression = "none";
   double space_utilization = 0.8;             ///< live pages / capacity of the file, 0.5 to 0.98
-  uint64_t segment_size = 0;                  ///< bytes; 0 = from the measured costs of the device
+  /// Bytes, a multiple of the page size in 64 KiB-64 MiB. Fixed when the database is created. 0 =
+  /// from the measured costs of the device, in whole stripes of an array.
+  uint64_t segment_size = 0;
   std::string replacement = "s3-fifo";        ///< lru, clock, 2q, lirs, ...: bufferpool/README.md
   std::string synchronization = "global";  ///< global, regions:N, bp-wrapper, nb-gclock, separate
   std::string fix = "optimistic";          ///< of pages that are only read: optimistic, latched

@@ -5,6 +5,7 @@
 // Slots are numbered through the whole file.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "storage/base/ids.h"
@@ -32,10 +33,16 @@ constexpr uint32_t DoublewriteCapacity(uint32_t page_size) {
   return static_cast<uint32_t>((kHeaderHalfBytes - kSuperblocksBytes) / page_size);
 }
 
-/// Size of a segment in bytes, a power of two, and the least number of its pages.
+/// Size of a segment in bytes, a multiple of the page size, and the least number of its pages.
 inline constexpr uint32_t kMinSegmentSize = 64u << 10;
-inline constexpr uint32_t kMaxSegmentSize = 16u << 20;
+inline constexpr uint32_t kMaxSegmentSize = 64u << 20;
 inline constexpr uint32_t kMinSlots = 8;
+/// Offset of segment 0. A size that is no power of two is for an array whose full stripe is none: the
+/// segments then lie at multiples of their size, so that each begins with a stripe.
+constexpr uint64_t FirstSegmentOffset(uint32_t segment_size) {
+  if (std::has_single_bit(segment_size)) return kHeaderAreaBytes;
+  return (kHeaderAreaBytes + segment_size - 1) / segment_size * segment_size;
+}
 /// Slots of a page in a file with page compression.
 inline constexpr uint32_t kSlotsOfCompressed = 8;
 
@@ -44,10 +51,12 @@ struct StoreGeometry {
   uint32_t segment_size = 0;       ///< bytes
   uint32_t slots_per_segment = 0;  ///< the thesis's S, times slots_per_page
   uint32_t slots_per_page = 1;     ///< kSlotsOfCompressed in a file with page compression
+  uint64_t first_segment_offset = kHeaderAreaBytes;  ///< bytes
 
   static constexpr StoreGeometry Of(uint32_t page_size, uint32_t segment_size,
                                     uint32_t slots_per_page = 1) {
-    return {page_size, segment_size, segment_size / page_size * slots_per_page, slots_per_page};
+    return {page_size, segment_size, segment_size / page_size * slots_per_page, slots_per_page,
+            FirstSegmentOffset(segment_size)};
   }
   constexpr bool compresses() const { return slots_per_page > 1; }
   constexpr uint32_t slot_size() const { return page_size / slots_per_page; }
@@ -80,10 +89,10 @@ struct StoreGeometry {
     return SlotId{uint64_t{Raw(segment)} * slots_per_segment + index};
   }
   constexpr uint64_t OffsetOf(SlotId slot) const {
-    return kHeaderAreaBytes + Raw(slot) * slot_size();
+    return first_segment_offset + Raw(slot) * slot_size();
   }
   constexpr uint64_t OffsetOf(SegmentId segment) const {
-    return kHeaderAreaBytes + uint64_t{Raw(segment)} * segment_size;
+    return first_segment_offset + uint64_t{Raw(segment)} * segment_size;
   }
   constexpr uint64_t FileBytes(uint32_t segments) const { return OffsetOf(SegmentId{segments}); }
 };

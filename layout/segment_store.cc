@@ -24,10 +24,9 @@ absl::Status CheckOptions(const SegmentStoreOptions& o) {
                            kMaxPageSize);
   }
   if (o.segment_size != 0 &&
-      !(std::has_single_bit(o.segment_size) && o.segment_size >= kMinSegmentSize &&
-        o.segment_size <= kMaxSegmentSize)) {
-    return InvalidArgument("segment size {} is not a power of two in {}-{} (0 = measured)",
-                           o.segment_size, kMinSegmentSize, kMaxSegmentSize);
+      !(o.segment_size >= kMinSegmentSize && o.segment_size <= kMaxSegmentSize)) {
+    return InvalidArgument("segment size {} is outside {}-{} (0 = measured)", o.segment_size,
+                           kMinSegmentSize, kMaxSegmentSize);
   }
   if (!(std::has_single_bit(o.journal_segment_bytes) && o.journal_segment_bytes >= 8192 &&
         o.journal_segment_bytes <= 64u << 20)) {
@@ -38,6 +37,12 @@ absl::Status CheckOptions(const SegmentStoreOptions& o) {
 }
 
 absl::Status CheckFit(uint32_t page_size, uint32_t segment_size) {
+  if (segment_size % page_size != 0) {
+    const uint32_t below = segment_size / page_size * page_size;
+    return InvalidArgument(
+        "a segment of {} bytes is no multiple of the page of {}: give e.g. {} or {}", segment_size,
+        page_size, below, below + page_size);
+  }
   if (segment_size / page_size >= kMinSlots) return absl::OkStatus();
   return InvalidArgument(
       "a segment of {} bytes holds fewer than {} pages of {} bytes: use segments "

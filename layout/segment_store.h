@@ -32,7 +32,7 @@ struct SegmentStoreOptions {
   double space_utilization = 0.8;
   /// Bytes, a power of two in 4096-65536; fixed at creation. 0: the file's size, 4096 when new.
   uint32_t page_size = 0;
-  /// Bytes, a power of two in 64 KiB-16 MiB that holds at least 8 pages; fixed at creation. 0: the
+  /// Bytes, a multiple of the page size in 64 KiB-64 MiB, at least 8 pages; fixed at creation. 0: the
   /// file's size; when new, 128 KiB on flash, else 4 * T_pos * B as measured (thesis 6.3), in 128 KiB-4 MiB.
   uint32_t segment_size = 0;
   /// none, lz4 or zstd. "none" or not is fixed at creation; the codec may differ at each open.

@@ -68,8 +68,8 @@ TEST_CASE("Options out of range are refused with what is allowed") {
   refuse([](auto& o) { o.space_utilization = 0.49; }, "outside 0.5-0.98");
   refuse([](auto& o) { o.space_utilization = 0.99; }, "outside 0.5-0.98");
   refuse([](auto& o) { o.page_size = 5000; }, "page size 5000");
-  refuse([](auto& o) { o.segment_size = 32 << 10; }, "65536-16777216");
-  refuse([](auto& o) { o.segment_size = 100 << 10; }, "power of two");
+  refuse([](auto& o) { o.segment_size = 32 << 10; }, "65536-67108864");
+  refuse([](auto& o) { o.segment_size = 70'000; }, "give e.g. 69632 or 73728");
   refuse([](auto& o) { o.page_size = 16384; }, "at least 131072 bytes");
 }
 

@@ -18,17 +18,21 @@ namespace latchkey::true_costs_test {
 namespace {
 
 constexpr uint32_t kSegment = 256 << 10;
+constexpr uint32_t kStripeOfThree = 192 << 10;
 constexpr char kFixed[] = "fixed:service_ms=5.6:mb_s=61";
 constexpr char kRaid0[] = "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=64";
 constexpr char kRaid5[] = "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=64:raid=raid5";
 
+constexpr char kRaid5OfFour[] = "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=64:raid=raid5";
+
 // A store in virtual time that is closed and opened again on the same device.
 class SimulatedStore {
  public:
-  SimulatedStore(Runtime& runtime, const std::string& device, std::string_view layout)
+  SimulatedStore(Runtime& runtime, const std::string& device, std::string_view layout,
+                 uint32_t segment_size = kSegment)
       : runtime_(runtime), spec_(*ParseDeviceSpec(device)) {
     options_ = TestOptions(layout);
-    options_.segment_size = kSegment;
+    options_.segment_size = segment_size;
     auto opened = OpenDeviceOf(runtime, spec_, "data");
     LATCHKEY_CHECK(opened.ok());
     device_ = *std::move(opened);
@@ -76,12 +80,14 @@ class SimulatedStore {
 
   SegmentStore& store() { return *store_; }
   ExpectedCosts expected() const {
-    return ExpectedCostsOf(spec_, {.page_bytes = kDefaultPageSize, .segment_bytes = kSegment});
+    return ExpectedCostsOf(spec_,
+                           {.page_bytes = kDefaultPageSize, .segment_bytes = segment_bytes()});
   }
   double true_eta() const {
     const ExpectedCosts costs = expected();
-    return costs.page_write_ns / (costs.segment_write_ns / (kSegment / kDefaultPageSize));
+    return costs.page_write_ns / (costs.segment_write_ns / (segment_bytes() / kDefaultPageSize));
   }
+  uint32_t segment_bytes() const { return store_ ? store_->segment_size() : kSegment; }
 
  private:
   // Each page has one writer, as the engine's latches see to.
@@ -136,6 +142,28 @@ TEST_CASE("eta is the device's in every layout, whatever the superblock said") {
     Nanos all = 0;
     for (const IoClassStats& of_class : stats.by_class) all += of_class.service;
     CHECK(static_cast<double>(stats.of(IoClass::kProbe).service) < .02 * static_cast<double>(all));
+    s.Close();
+  });
+  REQUIRE(ran.ok());
+}
+
+// Segments that are a power of two never begin and end with stripes of three disks.
+TEST_CASE("On RAID-5 with three data disks segments are whole stripes, and cost what those cost") {
+  const uint32_t asked = GENERATE(0u, 2 * kStripeOfThree);
+  CAPTURE(asked);
+  SimulatedRuntime runtime({.seed = 8});
+  const absl::Status ran = runtime.Run([&] {
+    SimulatedStore s(runtime, kRaid5OfFour, "lfs", asked);
+    s.Open(std::nullopt);
+    REQUIRE(s.segment_bytes() % kStripeOfThree == 0);
+    if (asked != 0) CHECK(s.segment_bytes() == asked);
+    CHECK(s.store().measured_costs().eta() == Approx(s.true_eta()).epsilon(.03));
+    s.Load(8192);
+    s.Update(16, 20'000);
+    CHECK(*s.store().stats().segment_io_efficiency == Approx(s.true_eta()).epsilon(.03));
+    s.Close();
+    s.Open(std::nullopt);
+    s.Update(1, 1);
     s.Close();
   });
   REQUIRE(ran.ok());

@@ -215,7 +215,8 @@ absl::Status Restorer::RestoreOwners() {
 
 uint64_t SegmentsOnDevice(const StoreCore& core) {
   const uint64_t bytes = core.device.geometry().size_bytes;
-  return bytes < kHeaderAreaBytes ? 0 : (bytes - kHeaderAreaBytes) / core.geometry.segment_size;
+  const uint64_t first = core.geometry.first_segment_offset;
+  return bytes < first ? 0 : (bytes - first) / core.geometry.segment_size;
 }
 
 absl::StatusOr<std::vector<SegmentId>> RestoreDirectory(const Superblock& superblock,

@@ -97,8 +97,10 @@ struct Superblock {
   std::vector<std::byte> client_root;
 };
 
-/// Incompatible feature bit: page compression.
+/// Incompatible feature bits. Page compression.
 inline constexpr uint64_t kFeatureCompression = 1;
+/// Segments whose size is no power of two up to 16 MiB: older builds read no others.
+inline constexpr uint64_t kFeatureSegmentSize = 2;
 
 /// Offset of copy 0 or 1 of a generation.
 constexpr uint64_t SuperblockOffset(uint64_t generation, int copy) {

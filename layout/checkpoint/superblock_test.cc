@@ -110,6 +110,22 @@ TEST_CASE("A superblock survives the way to the device and back") {
   CHECK(decoded->log_reach == 0x654321);
 }
 
+// Builds that know powers of two alone take any other size for damage, unless a bit says more.
+TEST_CASE("Only a segment size that older builds do not read has a feature bit") {
+  Superblock s = Example();
+  for (const uint32_t segment_size : {64u << 10, 4u << 20, 16u << 20}) {
+    s.segment_size = segment_size;
+    CHECK(EncodeSuperblock(s).incompatible_features == 0);
+  }
+  for (const uint32_t segment_size : {192u << 10, 12u << 20, 32u << 20}) {
+    s.segment_size = segment_size;
+    CHECK(EncodeSuperblock(s).incompatible_features == 2);
+    const auto decoded = DecodeSuperblock(EncodeSuperblock(s));
+    REQUIRE(decoded.ok());
+    CHECK(decoded->segment_size == segment_size);
+  }
+}
+
 TEST_CASE("A stored cost that no measurement gives counts as not known") {
   Superblock s = Example();
   s.costs.page_write_ns = std::numeric_limits<double>::quiet_NaN();
@@ -136,11 +152,11 @@ TEST_CASE("A superblock whose segments no store can have is damaged, whatever it
   Superblock s = Example();
   s.page_size = 65536;
   s.doublewrite_pages = 1;
-  for (const uint32_t segment_size : {0u, 1u << 18, 3u << 20, 32u << 20, 1u << 31}) {
+  for (const uint32_t segment_size : {0u, 1u << 18, (3u << 20) + 4096, 128u << 20, 1u << 31}) {
     s.segment_size = segment_size;
     CHECK(absl::IsDataLoss(DecodeSuperblock(EncodeSuperblock(s)).status()));
   }
-  for (const uint32_t segment_size : {1u << 19, 16u << 20}) {
+  for (const uint32_t segment_size : {1u << 19, 3u << 20, 16u << 20, 64u << 20}) {
     s.segment_size = segment_size;
     CHECK(DecodeSuperblock(EncodeSuperblock(s)).ok());
   }

@@ -82,7 +82,7 @@ std::vector<uint64_t> CostExplorer::PlacesToRead(uint32_t length, uint32_t count
       uint64_t{directory_.segments().total()} * core_.geometry.segment_size / length;
   std::vector<uint64_t> offsets;
   for (uint32_t i = 0; places > 0 && i < count; ++i) {
-    offsets.push_back(kHeaderAreaBytes + rng_.Below(places) * length);
+    offsets.push_back(core_.geometry.first_segment_offset + rng_.Below(places) * length);
   }
   return offsets;
 }

@@ -60,6 +60,9 @@ uint32_t PreferredSegmentBytes(double page_ns, double slot_ns, uint32_t page_siz
   return static_cast<uint32_t>(std::clamp(NearestPowerOfTwo(preferred), kLeast, kMost));
 }
 
+/// The multiple of `unit` at or above `bytes`.
+uint64_t WholeUnits(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
 // Of `slots` pages: the first one's cost, and what each further one adds.
 struct RunCosts {
   double page_ns, slot_ns;
@@ -69,17 +72,18 @@ struct RunCosts {
 // The measurements at creation, all on the same bytes behind the header area.
 class CreationProbe {
  public:
-  CreationProbe(Runtime& runtime, BlockDevice& device, uint32_t page_size, uint32_t long_bytes,
-                uint64_t seed)
+  CreationProbe(Runtime& runtime, BlockDevice& device, uint32_t page_size, uint64_t start,
+                uint32_t long_bytes, uint64_t seed)
       : runtime_(runtime),
         device_(device),
         page_size_(page_size),
+        start_(start),
         long_bytes_(long_bytes),
         memory_(std::max({size_t{kBurstPages} * page_size, size_t{kLongDepth} * long_bytes,
                           size_t{DoublewriteCapacity(page_size)} * page_size})) {
     Rng rng(seed);
     for (uint32_t i = 0; i < kBurstPages; ++i) {
-      pages_.push_back(kHeaderAreaBytes + rng.Below(long_bytes / page_size) * uint64_t{page_size});
+      pages_.push_back(start + rng.Below(long_bytes / page_size) * uint64_t{page_size});
     }
   }
 
@@ -101,7 +105,7 @@ class CreationProbe {
 
  private:
   absl::StatusOr<double> Long(Op op, uint32_t bytes, bool then_sync) {
-    const uint64_t place[kLongDepth] = {kHeaderAreaBytes, kHeaderAreaBytes};
+    const uint64_t place[kLongDepth] = {start_, start_};
     const std::span<const uint64_t> places(place, then_sync ? 1 : kLongDepth);
     LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult result,
                               MeasureRounds(runtime_, device_,
@@ -117,7 +121,9 @@ class CreationProbe {
   Runtime& runtime_;
   BlockDevice& device_;
   static constexpr uint32_t kLongDepth = 2;
-  const uint32_t page_size_, long_bytes_;
+  const uint32_t page_size_;
+  const uint64_t start_;
+  const uint32_t long_bytes_;
   AlignedBuffer memory_;
   std::vector<uint64_t> pages_;
 };
@@ -175,11 +181,13 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
                                         const ProbedSegment& segment, uint64_t seed) {
   const uint64_t stripe = device.geometry().full_stripe_bytes();
-  const auto long_bytes =
-      static_cast<uint32_t>(std::clamp<uint64_t>(stripe, kLongBytes, 128 * kLongBytes));
-  const uint64_t needed = kHeaderAreaBytes + long_bytes;
+  // Whole stripes, if they are not longer than any segment.
+  const uint64_t unit = stripe == 0 || stripe > kMaxSegmentSize ? 1 : stripe;
+  const auto long_bytes = static_cast<uint32_t>(WholeUnits(kLongBytes, unit));
+  const uint64_t start = WholeUnits(kHeaderAreaBytes, unit);
+  const uint64_t needed = start + long_bytes;
   if (device.geometry().size_bytes < needed) LATCHKEY_RETURN_IF_ERROR(device.Resize(needed));
-  CreationProbe probe(runtime, device, page_size, long_bytes, seed);
+  CreationProbe probe(runtime, device, page_size, start, long_bytes, seed);
   LATCHKEY_ASSIGN_OR_RETURN(const RunCosts write, probe.Measure(Op::kWrite));
   LATCHKEY_ASSIGN_OR_RETURN(const RunCosts read, probe.Measure(Op::kRead));
   const uint32_t batch = DoublewriteCapacity(page_size);
@@ -190,8 +198,15 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                               segment.most_segment_bytes),
                      segment.least_segment_bytes);
     // On flash the pages of a segment die together in their erase units, if it fills those.
-    const uint64_t unit = std::bit_ceil(device.geometry().erase_unit_bytes);
-    if (unit > bytes && unit <= segment.most_segment_bytes) bytes = static_cast<uint32_t>(unit);
+    const uint64_t erased = std::bit_ceil(device.geometry().erase_unit_bytes);
+    if (erased > bytes && erased <= segment.most_segment_bytes) {
+      bytes = static_cast<uint32_t>(erased);
+    }
+    // A write of part of a stripe reads old data and parity on RAID-5, and loads the disks unequally.
+    const uint64_t whole = WholeUnits(bytes, unit);
+    if (whole <= segment.most_segment_bytes && whole % page_size == 0) {
+      bytes = static_cast<uint32_t>(whole);
+    }
   }
   const uint32_t slots = bytes / page_size;
   return DeviceProbe{.costs = {.page_write_ns = write.page_ns,

@@ -49,17 +49,18 @@ inline constexpr int kSyncRounds = 2;  ///< of a burst with a sync, at most
 /// The costs of an empty device.
 struct DeviceProbe {
   PageCosts costs;         ///< with segments of `segment_bytes`
-  uint32_t segment_bytes;  ///< as asked for, or (6.3), a power of two
+  uint32_t segment_bytes;  ///< as asked for, or by (6.3)
 };
-/// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), in
-/// [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least `least_segment_bytes`. On flash at
-/// least an erase unit, if that is at most `most_segment_bytes`.
+/// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), a
+/// power of two in [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least
+/// `least_segment_bytes`. On an array whole stripes, the next higher number, and on flash at least an
+/// erase unit; each if that is at most `most_segment_bytes`.
 struct ProbedSegment {
   uint32_t segment_bytes = 0;
   uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;
 };
 /// Measures page writes, page reads, long writes, long reads and a batch with its sync, each by
-/// itself, on 512 KiB behind the header area (an array: on a full stripe if that is longer). Grows
+/// itself, on 512 KiB behind the header area (an array: on whole stripes, which are no shorter). Grows
 /// the device to that size. A segment's cost follows from the page and the long request.
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
                                         const ProbedSegment& segment, uint64_t seed);

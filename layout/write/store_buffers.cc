@@ -82,9 +82,10 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
 }
 
 uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {
-  if (IsOrdinary(cache_bytes)) return kMaxSegmentSize;
+  constexpr uint32_t kMostDefault = 16u << 20;
+  if (IsOrdinary(cache_bytes)) return kMostDefault;
   return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(cache_bytes / kOneSegmentShare),
-                                                    kMinSegmentSize, kMaxSegmentSize));
+                                                    kMinSegmentSize, kMostDefault));
 }
 
 }  // namespace latchkey

@@ -170,7 +170,7 @@ void AddAdvise(CLI::App& app, VerbRuns& runs) {
       "bytes, powers of two from 4096 to 65536; auto: as the input says, else 4096")
       ->type_name("LIST");
   add("--segment-size", flags->segment_size,
-      "bytes, a power of two from 64KiB to 16MiB; auto: from the device's costs");
+      "bytes, a multiple of the page size from 64KiB to 64MiB; auto: from the device's costs");
   add("--space-utilization", flags->space_utilization, "live pages / capacity, 0.5 to 0.98")
       ->type_name("LIST");
   add("--durability", flags->durability,

@@ -74,8 +74,8 @@ absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::strin
 }
 
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
-                                    uint64_t max) {
-  return BytesInRange(Subject(flag), text, min, max);
+                                    uint64_t max, std::string_view also) {
+  return BytesInRange(Subject(flag), text, min, max, also);
 }
 
 absl::StatusOr<uint32_t> ParsePowerOfTwo(std::string_view flag, std::string_view text, uint32_t min,

@@ -37,10 +37,11 @@ absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::strin
                                                uint64_t max, std::string_view whole);
 
 /// "4096", "64KiB", "1.5GiB", "64k", "1GB": sizes of memory and pages. All units are binary.
+/// `also` as in ParseCount.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view flag, std::string_view text, uint64_t min,
-                                    uint64_t max);
+                                    uint64_t max, std::string_view also = "");
 
-/// As above; the size must be a power of two. `also` as in ParseCount.
+/// As above; the size must be a power of two.
 absl::StatusOr<uint32_t> ParsePowerOfTwo(std::string_view flag, std::string_view text, uint32_t min,
                                          uint32_t max, std::string_view also = "");
 

@@ -159,8 +159,9 @@ std::vector<FlagSpec> LayoutFlags() {
       {"space-utilization", fmt::format("{}", defaults.space_utilization),
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto",
-       "bytes, a power of two from 64KiB to 16MiB, or auto: from the device's measured costs and "
-       "erase unit"},
+       "bytes, a multiple of the page size from 64KiB to 64MiB, or auto: from the device's "
+       "measured "
+       "costs, stripes and erase unit"},
   };
   for (FlagSpec& flag : DeviceFlags()) {
     if (flag.name == "device") flag.default_value = "atlas10k";

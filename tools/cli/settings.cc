@@ -220,10 +220,14 @@ absl::StatusOr<Durability> ParseDurability(const std::string& name) {
 
 absl::StatusOr<uint32_t> ParseSegmentSize(const std::string& text, uint32_t page_size) {
   if (text == "auto") return 0;
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const uint32_t bytes,
-      ParsePowerOfTwo("segment-size", text, kMinSegmentSize, kMaxSegmentSize, ", or auto"));
-  if (bytes / page_size >= kMinSlots) return bytes;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes("segment-size", text, kMinSegmentSize,
+                                                             kMaxSegmentSize, ", or auto"));
+  if (bytes % page_size != 0) {
+    return InvalidArgument(
+        "--segment-size={}: {} bytes are no multiple of the page of {}; give e.g. {}, or auto",
+        text, bytes, page_size, bytes / page_size * page_size);
+  }
+  if (bytes / page_size >= kMinSlots) return static_cast<uint32_t>(bytes);
   return InvalidArgument(
       "--segment-size={}: a segment holds at least {} pages of {} bytes; give {} "
       "or more, or auto",

@@ -42,7 +42,7 @@ KvOptions LoadOptionsOf(const KvOptions& run, const std::string& path);
 /// What --durability takes: a name of Durabilities().
 absl::StatusOr<Durability> ParseDurability(const std::string& name);
 
-/// What --segment-size takes: bytes, a power of two from 64 KiB to 16 MiB; 0 for "auto".
+/// What --segment-size takes: bytes, a multiple of the page size from 64 KiB to 64 MiB; 0 for "auto".
 absl::StatusOr<uint32_t> ParseSegmentSize(const std::string& text, uint32_t page_size);
 
 /// Name of a combination in progress messages: "latchkey hylog u=0.8".

@@ -272,7 +272,8 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"cleaning-scope", "some", "coldest, all"},
       {"victims", "dirty-first", "clean-first"},
       {"eviction-batch", "65", "64"},
-      {"segment-size", "5000", "from 65536 to 16777216, or auto"},
+      {"segment-size", "5000", "from 65536 to 67108864, or auto"},
+      {"segment-size", "70000", "give e.g. 69632, or auto"},
       {"cache-size", "1000000GiB", "memory"},
   }));
   CAPTURE(flag, value);

@@ -214,7 +214,7 @@ Options KillStoreOptions(Rng& rng, const std::string& layout) {
   options.page_size = 4096u << rng.Below(3);
   SetLayout(layout, &options.techniques);
   options.techniques.space_utilization = rng.Below(3) == 0 ? 0.95 : 0.8;
-  options.techniques.segment_size = 128u << (10 + rng.Below(3));
+  options.techniques.segment_size = AnySegmentSize(rng);
   return options;
 }
 

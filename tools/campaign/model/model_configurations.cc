@@ -106,7 +106,7 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.techniques.victims = VictimItems()[row[kVictims]];
   options.techniques.space_utilization = kUtilizations[row[kUtilization]];
   options.techniques.seed = number;
-  options.techniques.segment_size = 128u << (10 + rng.Below(3));  // given: no device is measured
+  options.techniques.segment_size = AnySegmentSize(rng);  // given: no device is measured
   options.page_size = kPageSizes[row[kPageSize]];
   options.durability = kDurabilities[row[kDurability]];
   if (options.durability != Durability::kNone) {

@@ -1,5 +1,7 @@
 #include "tools/campaign/shared/technique_items.h"
 
+#include <iterator>
+
 #include "bufferpool/cleaning/cleaning_choices.h"
 #include "bufferpool/cleaning/cleaning_controller.h"
 #include "bufferpool/fix_choices.h"
@@ -82,6 +84,11 @@ bool IsPolicy(const std::string& replacement, const std::string& synchronization
       .Named(synchronization)
       .entry()
       .Runs(ReplacementAlgorithms().Named(replacement).name());
+}
+
+uint32_t AnySegmentSize(Rng& rng) {
+  constexpr uint32_t kSizes[] = {128 << 10, 240 << 10, 512 << 10};
+  return kSizes[rng.Below(std::size(kSizes))];
 }
 
 bool IsFixMode(const std::string& fix, const std::string& synchronization) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/options.h"
+#include "storage/base/rng.h"
 
 namespace latchkey {
 
@@ -23,6 +24,9 @@ const std::vector<std::string>& PageInItems();
 const std::vector<std::string>& CleanerItems();
 const std::vector<std::string>& CleaningScopeItems();
 const std::vector<std::string>& VictimItems();
+
+/// Bytes of a segment for pages up to 16 KiB: a power of two, or none.
+uint32_t AnySegmentSize(Rng& rng);
 
 /// Whether the synchronisation scheme runs the replacement algorithm. REQUIRES: items of the lists.
 bool IsPolicy(const std::string& replacement, const std::string& synchronization);
