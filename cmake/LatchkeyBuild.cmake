@@ -126,10 +126,6 @@ endif()
 # others of their kind alone (latchkey_canaries). tools/check_contracts and tools/check_house find a file that does not
 # include what it uses.
 option(LATCHKEY_UNITY "Compile several files at a time" ON)
-if(LATCHKEY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # As much is inlined as in files by themselves. Else a lookup takes 3 % more instructions.
-  target_compile_options(latchkey_compile INTERFACE --param=large-unit-insns=200000)
-endif()
 function(latchkey_unity target)
   if(NOT LATCHKEY_UNITY)
     return()
@@ -207,6 +203,10 @@ function(latchkey_layer name)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
     latchkey_unity(latchkey_${name} ${sources})
+    if(LATCHKEY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND name MATCHES "^(storage|bufferpool|layout|engine)$")
+      # As much is inlined as in files by themselves. Else a lookup takes 3 % more instructions.
+      target_compile_options(latchkey_${name} PRIVATE --param=large-unit-insns=200000)
+    endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
     target_include_directories(latchkey_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   else()
