@@ -272,7 +272,7 @@ TEST_CASE("A technique's bad value is refused for an engine that has techniques"
       {"cleaning-scope", "some", "coldest, all"},
       {"victims", "dirty-first", "clean-first"},
       {"eviction-batch", "65", "64"},
-      {"segment-size", "5000", "from 65536 to 67108864, or auto"},
+      {"segment-size", "5000", "give 65536 to 67108864 bytes"},
       {"segment-size", "70000", "give e.g. 69632, or auto"},
       {"cache-size", "1000000GiB", "memory"},
   }));
