@@ -249,6 +249,38 @@ TEST_CASE(
   }
 }
 
+// A slot is then less than a device's page, so flash hears of whole segments.
+TEST_CASE(
+    "On flash with page compression the store discards a segment that has lost its last page") {
+  const bool journal = GENERATE(false, true);
+  for (const std::string& codec : CodecsUnderTest()) {
+    CAPTURE(journal, codec);
+    const auto flash = std::make_shared<ForgetfulFlash>(NewTestDevice());
+    const SegmentStoreOptions options = TestOptions("lfs/" + codec);
+    auto opened = OpenTestStore(flash, options, journal ? NewTestDevice() : nullptr);
+    REQUIRE(opened.ok());
+    SegmentStore& store = *opened->store;
+    auto writer = *store.NewWriter(16);
+    TestPage page;
+    for (uint64_t i = 0; i < 200; ++i) REQUIRE(*store.AllocatePage() == PageId{i});
+    for (uint64_t version = 1; version <= 20; ++version) {
+      for (uint64_t i = 0; i < 200; ++i) {
+        page.Fill(PageId{i}, version);
+        const PageWrite write{PageId{i}, page.data()};
+        REQUIRE(writer->Submit({&write, 1}, nullptr).ok());
+      }
+      REQUIRE(writer->Wait(0).ok());
+      REQUIRE(store.Flush().ok());
+    }
+    CHECK(flash->discarded_bytes() > 0);
+    CHECK(flash->discarded_bytes() % store.segment_size() == 0);
+    for (uint64_t i = 0; i < 200; ++i) {
+      REQUIRE(store.ReadPage(PageId{i}, page.data()).ok());
+      CHECK(page.Holds(PageId{i}, 20));
+    }
+  }
+}
+
 // Three actors over one store: each rewrites its own pages with increasing versions and reads the
 // pages of all actors, whose versions may only grow.
 TEST_CASE("Writers, readers and the cleaner may work at once") {

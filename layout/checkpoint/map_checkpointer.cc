@@ -164,13 +164,13 @@ absl::StatusOr<std::vector<SegmentId>> MapCheckpointer::TakeSegments(MetaClaim c
   const uint64_t per_segment = CheckpointWriter::WordsPerSegment(core_.geometry);
   std::vector<SegmentId> segments;
   const OnException give_back([&] {
-    for (const SegmentId taken : segments) directory_.segments().ReleaseMeta(taken);
+    for (const SegmentId taken : segments) directory_.ReleaseMeta(taken);
   });
   segments.reserve(words() / per_segment + 8);
   while (segments.size() * per_segment < words()) {
     const absl::StatusOr<SegmentId> segment = space_.TakeMetaSegment(claim);
     if (!segment.ok()) {
-      for (const SegmentId taken : segments) directory_.segments().ReleaseMeta(taken);
+      for (const SegmentId taken : segments) directory_.ReleaseMeta(taken);
       return segment.status();
     }
     segments.push_back(*segment);
@@ -249,7 +249,7 @@ absl::Status MapCheckpointer::WriteInto(std::vector<SegmentId> segments,
     core_.Poison(status);
     return core_.WriteStatus();
   }
-  for (const SegmentId old : segments_) directory_.segments().ReleaseMeta(old);
+  for (const SegmentId old : segments_) directory_.ReleaseMeta(old);
   segments_ = std::move(segments);
   superblock_ = std::move(next);
   if (directory_.journal() == nullptr) return absl::OkStatus();

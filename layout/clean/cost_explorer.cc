@@ -21,23 +21,23 @@ constexpr uint32_t kSegments = 4;  // the most that such a probe spreads its wri
 // takes: under full load no others are free.
 class BorrowedSegments {
  public:
-  BorrowedSegments(StoreSegmentTable& table, uint32_t most) : table_(table) {
+  BorrowedSegments(PageDirectory& directory, uint32_t most) : directory_(directory) {
     while (taken_.size() < most) {
       const uint32_t keep = taken_.empty() ? 1 : SpaceManager::kHardWatermark;
-      const std::optional<SegmentId> segment = table_.TakeMeta(keep);
+      const std::optional<SegmentId> segment = directory_.segments().TakeMeta(keep);
       if (!segment) break;
       taken_.push_back(*segment);
     }
   }
   ~BorrowedSegments() {
-    for (const SegmentId segment : taken_) table_.ReleaseMeta(segment);
+    for (const SegmentId segment : taken_) directory_.ReleaseMeta(segment);
   }
   BorrowedSegments(const BorrowedSegments&) = delete;
   BorrowedSegments& operator=(const BorrowedSegments&) = delete;
   const std::vector<SegmentId>& ids() const { return taken_; }
 
  private:
-  StoreSegmentTable& table_;
+  PageDirectory& directory_;
   std::vector<SegmentId> taken_;
 };
 
@@ -100,7 +100,7 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, bool many_rounds)
                                                  : core_.geometry.segment_size;
   burst.depth = is_page ? PagesAtOnce() : 1;
   burst.then_sync = kind == CostKind::kProtection;
-  const BorrowedSegments room(directory_.segments(), is_write ? is_page ? kSegments : 1 : 0);
+  const BorrowedSegments room(directory_, is_write ? is_page ? kSegments : 1 : 0);
   std::vector<uint64_t> offsets;
   if (!is_write) {
     offsets = PlacesToRead(burst.length, burst.depth);

@@ -127,12 +127,20 @@ void PageDirectory::Install(FrameIndex index) {
 
 // The slot loses its owner. Its content is dead: no page and no recovery reads it any more.
 void PageDirectory::Release(SlotId slot) {
-  if (discards_slots_) {
+  if (discards_slots()) {
     // Now, because from ReleaseSlot on another page may be written here. A discard is a hint: the store
     // works without it, so its error is ignored.
     core_.device.Discard(core_.geometry.OffsetOf(slot), core_.geometry.page_size).IgnoreError();
   }
   segments_.ReleaseSlot(slot);
+}
+
+void PageDirectory::ReleaseMeta(SegmentId segment) {
+  if (is_flash_) {
+    core_.device.Discard(core_.geometry.OffsetOf(segment), core_.geometry.segment_size)
+        .IgnoreError();
+  }
+  segments_.ReleaseMeta(segment);
 }
 
 void PageDirectory::Forget(CopyFrame& frame) {

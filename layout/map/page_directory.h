@@ -30,15 +30,17 @@
 namespace latchkey {
 
 /// Thread-safe, except SetJournal and what only a restore calls.
-class PageDirectory {
+class PageDirectory final : private EmptySegments {
  public:
   explicit PageDirectory(StoreCore& core)
       : core_(core),
         map_(core.runtime),
         segments_(core.runtime, core.geometry),
         frames_(core.runtime, core.geometry),
-        discards_slots_(core.device.geometry().erase_unit_bytes > 0 && !core.geometry.compresses()),
-        round_mutex_(core.runtime) {}
+        is_flash_(core.device.geometry().erase_unit_bytes > 0),
+        round_mutex_(core.runtime) {
+    if (is_flash_ && !discards_slots()) segments_.set_empties(this);
+  }
 
   StoreCore& core() { return core_; }
   const StoreCore& core() const { return core_; }
@@ -98,6 +100,8 @@ class PageDirectory {
 
   /// Ends the ownership of a slot that no word has named since it got its owner.
   void ReleaseUnnamed(SlotId slot) { Release(slot); }
+  /// Makes a kMeta segment free. Its content is dead.
+  void ReleaseMeta(SegmentId segment);
   /// Slots that the pages in use take. A page that was never written counts as a whole one.
   uint64_t live_slots() const {
     const uint64_t saved = saved_slots_.load(std::memory_order_acquire);
@@ -147,7 +151,9 @@ class PageDirectory {
   bool ChangeWord(PageId page, LocationWord& expected, LocationWord desired, LocationWord durable,
                   SlotId superseded);
   void Install(FrameIndex index);
+  bool discards_slots() const { return is_flash_ && !core_.geometry.compresses(); }
   void Release(SlotId slot);
+  void OnSegmentEmptied(SegmentId segment) override { ReleaseMeta(segment); }
   bool AcceptSealed(FrameIndex index, PageId page, std::optional<LocationWord> only_from,
                     absl::FunctionRef<void(uint32_t sequence)> seal);
   void CountSaved(LocationWord before, LocationWord after);
@@ -161,8 +167,8 @@ class PageDirectory {
   StoreSegmentTable segments_;
   FrameTable frames_;
   // Flash moves what it does not know to be dead. It is told slot by slot. With page compression a
-  // slot is a part of a block, and nothing is told.
-  const bool discards_slots_;
+  // slot is a part of a block, and flash is told of whole segments.
+  const bool is_flash_;
   std::unique_ptr<MapJournal> journal_;
   bool recovered_ = false;  // the map was restored after a crash
   SpaceListener* listener_ = nullptr;

@@ -66,6 +66,29 @@ void StoreSegmentTable::MakeFree(SegmentId segment) {
   free_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Whether it is: then it is free, or kMeta until `empties_` releases it.
+bool StoreSegmentTable::FreeIfEmpty(SegmentId segment) {
+  Segment& s = At(segment);
+  if (s.state.load(std::memory_order_relaxed) != SegmentState::kClosed ||
+      s.live.load(std::memory_order_acquire) != 0) {
+    return false;
+  }
+  if (empties_ == nullptr) {
+    MakeFree(segment);
+  } else {
+    s.state.store(SegmentState::kMeta, std::memory_order_release);
+  }
+  return true;
+}
+
+void StoreSegmentTable::TellOfEmptied(SegmentId segment) {
+  if (empties_ != nullptr) {
+    empties_->OnSegmentEmptied(segment);
+  } else if (listener_ != nullptr) {
+    listener_->OnSegmentFreed();
+  }
+}
+
 std::optional<SegmentId> StoreSegmentTable::Take(uint32_t keep) {
   if (free_.size() <= keep) return std::nullopt;
   const SegmentId segment{free_.First()};
@@ -109,11 +132,10 @@ void StoreSegmentTable::Close(SegmentId segment, uint64_t birth) {
     LATCHKEY_CHECK(s.state.load(std::memory_order_relaxed) == SegmentState::kOpen);
     s.birth.store(birth, std::memory_order_relaxed);
     s.state.store(SegmentState::kClosed, std::memory_order_release);
-    freed = s.live.load(std::memory_order_acquire) == 0;
-    if (freed) MakeFree(segment);
+    freed = FreeIfEmpty(segment);
   }
   NoteChange(segment);
-  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
+  if (freed) TellOfEmptied(segment);
 }
 
 bool StoreSegmentTable::BeginCleaning(SegmentId segment) {
@@ -132,11 +154,10 @@ void StoreSegmentTable::EndCleaning(SegmentId segment) {
     Segment& s = At(segment);
     LATCHKEY_CHECK(s.state.load(std::memory_order_relaxed) == SegmentState::kCleaning);
     s.state.store(SegmentState::kClosed, std::memory_order_release);
-    freed = s.live.load(std::memory_order_acquire) == 0;
-    if (freed) MakeFree(segment);
+    freed = FreeIfEmpty(segment);
   }
   NoteChange(segment);
-  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
+  if (freed) TellOfEmptied(segment);
 }
 
 void StoreSegmentTable::AddLive(SegmentId segment, int64_t delta) {
@@ -187,11 +208,9 @@ void StoreSegmentTable::ReleaseSlot(SlotId slot) {
   {
     MutexLock lock(mutex_);
     // Holes are taken under this mutex only, so an empty closed segment stays empty here.
-    freed = s.state.load(std::memory_order_relaxed) == SegmentState::kClosed &&
-            s.live.load(std::memory_order_acquire) == 0;
-    if (freed) MakeFree(segment);
+    freed = FreeIfEmpty(segment);
   }
-  if (freed && listener_ != nullptr) listener_->OnSegmentFreed();
+  if (freed) TellOfEmptied(segment);
 }
 
 void StoreSegmentTable::MarkBad(SlotId slot) {

@@ -103,6 +103,9 @@ class StoreSegmentTable {
 
   /// `listener` is told after a segment became free. Set before the first use.
   void set_listener(SpaceListener* listener) { listener_ = listener; }
+  /// From now on `empties` gets each segment that loses its last page before it is free. Set before
+  /// the first use.
+  void set_empties(EmptySegments* empties) { empties_ = empties; }
 
   /// Adds free segments until there are `total`. False when memory for the table ran out.
   bool Grow(uint32_t total);
@@ -215,6 +218,8 @@ class StoreSegmentTable {
 
   Segment& At(SegmentId s) const { return segments_[Raw(s)]; }
   void MakeFree(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
+  bool FreeIfEmpty(SegmentId segment) LATCHKEY_REQUIRES(mutex_);
+  void TellOfEmptied(SegmentId segment) LATCHKEY_EXCLUDES(mutex_);
   std::optional<SegmentId> Take(uint32_t keep) LATCHKEY_REQUIRES(mutex_);
   void AddLive(SegmentId segment, int64_t delta);
   void NoteChange(SegmentId segment);
@@ -229,6 +234,7 @@ class StoreSegmentTable {
 
   const StoreGeometry geometry_;
   SpaceListener* listener_ = nullptr;
+  EmptySegments* empties_ = nullptr;
   mutable Mutex mutex_;  // guards the transitions and everything below that is not atomic
   LazyArray<Segment, (uint64_t{1} << 32)> segments_;
   LazyArray<std::atomic<uint32_t>, (uint64_t{1} << 36)> owners_;
