@@ -33,7 +33,7 @@ if(NOT LATCHKEY_SANITIZE)
   set_tests_properties("house: the lines that changed are formatted"
                        "house: clang-tidy has nothing to say"
                        "house: clang finds each file complete and every lock held that it asks for"
-                       PROPERTIES LABELS house SKIP_RETURN_CODE 77)
+                       PROPERTIES LABELS house SKIP_RETURN_CODE 77 TIMEOUT 1200)
 endif()
 
 # The README's program, as an embedder builds it: once in this build directory, once as a stranger.
