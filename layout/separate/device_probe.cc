@@ -181,8 +181,9 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
                                         const ProbedSegment& segment, uint64_t seed) {
   const uint64_t stripe = device.geometry().full_stripe_bytes();
-  // Whole stripes, if they are not longer than any segment.
-  const uint64_t unit = stripe == 0 || stripe > kMaxSegmentSize ? 1 : stripe;
+  // Whole stripes, if they are whole pages and no longer than the largest segment.
+  const bool has_stripes = stripe > 0 && stripe <= kMaxSegmentSize && stripe % page_size == 0;
+  const uint64_t unit = has_stripes ? stripe : 1;
   const auto long_bytes = static_cast<uint32_t>(WholeUnits(kLongBytes, unit));
   const uint64_t start = WholeUnits(kHeaderAreaBytes, unit);
   const uint64_t needed = start + long_bytes;
@@ -204,9 +205,7 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
     }
     // A write of part of a stripe reads old data and parity on RAID-5, and loads the disks unequally.
     const uint64_t whole = WholeUnits(bytes, unit);
-    if (whole <= segment.most_segment_bytes && whole % page_size == 0) {
-      bytes = static_cast<uint32_t>(whole);
-    }
+    if (whole <= segment.most_segment_bytes) bytes = static_cast<uint32_t>(whole);
   }
   const uint32_t slots = bytes / page_size;
   return DeviceProbe{.costs = {.page_write_ns = write.page_ns,
