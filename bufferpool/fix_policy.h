@@ -130,8 +130,8 @@ class FixPolicy {
     hits_need_no_call_ = most_counted_hits.has_value();
     most_counted_hits_ = most_counted_hits.value_or(0);
   }
-  /// Hits of frames whose reference byte is marked (ReplacementAlgorithm::marks_free_hits) are not
-  /// reported. `counted`: CountFreeHit hears of them.
+  /// From now on OnFix reports no hit of a frame whose reference byte is marked (see
+  /// ReplacementAlgorithm::marks_free_hits). `counted`: it calls CountFreeHit instead.
   void LeaveOutMarkedHits(bool counted) {
     least_mark_ = 1;
     counts_free_hits_ = counted;

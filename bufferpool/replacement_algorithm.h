@@ -44,8 +44,9 @@ struct ReplacementConfig {
   uint32_t first_frame = 1;
   /// Frames that may be loaded at once, until Resize says otherwise.
   uint32_t frame_capacity = 0;
-  /// One byte per frame of the pool, indexed by frame id and shared by all instances; used only by
-  /// algorithms whose hits need only this byte, or nothing if it is marked. Outlives the instance.
+  /// One byte per frame of the pool, indexed by frame id and shared by all instances. Two kinds of
+  /// algorithms use it: a hit changes only this byte, or the algorithm marks here that a hit would
+  /// change nothing. Outlives the instance.
   ReferenceByte* reference_bytes = nullptr;
   uint64_t seed = 42;
   /// Set by a trace replay, nullptr in a pool. Outlives the instance.

@@ -67,8 +67,8 @@ class alignas(128) Region {
   void OnHit(FrameId frame, PageId page, uint32_t actor) {
     Note({.page = page, .frame = frame, .kind = Access::Kind::kHit}, actor);
   }
-  /// Of a frame whose hits need no report: counts it, if the actor has accesses queued (BP-Wrapper,
-  /// Figure 7). REQUIRES: there are queues.
+  /// The actor has hit a frame whose hits need no report. If the actor has queued accesses, this hit
+  /// counts as one more access (BP-Wrapper, Figure 7). REQUIRES: there are queues.
   void CountFreeHit(uint32_t actor) {
     if (const size_t accesses = rules_.queues->CountFreeHit(number_, actor)) {
       ReportIfDue(accesses, actor);

@@ -97,9 +97,10 @@ struct Superblock {
   std::vector<std::byte> client_root;
 };
 
-/// Incompatible feature bits. Page compression.
+/// Incompatible feature bit: page compression.
 inline constexpr uint64_t kFeatureCompression = 1;
-/// Segments whose size is no power of two up to 16 MiB: older builds read no others.
+/// Incompatible feature bit: a segment size that older builds do not read. They read powers of two up
+/// to 16 MiB.
 inline constexpr uint64_t kFeatureSegmentSize = 2;
 
 /// Offset of copy 0 or 1 of a generation.

@@ -130,9 +130,9 @@ TEST_CASE("The cleaner frees segments until there are enough, and every page kee
   c.CheckPages();
 }
 
-// The cleaner ended its pass at the first victim whose pages all had newer copies in memory. Skewed
-// writes make the emptiest segments such victims. So the cleaner gained too few segments, and LFS
-// wrote up to two thirds of its pages in place.
+// A pass of the cleaner ended at the first victim whose pages all had newer copies in memory. Under
+// skewed writes the emptiest segments are such victims. So the cleaner gained too few segments, and
+// LFS wrote up to two thirds of its pages in place.
 TEST_CASE("The cleaner passes over a victim whose pages all have newer copies in memory") {
   Cleaning c;
   constexpr uint32_t kInMemory = 2 * kLivePerSegment;
