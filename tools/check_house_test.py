@@ -71,6 +71,19 @@ class CheckHouseTest(unittest.TestCase):
         self.assert_one({"storage/a.cc": "#include \"storage/page.h\"\n// std::map\nstd::vector<int> x;\n"},
                         "storage/a.cc:3", "std::vector without #include <vector>")
 
+    def test_a_type_of_ours_whose_header_nothing_includes_is_found(self):
+        page = {"storage/page.h": "#pragma once\nclass Page {\n};\nconstexpr int kPageBits = 3;\n"}
+        self.assert_one({**page, "storage/a.cc": "// Page\nint Page(int);\nstd::size_t size = sizeof(Page);\n"},
+                        "storage/a.cc:3", "Page without #include \"storage/page.h\"")
+        self.assert_one({**page, "storage/a.cc": "int x = kPageBits;\n"}, "kPageBits")
+        self.assert_one({**page, "storage/a.cc": "class Page;\nPage* pointer;\nPage page;\n"}, "storage/a.cc:3")
+
+    def test_a_type_of_ours_may_come_with_another_header_or_be_declared_ahead(self):
+        page = {"storage/page.h": "#pragma once\nclass Page {\n};\n",
+                "storage/pages.h": "#pragma once\n#include \"storage/page.h\"\n"}
+        self.assertEqual(self.breaches_of({**page, "storage/a.cc": "#include \"storage/pages.h\"\nPage page;\n"}), [])
+        self.assertEqual(self.breaches_of({**page, "storage/a.h": "#pragma once\nclass Page;\nPage* page;\n"}), [])
+
     def test_a_standard_header_may_come_with_a_header_of_ours_or_with_another(self):
         self.assertEqual(self.breaches_of({"storage/b.h": "#pragma once\n#include <absl/status/statusor.h>\n",
                                            "storage/a.cc": "#include \"storage/b.h\"\nabsl::Status x;\n"}), [])

@@ -1,4 +1,4 @@
-"""Reads the library's sources with a tool of clang, several runs at a time.
+"""Reads the library's sources with a tool of clang, several files in one run: their headers take most of its time.
 
 Used by check_contracts and check_tidy. Environment: JOBS (runs at a time, default all cores).
 """
@@ -46,10 +46,10 @@ def check_batch(files, read):
     return "".join(said for said, _ in halves), sum(refused for _, refused in halves)
 
 
-def check_all(files, read, batch=BATCH):
-    """Prints what the tool says of `files`, read `batch` at a time; the number of files that it refuses."""
+def check_all(files, read):
+    """Prints what the tool says of `files`; the number of files that it refuses."""
     refused = 0
-    batches = [files[i:i + batch] for i in range(0, len(files), batch)]
+    batches = [files[i:i + BATCH] for i in range(0, len(files), BATCH)]
     with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         for said, bad in pool.map(lambda batch: check_batch(batch, read), batches):
             sys.stdout.write(said)
@@ -57,7 +57,7 @@ def check_all(files, read, batch=BATCH):
     return refused
 
 
-def check_layers(name, layers, tool_files, read, batch=BATCH):
+def check_layers(name, layers, tool_files, read):
     """Checks the sources of `layers` that changed since they passed. Stamps are in build/NAME. True: nothing was
     refused."""
     refused = checked = 0
@@ -67,7 +67,7 @@ def check_layers(name, layers, tool_files, read, batch=BATCH):
         if stamp.exists() and stamp.read_text() == now:
             continue
         files = sources(layer)
-        bad = check_all(files, read, batch)
+        bad = check_all(files, read)
         refused, checked = refused + bad, checked + len(files)
         if bad == 0:
             stamp.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Headers of the standard library, Abseil and fmt that most files include, and the names for which they do.
 
-tools/check_contracts parses these headers once for all files, so it cannot see that a file lacks one of them.
+The compiler reads several files at once (LATCHKEY_UNITY), so it does not see that one of them lacks a header.
 tools/check_house sees that, by the names.
 """
 
