@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks and tests this package, offline: gofmt, go vet, its tests plain and with the race detector, a program of another
+"""Checks and tests this package, offline: gofmt, go vet, its tests plain (and with the race detector), a program of another
 module against the build directory, and the same program against an installation that pkg-config finds.
 
-    run_tests.py GO BUILD WORK
+    run_tests.py GO BUILD WORK [--race]
 
 GO is the compiler, BUILD a build directory of Latchkey, WORK a directory that this script makes anew.
 """
@@ -55,7 +55,7 @@ def installation(build, work):
     return next((work / "prefix").rglob("pkgconfig"))
 
 
-def test(go, build, work):
+def test(go, build, work, race):
     """Every step."""
     environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOWORK": "off",
                    "CGO_ENABLED": "1", "PKG_CONFIG_PATH": str(build / "pkgconfig")}
@@ -66,7 +66,7 @@ def test(go, build, work):
     if unformatted:
         raise Failure(f"gofmt would change:\n{unformatted}")
     run(environment, HERE, go, "vet", "./...")
-    for flags in ([], ["-race"]):
+    for flags in [[], ["-race"]] if race else [[]]:
         print(run(environment, HERE, go, "test", "-count=1", *flags, "."), end="")
     module = strangers_module(work)
     expect_example(environment, go, module, work / "by_build")
@@ -76,14 +76,15 @@ def test(go, build, work):
 
 
 def main():
-    if len(sys.argv) != 4:
+    race = sys.argv[4:] == ["--race"]
+    if len(sys.argv) != 4 + race:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     work = Path(sys.argv[3]).resolve()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     try:
-        test(sys.argv[1], Path(sys.argv[2]).resolve(), work)
+        test(sys.argv[1], Path(sys.argv[2]).resolve(), work, race)
     except Failure as failure:
         print(failure)
         return 1
