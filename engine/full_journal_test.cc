@@ -26,7 +26,7 @@ constexpr uint64_t kLeastJournal = 4 * 8192;
 class FullDisk {
  public:
   FullDisk(Runtime& runtime, std::string layout, std::array<DiskImage, 3> content = {})
-      : runtime_(runtime), layout_(std::move(layout)), disks_(runtime, {.record = false}) {
+      : layout_(std::move(layout)), disks_(runtime, {.record = false}) {
     const bool is_new = content[0].size() == 0;
     for (size_t i = 0; i < content.size(); ++i) {
       disks_.AddDisk(std::to_string(i), std::move(content[i]));
@@ -68,7 +68,6 @@ class FullDisk {
   }
 
  private:
-  Runtime& runtime_;
   const std::string layout_;
   CrashRecorder disks_;
   std::shared_ptr<std::atomic<uint64_t>> refusals_;

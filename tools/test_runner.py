@@ -176,7 +176,7 @@ def text_of(path):
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-# gcc 12's ThreadSanitizer cannot place its shadow memory under the address randomisation of newer
+# ThreadSanitizer cannot place its shadow memory under the address randomisation of newer
 # kernels.
 def without_randomisation():
     setarch = shutil.which("setarch")

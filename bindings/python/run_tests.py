@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Installs a copy of this package with pip, offline, and runs its tests.
 
-    run_tests.py BUILD WORK [--sanitized=LIBRARY...]
+    run_tests.py BUILD WORK [--compiler=CC] [--sanitized=LIBRARY...]
 
-BUILD is a build directory of Latchkey, WORK a directory that this script makes anew. --sanitized: BUILD has sanitizers, and
-these libraries are preloaded. Exit code 77: pip, setuptools or Python's headers are missing.
+BUILD is a build directory of Latchkey, WORK a directory that this script makes anew. --sanitized: BUILD has sanitizers of
+the C compiler CC, and these libraries are preloaded. Exit code 77: pip, setuptools or Python's headers are missing.
 """
 
 import os
@@ -35,6 +35,7 @@ def run(environment, *command):
 
 def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    compilers = [a.split("=", 1)[1] for a in sys.argv[1:] if a.startswith("--compiler=")]
     preloaded = [a.split("=", 1)[1] for a in sys.argv[1:] if a.startswith("--sanitized=")]
     if len(arguments) != 2:
         print(__doc__.strip(), file=sys.stderr)
@@ -51,6 +52,7 @@ def main():
                    "PYTHONDONTWRITEBYTECODE": "1"}
     if preloaded:
         environment["LATCHKEY_CFLAGS"] = "-fsanitize=address -g"
+        environment |= {"CC": compiler for compiler in compilers}
     run(environment, sys.executable, "-m", "pip", "--isolated", "install", "--no-deps", "--no-index",
         "--no-build-isolation", "--root-user-action=ignore", f"--target={work / 'installed'}", str(work / "package"))
     environment["PYTHONPATH"] = str(work / "installed")

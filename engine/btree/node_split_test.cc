@@ -14,7 +14,7 @@ using namespace node_testing;  // NOLINT(build/namespaces)
 /// One level of a tree: pages in key order, each with its fences. The smallest caller of the page.
 class Level {
  public:
-  Level(uint32_t page_size, uint32_t level) : page_size_(page_size), level_(level) {
+  Level(uint32_t page_size, uint32_t level) : page_size_(page_size) {
     pages_.push_back({.buffer = PageBuffer(page_size), .lower = ""});
     pages_[0].buffer.editor().Init(level, {});
     if (level > 0) pages_[0].buffer.editor().SetRightmost(PageId{0});
@@ -105,7 +105,6 @@ class Level {
   }
 
   uint32_t page_size_;
-  uint32_t level_;
   std::vector<Entry> pages_;
 };
 

@@ -30,7 +30,9 @@ TEST_CASE("each measured figure has its help, its type and a value in base units
   statistics.longest_frame_wait_ns = 1'500'000;
   statistics.device_busy_s = 2.5;
   statistics.space_utilization = .75;
-  statistics.log.emplace().syncs = 7;
+  Statistics::Log log;
+  log.syncs = 7;
+  statistics.log = log;
   const std::string text = PrometheusText(ListStatistics(statistics), {});
   CHECK(Has(text, "# HELP latchkey_fixes_total visits of pages: hits, misses and new pages"));
   CHECK(Has(text, "# TYPE latchkey_fixes_total counter"));

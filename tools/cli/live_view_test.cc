@@ -31,8 +31,9 @@ TEST_CASE("a live view has the rate, the latency, and what the engine did in the
   statistics.fixes = 1000;
   statistics.hits = 900;
   statistics.page_reads = 200;
-  statistics.log.emplace();
-  statistics.log->syncs = 50;
+  Statistics::Log log;
+  log.syncs = 50;
+  statistics.log = log;
   const LiveFigures figures = FiguresOf(statistics);
   CHECK_FALSE(figures.contains("write_cost"));
   lines = view.Add(
