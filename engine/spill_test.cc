@@ -11,6 +11,7 @@
 #include "engine/latchkey.h"
 #include "engine/testing/testing_database.h"
 #include "storage/base/racy_memory.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/testing/temp_dir.h"
 #include "storage/device/faulty/crash_recorder.h"
 #include "storage/runtime/simulated_runtime.h"
@@ -85,7 +86,7 @@ TEST_CASE("a transaction of 100,000 changes rolls back whole in a small database
 TEST_CASE("a scan sees its snapshot again and again while every record is rewritten") {
   auto db = OpenInMemory(Small(Durability::kNone));
   const Tree tree = TreeOrFail(*db, "t");
-  constexpr uint64_t kRecords = kThreadSanitizer ? 8'000 : 20'000;
+  constexpr uint64_t kRecords = kSanitizer ? 8'000 : 20'000;
   for (uint64_t i = 0; i < kRecords; ++i) REQUIRE_OK(db->Put(tree, Key(i), "0"));
   Transaction reader = db->Begin({.read_only = true});
   const auto count_first = [&] {

@@ -8,6 +8,7 @@
 #include "engine/testing/testing_database.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/base/sanitizers.h"
 #include "storage/base/testing/temp_dir.h"
 
 namespace latchkey::bulk_load_test {
@@ -63,7 +64,7 @@ TEST_CASE("A bulk load of records of every size makes a sound tree that can be c
   struct Shape {
     size_t count, longest_key, longest_value;
   };
-  constexpr size_t kShorter = kThreadSanitizer ? 8 : 1;  // one thread has no races to find
+  constexpr size_t kShorter = kThreadSanitizer ? 8 : kSanitizer ? 3 : 1;
   uint64_t seed = 1;
   for (const Durability durability : {Durability::kCommit, Durability::kNone}) {
     for (const uint32_t page_size : {4096u, 16384u}) {

@@ -208,7 +208,7 @@ TEST_CASE("without any superblock the id is looked for in the other files") {
 
 TEST_CASE("a logged database gives its id away in the files beside the pages") {
   for (const char* lost : {"/map.lk", "/log.lk"}) {
-    if (kThreadSanitizer && lost == std::string_view("/log.lk")) continue;
+    if (kSanitizer && lost == std::string_view("/log.lk")) continue;
     Patient patient("hylog", Durability::kCommit);
     patient.WipeHeaderArea();
     REQUIRE(std::filesystem::remove(patient.path() + lost));
@@ -296,7 +296,7 @@ TEST_CASE("without the catalogue trees are named after their roots") {
 
 TEST_CASE("whatever is damaged, what is saved was there") {
   Rng rng(42);
-  for (int round = 0; round < (kThreadSanitizer ? 2 : 12); ++round) {
+  for (int round = 0; round < (kThreadSanitizer ? 2 : kSanitizer ? 4 : 12); ++round) {
     Patient patient(round % 2 == 0 ? "overwrite" : "lfs");
     patient.DamageAll(
         [&](const Patient::PagePlace& page) { return page.id != 0 && rng.Below(10) == 0; });
