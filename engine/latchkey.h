@@ -19,8 +19,8 @@
 //   InvalidArgument     a limit or an option; the message names the value, the range and the remedy
 //   ResourceExhausted   disk full, no frame could be freed, no room for undo, or "out of memory":
 //                       the operation had no effect, and may be tried again
-//   FailedPrecondition  not a Latchkey database, other page size, open elsewhere, not closed
-//                       cleanly; the transaction is over; an unusable handle (see "Handles")
+//   FailedPrecondition  not a Latchkey database, open elsewhere, not closed cleanly; the
+//                       transaction is over; an unusable handle (see "Handles")
 //   DataLoss            a page failed its proof; its bytes are never returned as data
 //   Unavailable         the device failed. The database is read-only after a sync or a write of the
 //                       log failed, and after every retry of a page write failed
@@ -391,8 +391,8 @@ class Database {
 
   /// `path` is the directory of the database's files. Open creates it if it is missing; its parent
   /// must exist. A refused open changes nothing. FailedPrecondition: the database is open
-  /// elsewhere, was not closed cleanly, is not a Latchkey database, or has another page size.
-  /// InvalidArgument: impossible options.
+  /// elsewhere, was not closed cleanly, or is not a Latchkey database. InvalidArgument: impossible
+  /// options, or those fixed at creation are others (Options::page_size).
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path,
                                                         const Options& options);
   /// Closes as Close does and ignores its status.
