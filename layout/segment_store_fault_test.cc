@@ -40,8 +40,7 @@ struct Store {
     for (uint64_t offset = kHeaderAreaBytes; offset < device->geometry().size_bytes;
          offset += kDefaultPageSize) {
       REQUIRE(device->Read(offset, block.span(), IoClass::kMeta).ok());
-      PageHeader header;
-      std::memcpy(&header, block.data(), sizeof(header));
+      const PageHeader header = PageHeaderOf(block.span());
       if (header.checksum != 0 && header.page_id == i) found = offset;
     }
     REQUIRE(found != 0);

@@ -16,8 +16,7 @@ uint64_t ChecksumOf(std::span<const std::byte> page, uint64_t database_id) {
 }  // namespace
 
 void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uint64_t database_id) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
+  PageHeader header = PageHeaderOf(page);
   header.page_id = Raw(id);
   header.write_sequence = write_sequence;
   std::memcpy(page.data(), &header, sizeof(header));
@@ -27,8 +26,7 @@ void SealPage(std::span<std::byte> page, PageId id, uint32_t write_sequence, uin
 
 void SealHeader(std::span<std::byte> header, std::span<const std::byte> rest, PageId id,
                 uint32_t write_sequence, uint64_t database_id) {
-  PageHeader sealed;
-  std::memcpy(&sealed, header.data(), sizeof(sealed));
+  PageHeader sealed = PageHeaderOf(header);
   sealed.page_id = Raw(id);
   sealed.write_sequence = write_sequence;
   std::memcpy(header.data(), &sealed, sizeof(sealed));
@@ -38,8 +36,7 @@ void SealHeader(std::span<std::byte> header, std::span<const std::byte> rest, Pa
 
 absl::Status VerifyPage(std::span<const std::byte> page, PageId id, uint32_t expected_sequence,
                         uint64_t database_id) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(page);
   const uint64_t computed = ChecksumOf(page, database_id);
   if (header.checksum != computed && !LATCHKEY_CANARY("page-checksum-ignored")) {
     return MakeStatus(absl::StatusCode::kDataLoss,

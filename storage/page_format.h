@@ -18,6 +18,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "storage/base/ids.h"
@@ -36,6 +37,13 @@ struct PageHeader {
 };
 static_assert(sizeof(PageHeader) == 32);
 inline constexpr size_t kPageHeaderSize = sizeof(PageHeader);
+
+/// The header of a page, or of the first bytes of one: of at least kPageHeaderSize bytes.
+inline PageHeader PageHeaderOf(std::span<const std::byte> page) {
+  PageHeader header;
+  std::memcpy(&header, page.data(), sizeof(header));
+  return header;
+}
 
 inline constexpr uint32_t kMinPageSize = 4096;
 inline constexpr uint32_t kMaxPageSize = 65536;

@@ -80,8 +80,7 @@ absl::StatusOr<std::unique_ptr<PageFileWriter>> PageFileWriter::Create(
 }
 
 absl::Status PageFileWriter::Add(std::span<const std::byte> image) {
-  PageHeader header;
-  std::memcpy(&header, image.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(image);
   images_.push_back({.page = header.page_id, .sequence = header.write_sequence});
   return file_->Append(image);
 }

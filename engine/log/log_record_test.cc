@@ -202,8 +202,7 @@ TEST_CASE("A page comes back from its image, but for what its free middle held")
   ExpandImage(record.images[0], record.page_size, Lsn{555}, copy.data());
   CHECK(std::memcmp(copy.data() + kPageHeaderSize, page.data() + kPageHeaderSize,
                     4096 - kPageHeaderSize) == 0);
-  PageHeader header;
-  std::memcpy(&header, copy.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(copy);
   CHECK(header.lsn == 555);
   CHECK(header.page_type == static_cast<uint8_t>(PageType::kTreeLeaf));
   CHECK(header.checksum == 0);

@@ -17,14 +17,8 @@ namespace {
 constexpr size_t kSamples = 24;
 constexpr uint64_t kPlacesTried = 4096;
 
-PageHeader HeaderOf(std::span<const std::byte> page) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
-  return header;
-}
-
 bool ChecksumHolds(std::span<const std::byte> page, uint64_t database_id) {
-  const PageHeader header = HeaderOf(page);
+  const PageHeader header = PageHeaderOf(page);
   return VerifyPage(page, PageId{header.page_id}, header.write_sequence, database_id).ok();
 }
 
@@ -135,7 +129,7 @@ std::optional<PageProof> JudgeByLooks(BlockDevice& device) {
 }  // namespace
 
 bool LooksLikePage(std::span<const std::byte> page) {
-  const PageHeader header = HeaderOf(page);
+  const PageHeader header = PageHeaderOf(page);
   const bool known = header.page_type >= static_cast<uint8_t>(PageType::kTreeLeaf) &&
                      header.page_type <= static_cast<uint8_t>(PageType::kOverflow);
   return known && header.page_id < kMaxPageIds && header.write_sequence != 0 &&
@@ -145,7 +139,7 @@ bool LooksLikePage(std::span<const std::byte> page) {
 bool PageProof::Holds(std::span<const std::byte> page) const {
   if (!LooksLikePage(page)) return false;
   if (by_checksum) return ChecksumHolds(page, database_id);
-  const auto type = static_cast<PageType>(HeaderOf(page).page_type);
+  const auto type = static_cast<PageType>(PageHeaderOf(page).page_type);
   return type != PageType::kTreeLeaf || IsSoundLeaf(page, page_size);
 }
 

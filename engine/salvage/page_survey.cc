@@ -22,8 +22,7 @@ bool IsNewer(uint32_t a, uint32_t b) {
 }
 
 SurveyedPage DescribeHeader(std::span<const std::byte> page, uint64_t offset) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(page);
   SurveyedPage found{.id = PageId{header.page_id}, .offset = offset, .lsn = header.lsn};
   found.sequence = header.write_sequence;
   found.type = static_cast<PageType>(header.page_type);

@@ -155,13 +155,11 @@ TEST_CASE("A torn page is put back from the doublewrite area, and that is report
   // Tear the slot of the last page in the area of the last batch.
   AlignedBuffer block(kDefaultPageSize);
   REQUIRE(devices.data->Read(DoublewriteOffset(0), block.span(), IoClass::kMeta).ok());
-  PageHeader header;
-  std::memcpy(&header, block.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(block.span());
   uint64_t slot = 0;
   for (uint64_t at = kHeaderAreaBytes; at < devices.data->geometry().size_bytes; at += 4096) {
     REQUIRE(devices.data->Read(at, block.span(), IoClass::kMeta).ok());
-    PageHeader found;
-    std::memcpy(&found, block.data(), sizeof(found));
+    const PageHeader found = PageHeaderOf(block.span());
     if (found.page_id == header.page_id && found.write_sequence == header.write_sequence) slot = at;
   }
   REQUIRE(slot != 0);

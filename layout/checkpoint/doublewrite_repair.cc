@@ -11,11 +11,7 @@
 namespace latchkey {
 namespace {
 
-PageHeader HeaderOf(const std::byte* page) {
-  PageHeader header;
-  std::memcpy(&header, page, sizeof(header));
-  return header;
-}
+PageHeader HeaderOf(const std::byte* page) { return PageHeaderOf({page, kPageHeaderSize}); }
 
 }  // namespace
 

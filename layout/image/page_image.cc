@@ -26,8 +26,7 @@ ImageHeader HeaderOf(std::span<const std::byte> image) {
 }
 
 bool ProvesItself(std::span<const std::byte> page, uint64_t database_id) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(page);
   const auto type = static_cast<PageType>(header.page_type);
   return type != PageType::kNone && type <= PageType::kLogReach &&
          VerifyPage(page, PageId{header.page_id}, header.write_sequence, database_id).ok();

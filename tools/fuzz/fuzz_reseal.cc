@@ -31,8 +31,7 @@ void ResealSuperblock(uint64_t offset, DiskImage& file) {
 void ResealPage(uint64_t database_id, uint32_t page_size, uint64_t offset, DiskImage& file) {
   std::vector<std::byte> page(page_size);
   file.Read(offset, page);
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(page);
   SealPage(page, PageId{header.page_id}, header.write_sequence, database_id);
   file.Write(offset, page);
 }

@@ -70,10 +70,7 @@ void Shift(DiskImage& disk, uint64_t offset, uint64_t unit, bool up) {
 }
 
 PageHeader HeaderAt(const DiskImage& disk, uint64_t offset) {
-  const Bytes bytes = ReadUnit(disk, offset, DiskImage::kBlock);
-  PageHeader header;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  return header;
+  return PageHeaderOf(ReadUnit(disk, offset, DiskImage::kBlock));
 }
 
 /// Replaces the page at `offset` by another intact version: one from the same disk (appending

@@ -37,18 +37,13 @@ uint32_t BytesOfImage(std::span<const std::byte> image) {
 }
 
 bool MayBeInUse(PageStore& store, std::span<const std::byte> bytes) {
-  PageHeader header;
-  std::memcpy(&header, bytes.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(bytes);
   const auto type = static_cast<PageType>(header.page_type);
   if (type == PageType::kNone || type > PageType::kOverflow) return false;
   return header.page_id < store.page_id_limit() && store.IsAllocated(PageId{header.page_id});
 }
 
-PageId IdOf(std::span<const std::byte> page) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
-  return PageId{header.page_id};
-}
+PageId IdOf(std::span<const std::byte> page) { return PageId{PageHeaderOf(page).page_id}; }
 
 /// The places of the pages in use: for each, the slots whose page equals the one that the store
 /// reads.

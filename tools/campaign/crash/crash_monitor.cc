@@ -23,12 +23,6 @@ Place PlaceOf(uint64_t offset) {
                                                        : Place::kDoublewriteArea;
 }
 
-PageHeader HeaderOf(std::span<const std::byte> page) {
-  PageHeader header;
-  std::memcpy(&header, page.data(), sizeof(header));
-  return header;
-}
-
 bool IsLogged(const PageHeader& header) {
   const auto type = static_cast<PageType>(header.page_type);
   return type == PageType::kTreeLeaf || type == PageType::kTreeInner || type == PageType::kOverflow;
@@ -120,13 +114,13 @@ void WriteOrderMonitor::ForEachPage(
   const uint32_t page_size = database_.page_size;
   for (size_t at = 0; at + page_size <= bytes.size(); at += page_size) {
     if (!database_.compresses) {
-      visit(at, HeaderOf(bytes.subspan(at)));
+      visit(at, PageHeaderOf(bytes.subspan(at)));
       continue;
     }
     const size_t known = std::min<size_t>(2 * page_size, bytes.size() - at);
     ForEachProvenPage(bytes.subspan(at, known), page_size, database_.database_id,
                       [&](uint32_t in_block, uint32_t, std::span<const std::byte> page) {
-                        visit(at + in_block, HeaderOf(page));
+                        visit(at + in_block, PageHeaderOf(page));
                       });
   }
 }
