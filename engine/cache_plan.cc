@@ -68,7 +68,12 @@ absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOption
   const uint64_t needed = is_small ? StoreBytesOfSmall(store, cache_bytes, buffer_bytes)
                                    : StoreBytesOfOrdinary(store, options, cache_bytes);
   const absl::StatusOr<MemoryPlan> roomy = plan(needed);
-  if (roomy.ok() && (is_small || roomy->frames >= kEnoughFrames)) return CachePlan{*roomy};
+  if (roomy.ok() && (is_small || roomy->frames >= kEnoughFrames)) {
+    // Half of an ordinary cache is reserved for buffers at most. Long segments may need more.
+    const uint64_t reserved =
+        is_small || buffer_bytes <= cache_bytes ? buffer_bytes : cache_bytes / 2;
+    return CachePlan{*roomy, buffer_bytes - reserved};
+  }
   const uint64_t now = store.memory_bytes();
   LATCHKEY_ASSIGN_OR_RETURN(const MemoryPlan planned, plan(now));
   CachePlan tight{planned};

@@ -37,10 +37,14 @@ constexpr uint32_t DoublewriteCapacity(uint32_t page_size) {
 inline constexpr uint32_t kMinSegmentSize = 64u << 10;
 inline constexpr uint32_t kMaxSegmentSize = 64u << 20;
 inline constexpr uint32_t kMinSlots = 8;
-/// Offset of segment 0. A size that is no power of two is for an array whose full stripe is none: the
-/// segments then lie at multiples of their size, so that each begins with a stripe.
-constexpr uint64_t FirstSegmentOffset(uint32_t segment_size) {
-  if (std::has_single_bit(segment_size)) return kHeaderAreaBytes;
+/// The sizes that every build reads. Files with other sizes are aligned.
+constexpr bool IsOldSegmentSize(uint32_t segment_size) {
+  return std::has_single_bit(segment_size) && segment_size <= 16u << 20;
+}
+/// Offset of segment 0. `aligned`: the segments lie at multiples of their size, so that each begins
+/// with a stripe of an array.
+constexpr uint64_t FirstSegmentOffset(uint32_t segment_size, bool aligned) {
+  if (!aligned && IsOldSegmentSize(segment_size)) return kHeaderAreaBytes;
   return (kHeaderAreaBytes + segment_size - 1) / segment_size * segment_size;
 }
 /// Slots of a page in a file with page compression.
@@ -54,9 +58,9 @@ struct StoreGeometry {
   uint64_t first_segment_offset = kHeaderAreaBytes;  ///< bytes
 
   static constexpr StoreGeometry Of(uint32_t page_size, uint32_t segment_size,
-                                    uint32_t slots_per_page = 1) {
+                                    uint32_t slots_per_page = 1, bool aligned = false) {
     return {page_size, segment_size, segment_size / page_size * slots_per_page, slots_per_page,
-            FirstSegmentOffset(segment_size)};
+            FirstSegmentOffset(segment_size, aligned)};
   }
   constexpr bool compresses() const { return slots_per_page > 1; }
   constexpr uint32_t slot_size() const { return page_size / slots_per_page; }

@@ -38,7 +38,7 @@ absl::Status CheckOptions(const SegmentStoreOptions& o) {
 
 absl::Status CheckFit(uint32_t page_size, uint32_t segment_size) {
   if (segment_size % page_size != 0) {
-    const uint32_t below = segment_size / page_size * page_size;
+    const uint32_t below = std::max(segment_size / page_size, kMinSlots) * page_size;
     return InvalidArgument(
         "a segment of {} bytes is no multiple of the page of {}: give e.g. {} or {}", segment_size,
         page_size, below, below + page_size);
@@ -98,6 +98,7 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
                             ProbeDevice(runtime, device, s.page_size, segment, o.seed));
   s.costs = o.assumed_costs ? *o.assumed_costs : probe.costs;
   s.segment_size = probe.segment_bytes;
+  s.aligned_segments = probe.aligned;
   return s;
 }
 
@@ -147,10 +148,11 @@ absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                                     const SegmentStoreOptions& options) {
   using Mode = SegmentStoreOptions::Mode;
   LATCHKEY_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.page_size != 0 && options.segment_size != 0) {
-    LATCHKEY_RETURN_IF_ERROR(CheckFit(options.page_size, options.segment_size));
-  }
   const bool empty = device->geometry().size_bytes == 0;
+  const uint32_t page_size = empty && options.page_size == 0 ? kDefaultPageSize : options.page_size;
+  if (page_size != 0 && options.segment_size != 0) {
+    LATCHKEY_RETURN_IF_ERROR(CheckFit(page_size, options.segment_size));
+  }
   if (options.mode == Mode::kOpen && empty) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition, "{} is empty: there is no store in it",
                       device->Describe());

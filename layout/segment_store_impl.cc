@@ -34,7 +34,8 @@ uint32_t DoublewritePages(const SegmentStoreOptions& options, const StoreBuffers
 
 StoreGeometry GeometryOf(const Superblock& superblock) {
   return StoreGeometry::Of(superblock.page_size, superblock.segment_size,
-                           superblock.compresses_pages ? kSlotsOfCompressed : 1);
+                           superblock.compresses_pages ? kSlotsOfCompressed : 1,
+                           superblock.aligned_segments);
 }
 
 // The costs of a new store have just been measured.

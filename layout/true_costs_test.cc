@@ -1,10 +1,12 @@
 // The costs that a store measures are those of its device, in every layout: whatever the superblock
 // says at first, and whatever kinds of I/O the layout makes.
+#include <bit>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "layout/checkpoint/superblock.h"
 #include "layout/clean/cost_explorer.h"
 #include "layout/segment_store.h"
 #include "layout/separate/device_probe.h"
@@ -24,6 +26,7 @@ constexpr char kRaid0[] = "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=64";
 constexpr char kRaid5[] = "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=64:raid=raid5";
 
 constexpr char kRaid5OfFour[] = "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=64:raid=raid5";
+constexpr char kRaid5OfFive[] = "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=512:raid=raid5";
 
 // A store in virtual time that is closed and opened again on the same device.
 class SimulatedStore {
@@ -87,6 +90,7 @@ class SimulatedStore {
     const ExpectedCosts costs = expected();
     return costs.page_write_ns / (costs.segment_write_ns / (segment_bytes() / kDefaultPageSize));
   }
+  Superblock superblock() const { return *ReadNewestSuperblock(*device_); }
   uint32_t segment_bytes() const { return store_ ? store_->segment_size() : kSegment; }
 
  private:
@@ -164,6 +168,45 @@ TEST_CASE("On RAID-5 with three data disks segments are whole stripes, and cost 
     s.Close();
     s.Open(std::nullopt);
     s.Update(1, 1);
+    s.Close();
+  });
+  REQUIRE(ran.ok());
+}
+
+// The first segment lay behind a header area of 1 MiB, whatever the stripe.
+TEST_CASE("Segments begin with a stripe, also with one that is longer than the header area") {
+  constexpr uint32_t kStripe = 2 << 20;
+  const uint32_t asked = GENERATE(0u, 2 * kStripe, 512u << 10);
+  CAPTURE(asked);
+  SimulatedRuntime runtime({.seed = 10});
+  const absl::Status ran = runtime.Run([&] {
+    SimulatedStore s(runtime, kRaid5OfFive, "lfs", asked);
+    s.Open(std::nullopt);
+    s.Load(2048);
+    s.Close();
+    const Superblock superblock = s.superblock();
+    CHECK(superblock.aligned_segments == (superblock.segment_size >= kStripe));
+    if (asked == 0) CHECK(superblock.segment_size % kStripe == 0);
+    s.Open(std::nullopt);
+    s.Update(1, 512);
+    s.Close();
+  });
+  REQUIRE(ran.ok());
+}
+
+// Such a store was probed, and its segments began, at places that are no page's.
+TEST_CASE("Stripes that are not whole pages are no unit of segments") {
+  SimulatedRuntime runtime({.seed = 9});
+  const absl::Status ran = runtime.Run([&] {
+    SimulatedStore s(runtime, "fixed:service_ms=5.6:mb_s=61:disks=4:stripe_kb=1:raid=raid5", "lfs",
+                     0);
+    s.Open(std::nullopt);
+    CHECK(std::has_single_bit(s.segment_bytes()));
+    s.Load(64);
+    s.Update(1, 64);
+    s.Close();
+    s.Open(std::nullopt);
+    s.Update(1, 64);
     s.Close();
   });
   REQUIRE(ran.ok());

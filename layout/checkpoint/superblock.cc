@@ -1,7 +1,6 @@
 #include "layout/checkpoint/superblock.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -19,23 +18,20 @@ namespace {
 constexpr uint32_t kFlagClean = 1;
 constexpr uint32_t kFlagCrashSafe = 2;
 
-bool IsOldSegmentSize(uint32_t bytes) {
-  return std::has_single_bit(bytes) && bytes <= uint32_t{16} << 20;
-}
-
 uint64_t ChecksumOf(SuperblockLayout block) {
   block.checksum = 0;
   return Hash64(&block, sizeof(block));
 }
 
 absl::Status CheckSense(const SuperblockLayout& b) {
-  const bool sane =
-      b.block_size == kSuperblockSize && IsValidPageSize(b.page_size) &&
-      b.segment_size % b.page_size == 0 && b.segment_size <= kMaxSegmentSize &&
-      (IsOldSegmentSize(b.segment_size) || (b.incompatible_features & kFeatureSegmentSize) != 0) &&
-      b.segment_size / b.page_size >= kMinSlots && b.client_root_size <= kMaxClientRoot &&
-      b.segments < UINT32_MAX && b.page_id_limit <= kMaxPageIds &&
-      b.doublewrite_pages <= DoublewriteCapacity(b.page_size);
+  const bool sane = b.block_size == kSuperblockSize && IsValidPageSize(b.page_size) &&
+                    b.segment_size % b.page_size == 0 && b.segment_size <= kMaxSegmentSize &&
+                    (IsOldSegmentSize(b.segment_size) ||
+                     (b.incompatible_features & kFeatureAlignedSegments) != 0) &&
+                    b.segment_size / b.page_size >= kMinSlots &&
+                    b.client_root_size <= kMaxClientRoot && b.segments < UINT32_MAX &&
+                    b.page_id_limit <= kMaxPageIds &&
+                    b.doublewrite_pages <= DoublewriteCapacity(b.page_size);
   if (sane) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kDataLoss,
                     "the superblock of generation {} is damaged: its checksum holds, its values "
@@ -50,7 +46,8 @@ absl::Status CheckVersion(const SuperblockLayout& b) {
                       "the build that wrote it, or a newer one",
                       b.format_version, kOldestFormatVersion, kFormatVersion);
   }
-  const uint64_t unknown = b.incompatible_features & ~(kFeatureCompression | kFeatureSegmentSize);
+  const uint64_t unknown =
+      b.incompatible_features & ~(kFeatureCompression | kFeatureAlignedSegments);
   if ((unknown | b.read_compatible_features) != 0) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
                       "the data file uses features that this build does not know "
@@ -80,8 +77,9 @@ SuperblockLayout EncodeSuperblock(const Superblock& s) {
   b.database_id = s.database_id;
   b.page_size = s.page_size;
   b.segment_size = s.segment_size;
-  b.incompatible_features = (s.compresses_pages ? kFeatureCompression : 0) |
-                            (IsOldSegmentSize(s.segment_size) ? 0 : kFeatureSegmentSize);
+  b.incompatible_features =
+      (s.compresses_pages ? kFeatureCompression : 0) |
+      (s.aligned_segments || !IsOldSegmentSize(s.segment_size) ? kFeatureAlignedSegments : 0);
   b.segments = s.segments;
   b.page_id_limit = s.page_id_limit;
   b.checkpoint_segment = s.checkpoint_segment;
@@ -134,6 +132,7 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
   s.page_size = b.page_size;
   s.segment_size = b.segment_size;
   s.compresses_pages = (b.incompatible_features & kFeatureCompression) != 0;
+  s.aligned_segments = (b.incompatible_features & kFeatureAlignedSegments) != 0;
   s.segments = b.segments;
   s.page_id_limit = b.page_id_limit;
   s.checkpoint_segment = b.checkpoint_segment;

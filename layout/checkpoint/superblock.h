@@ -80,6 +80,7 @@ struct Superblock {
   uint32_t page_size = 0;
   uint32_t segment_size = 0;
   bool compresses_pages = false;  ///< a slot is an eighth of a page (geometry.h)
+  bool aligned_segments = false;  ///< they lie at multiples of their size
   uint64_t segments = 0;
   uint64_t page_id_limit = 0;
   uint64_t checkpoint_segment = kNoSegment;  ///< the first of the chain
@@ -99,9 +100,9 @@ struct Superblock {
 
 /// Incompatible feature bit: page compression.
 inline constexpr uint64_t kFeatureCompression = 1;
-/// Incompatible feature bit: a segment size that older builds do not read. They read powers of two up
-/// to 16 MiB.
-inline constexpr uint64_t kFeatureSegmentSize = 2;
+/// Incompatible feature bit: segments lie at multiples of their size, which may be one that is no
+/// IsOldSegmentSize.
+inline constexpr uint64_t kFeatureAlignedSegments = 2;
 
 /// Offset of copy 0 or 1 of a generation.
 constexpr uint64_t SuperblockOffset(uint64_t generation, int copy) {

@@ -32,6 +32,7 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       costs_(parts.costs),
       explorer_(parts.explorer),
       measure_at_start_(parts.measure_at_start),
+      pass_bytes_(parts.pass_bytes),
       policy_(std::move(policy)),
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
@@ -248,14 +249,14 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const uint32_t slots = core_.geometry.slots_per_segment;
   const uint64_t clock = directory_.clock() + 1;
   const uint32_t free_before = directory_.segments().free_count();
-  uint64_t budget = kMaxPassBytes / core_.geometry.slot_size();
+  uint64_t budget = pass_bytes_ / core_.geometry.slot_size();
   double wanted = kSegmentsPerPass, gained = 0;
   uint32_t emptied = 0, passed_over = 0;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
   while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
          !stop_.load(std::memory_order_acquire)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
-    if (!victim || victim->live > budget) break;
+    if (!victim || (emptied > 0 && victim->live > budget)) break;
     if (!directory_.segments().BeginCleaning(victim->id)) continue;
     victims_.push_back({victim->id});
     const Emptied outcome = Empty(victim->id, method);
@@ -265,7 +266,7 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
       continue;
     }
     if (outcome != Emptied::kAll) break;
-    budget -= victim->live;
+    budget -= std::min<uint64_t>(budget, victim->live);
     const double gain =
         method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
     wanted -= gain;

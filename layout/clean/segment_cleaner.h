@@ -47,6 +47,8 @@ class SegmentCleaner final : public BackgroundCleaner {
     uint32_t requests_at_once = 64;  ///< in flight, of reads and of plugging
     CostExplorer* explorer = nullptr;  ///< keeps `costs` true; nullptr: nothing is probed
     bool measure_at_start = false;     ///< the costs are of an earlier open
+    /// Live bytes of a pass, unless its first victim alone has more (thesis 6.2.3).
+    uint64_t pass_bytes = uint64_t{20} << 20;
   };
 
   SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> policy);
@@ -71,7 +73,6 @@ class SegmentCleaner final : public BackgroundCleaner {
     SegmentId id;
     bool ended = false;
   };
-  static constexpr uint64_t kMaxPassBytes = uint64_t{20} << 20;  // thesis 6.2.3
 
   void Run();
   Nanos RetryAfter();
@@ -108,6 +109,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   CostMeter& costs_;
   CostExplorer* const explorer_;
   const bool measure_at_start_;
+  const uint64_t pass_bytes_;
   const std::unique_ptr<CleaningPolicy> policy_;
   const uint32_t requests_at_once_;
 

@@ -73,7 +73,7 @@ class FakeSink final : public MoveSink {
 
 // A file that is short of free segments: most are half full.
 struct Cleaning {
-  Cleaning() {
+  explicit Cleaning(uint64_t bytes_of_a_pass = uint64_t{20} << 20) : pass_bytes(bytes_of_a_pass) {
     for (uint32_t s = 0; s < kUsed; ++s) {
       const SegmentId segment = directory.OpenSegment();
       for (uint32_t i = 0; i < kLivePerSegment; ++i) {
@@ -102,6 +102,7 @@ struct Cleaning {
     while (!done()) backoff.Pause();
   }
 
+  const uint64_t pass_bytes;
   DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
   // So low that the file need not shrink: that would empty segments that moves have filled.
   SpaceManager space{*directory, SpaceSizing::Make(kGeometry, 0.7, 0)};
@@ -114,7 +115,8 @@ struct Cleaning {
                           .sink = sink,
                           .durable_map = durable_map,
                           .separator = *separator,
-                          .costs = costs},
+                          .costs = costs,
+                          .pass_bytes = pass_bytes},
                          CleaningPolicies().Named("greedy").Make()};
 };
 
@@ -127,6 +129,20 @@ TEST_CASE("The cleaner frees segments until there are enough, and every page kee
   c.cleaner.Stop();
   CHECK(c.sink.moved > 0);
   CHECK(*c.cleaner.cleaning_utilization() <= 0.5);
+  c.CheckPages();
+}
+
+// A pass moves 20 MiB. With segments of 32 and 64 MiB every victim had more, and none was emptied.
+TEST_CASE("A victim with more live pages than a pass moves is emptied, if it is the first") {
+  Cleaning c((kLivePerSegment - 1) * 4096);
+  REQUIRE(c.space.WantsCleaning());
+  REQUIRE(c.cleaner.Start().ok());
+  for (int turns = 1; turns <= 3 && c.sink.moved == 0; ++turns) {
+    c.space.Signal();
+    c.Await([&] { return c.durable_map.turns >= turns; });
+  }
+  c.cleaner.Stop();
+  CHECK(c.sink.moved > 0);
   c.CheckPages();
 }
 

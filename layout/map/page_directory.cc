@@ -160,8 +160,9 @@ bool PageDirectory::ChangeWord(PageId page, LocationWord& expected, LocationWord
 
 void PageDirectory::PaceRounds() {
   const uint64_t segment = core_.geometry.pages_per_segment();
+  constexpr uint64_t kMost = 4096;
   journal_->set_most_pending_slots(
-      std::clamp<uint64_t>(segments_.total() * segment / 32, segment / 2, 4096));
+      std::clamp(segments_.total() * segment / 32, std::min(segment / 2, kMost), kMost));
 }
 
 // The newest ticket such that it and all before it are in the map. A batch taken after this call
@@ -233,8 +234,7 @@ bool IsJournalFull(const absl::Status& round) {
 absl::Status PageDirectory::Prove(PageId page, LocationWord word, std::span<const std::byte> read) {
   const absl::Status proof = VerifyPage(read, page, word.sequence(), core_.database_id);
   if (proof.ok() || !recovered_) return proof;
-  PageHeader header;
-  std::memcpy(&header, read.data(), sizeof(header));
+  const PageHeader header = PageHeaderOf(read);
   if (!word.OlderThan(header.write_sequence) ||
       !VerifyPage(read, page, header.write_sequence, core_.database_id).ok()) {
     return proof;

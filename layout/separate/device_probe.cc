@@ -215,7 +215,8 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                                .slot_read_ns = read.slot_ns,
                                .protection_ns = protection / batch,
                                .slots_per_segment = slots},
-                     .segment_bytes = bytes};
+                     .segment_bytes = bytes,
+                     .aligned = bytes % unit == 0 && kHeaderAreaBytes % unit != 0};
 }
 
 // eta = S (p + P) / (S p + P), solved for P.

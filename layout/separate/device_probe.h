@@ -50,6 +50,7 @@ inline constexpr int kSyncRounds = 2;  ///< of a burst with a sync, at most
 struct DeviceProbe {
   PageCosts costs;         ///< with segments of `segment_bytes`
   uint32_t segment_bytes;  ///< as asked for, or by (6.3)
+  bool aligned;  ///< segments begin with stripes of the array only at multiples of their size
 };
 /// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), a
 /// power of two in [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least

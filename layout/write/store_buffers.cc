@@ -34,7 +34,8 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
                                uint32_t further_logs) {
   StoreBuffers buffers;
   const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
-  const uint32_t least = IsOrdinary(cache_bytes) ? kFullSegmentBuffers : logs;
+  const bool has_room = kFullSegmentBuffers * uint64_t{geometry.segment_size} <= cache_bytes;
+  const uint32_t least = IsOrdinary(cache_bytes) && has_room ? kFullSegmentBuffers : logs;
   const uint32_t most = kFullSegmentBuffers + further_logs;
   buffers.segment_buffers =
       cache_bytes == 0 ? most : static_cast<uint32_t>(std::clamp<uint64_t>(segments, least, most));

@@ -1,5 +1,5 @@
 // Sizes of the store's buffers. From kOrdinaryCache on, and without a bound, every buffer has its
-// full size. Below it the buffers are parts of the cache. kOrdinaryPages pages of cache still give
+// full size, and there are nine segment buffers if they fit into the cache. Below it the buffers are parts of the cache. kOrdinaryPages pages of cache still give
 // full page buffers, smaller caches give proportionally smaller ones. Doublewrite batches are full
 // from kPagesForFullBatches on, so that all of them together take a sixteenth of a cache.
 #pragma once

@@ -40,6 +40,13 @@ TEST_CASE("All doublewrite batches together take a sixteenth of a small cache") 
   }
 }
 
+TEST_CASE("Long segments get no more buffers than fit into the cache, but one for each log") {
+  constexpr uint64_t kCache = StoreBuffers::kOrdinaryCache;
+  CHECK(StoreBuffers::For(kCache, StoreGeometry::Of(4096, 4 << 20), 4).segment_buffers ==
+        StoreBuffers::kFullSegmentBuffers);
+  CHECK(StoreBuffers::For(kCache, StoreGeometry::Of(4096, 64 << 20), 4).segment_buffers == 4);
+}
+
 TEST_CASE("Page writers beyond the share of a small cache get short queues") {
   const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
   const StoreBuffers buffers = StoreBuffers::For(2 << 20, geometry, 4);
