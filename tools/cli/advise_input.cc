@@ -7,7 +7,10 @@
 #include <memory>
 #include <utility>
 
+#include "layout/checkpoint/superblock.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/file_device.h"
+#include "storage/runtime/runtime.h"
 #include "tools/advise/trace_writes.h"
 #include "tools/cli/db_open.h"
 #include "tools/cli/flag_values.h"
@@ -21,6 +24,15 @@ constexpr double kCacheShare =
     0.1;  // of the pages of a trace of fixes, as `latchkey layout` has it
 constexpr const char* kDistributions = "uniform,knuth:80:20";
 constexpr const char* kReadsPerWrite = "1.37";  // of TPC-C, as `latchkey layout` has it
+
+absl::StatusOr<std::string> LastLayout(const std::filesystem::path& database) {
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FileDevice> device,
+      FileDevice::Open(ThreadRuntime(), (database / "data.lk").string(),
+                       {.creation = FileCreation::kMustExist, .read_only = true}));
+  LATCHKEY_ASSIGN_OR_RETURN(const Superblock superblock, ReadNewestSuperblock(*device));
+  return superblock.layout;
+}
 
 absl::StatusOr<DatabaseFacts> ReadFacts(const std::string& path) {
   Progress progress;
@@ -40,6 +52,7 @@ absl::StatusOr<DatabaseFacts> ReadFacts(const std::string& path) {
   if (facts.pages() == 0) {
     return InvalidArgument("{}: the database has no pages yet; load data, then ask again", path);
   }
+  LATCHKEY_ASSIGN_OR_RETURN(facts.layout, LastLayout(path));
   return facts;
 }
 
@@ -154,9 +167,10 @@ std::string DescribeInput(const AdviseFlags& flags, const AdviseInput& input) {
   if (input.database) {
     const DatabaseFacts& facts = *input.database;
     text = fmt::format(
-        "{}: a database of {} live bytes in pages of {} bytes, in a file of {} bytes: u_d {:.3f}. ",
-        flags.input, facts.live_bytes, facts.page_bytes, facts.file_bytes, facts.space_utilization);
-    text += "Its statistics do not say which layout wrote it. ";
+        "{}: a database of {} live bytes in pages of {} bytes, in a file of {} bytes: u_d {:.3f}. "
+        "{} wrote it last. ",
+        flags.input, facts.live_bytes, facts.page_bytes, facts.file_bytes, facts.space_utilization,
+        facts.layout);
   }
   if (!input.trace_path.empty()) {
     text += fmt::format("{}: a trace, ", input.trace_path);
@@ -171,6 +185,7 @@ std::string DescribeInput(const AdviseFlags& flags, const AdviseInput& input) {
 Json JsonOf(const std::optional<DatabaseFacts>& database) {
   if (!database) return nullptr;
   return {{"page_size", database->page_bytes},
+          {"layout", database->layout},
           {"live_bytes", database->live_bytes},
           {"file_bytes", database->file_bytes},
           {"space_utilization", database->space_utilization},

@@ -19,6 +19,7 @@ namespace latchkey {
 /// The persisted state of a database, opened read-only.
 struct DatabaseFacts {
   uint32_t page_bytes = 0;
+  std::string layout = {};  ///< that wrote it last, as its superblock says
   uint64_t live_bytes = 0, file_bytes = 0;
   double space_utilization = 0;
   std::optional<double> eta;  ///< segment I/O efficiency, as its store measured it
