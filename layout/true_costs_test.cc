@@ -173,7 +173,8 @@ TEST_CASE("On RAID-5 with three data disks segments are whole stripes, and cost 
   REQUIRE(ran.ok());
 }
 
-// The first segment lay behind a header area of 1 MiB, whatever the stripe.
+// The store put the first segment at 1 MiB, also on an array with stripes of 2 MiB. So each segment
+// began within a stripe.
 TEST_CASE("Segments begin with a stripe, also with one that is longer than the header area") {
   constexpr uint32_t kStripe = 2 << 20;
   const uint32_t asked = GENERATE(0u, 2 * kStripe, 512u << 10);

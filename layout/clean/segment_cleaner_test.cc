@@ -101,6 +101,16 @@ struct Cleaning {
     Backoff backoff(ThreadRuntime());
     while (!done()) backoff.Pause();
   }
+  /// Three passes are enough.
+  void CleanUntilPagesMove() {
+    REQUIRE(space.WantsCleaning());
+    REQUIRE(cleaner.Start().ok());
+    for (int pass = 1; pass <= 3 && sink.moved == 0; ++pass) {
+      space.Signal();
+      Await([&] { return durable_map.turns >= pass; });
+    }
+    cleaner.Stop();
+  }
 
   const uint64_t pass_bytes;
   DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
@@ -135,13 +145,7 @@ TEST_CASE("The cleaner frees segments until there are enough, and every page kee
 // A pass moves 20 MiB. With segments of 32 and 64 MiB every victim had more, and none was emptied.
 TEST_CASE("A victim with more live pages than a pass moves is emptied, if it is the first") {
   Cleaning c((kLivePerSegment - 1) * 4096);
-  REQUIRE(c.space.WantsCleaning());
-  REQUIRE(c.cleaner.Start().ok());
-  for (int turns = 1; turns <= 3 && c.sink.moved == 0; ++turns) {
-    c.space.Signal();
-    c.Await([&] { return c.durable_map.turns >= turns; });
-  }
-  c.cleaner.Stop();
+  c.CleanUntilPagesMove();
   CHECK(c.sink.moved > 0);
   c.CheckPages();
 }
@@ -156,13 +160,7 @@ TEST_CASE("The cleaner passes over a victim whose pages all have newer copies in
   for (uint32_t i = 0; i < kInMemory; ++i) {
     c.directory.Accept(PageId{i}, kGeometry.SlotAt(open, i), 2);
   }
-  REQUIRE(c.space.WantsCleaning());
-  REQUIRE(c.cleaner.Start().ok());
-  for (int turns = 1; turns <= 3 && c.sink.moved == 0; ++turns) {
-    c.space.Signal();
-    c.Await([&] { return c.durable_map.turns >= turns; });
-  }
-  c.cleaner.Stop();
+  c.CleanUntilPagesMove();
   CHECK(c.sink.moved > 0);
 }
 
