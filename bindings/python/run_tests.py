@@ -52,7 +52,8 @@ def main():
                    "PYTHONDONTWRITEBYTECODE": "1"}
     if preloaded:
         environment["LATCHKEY_CFLAGS"] = "-fsanitize=address -g"
-        environment |= {"CC": compiler for compiler in compilers}
+        if compilers:
+            environment["CC"] = compilers[0]
     run(environment, sys.executable, "-m", "pip", "--isolated", "install", "--no-deps", "--no-index",
         "--no-build-isolation", "--root-user-action=ignore", f"--target={work / 'installed'}", str(work / "package"))
     environment["PYTHONPATH"] = str(work / "installed")

@@ -100,8 +100,8 @@ struct Superblock {
 
 /// Incompatible feature bit: page compression.
 inline constexpr uint64_t kFeatureCompression = 1;
-/// Incompatible feature bit: segments lie at multiples of their size, which may be one that is no
-/// IsOldSegmentSize.
+/// Incompatible feature bit: segments lie at multiples of their size. Files with a size that is no
+/// IsOldSegmentSize have it, and so have some others.
 inline constexpr uint64_t kFeatureAlignedSegments = 2;
 
 /// Offset of copy 0 or 1 of a generation.

@@ -111,7 +111,7 @@ TEST_CASE("A superblock survives the way to the device and back") {
 }
 
 // Builds that know powers of two alone take any other size for damage, unless a bit says more.
-TEST_CASE("Only a segment size that older builds do not read has a feature bit") {
+TEST_CASE("Only segments that older builds do not find have a feature bit") {
   Superblock s = Example();
   for (const uint32_t segment_size : {64u << 10, 4u << 20, 16u << 20}) {
     s.segment_size = segment_size;
@@ -123,7 +123,16 @@ TEST_CASE("Only a segment size that older builds do not read has a feature bit")
     const auto decoded = DecodeSuperblock(EncodeSuperblock(s));
     REQUIRE(decoded.ok());
     CHECK(decoded->segment_size == segment_size);
+    CHECK(decoded->aligned_segments);
   }
+  s.segment_size = 4u << 20;
+  s.aligned_segments = true;
+  CHECK(EncodeSuperblock(s).incompatible_features == 2);
+  const auto decoded = DecodeSuperblock(EncodeSuperblock(s));
+  REQUIRE(decoded.ok());
+  CHECK(decoded->aligned_segments);
+  CHECK(StoreGeometry::Of(4096, 4u << 20, 1, /*aligned=*/true).OffsetOf(SegmentId{1}) == 8u << 20);
+  CHECK(StoreGeometry::Of(4096, 4u << 20).OffsetOf(SegmentId{1}) == 5u << 20);
 }
 
 TEST_CASE("A stored cost that no measurement gives counts as not known") {
