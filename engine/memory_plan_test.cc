@@ -180,6 +180,8 @@ TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on 
     CHECK(buffers.journal_slots == 4096);
     CHECK(StoreBuffers::LargestDefaultSegment(cache_bytes) >= 4 << 20);
   }
+  CHECK(StoreBuffers::LargestDefaultSegment(40 << 20) == 512 << 10);
+  CHECK(StoreBuffers::LargestErasedSegment(40 << 20) == 1 << 20);
 }
 
 // mq remembers 4 evicted pages for each frame. What it took beside the frames was no part of

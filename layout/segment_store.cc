@@ -93,7 +93,8 @@ absl::StatusOr<Superblock> NewSuperblock(Runtime& runtime, BlockDevice& device,
   const ProbedSegment segment{
       .segment_bytes = s.segment_size,
       .least_segment_bytes = kMinSlots * s.page_size,
-      .most_segment_bytes = StoreBuffers::LargestDefaultSegment(o.cache_bytes)};
+      .most_segment_bytes = StoreBuffers::LargestDefaultSegment(o.cache_bytes),
+      .most_erased_bytes = StoreBuffers::LargestErasedSegment(o.cache_bytes)};
   LATCHKEY_ASSIGN_OR_RETURN(const DeviceProbe probe,
                             ProbeDevice(runtime, device, s.page_size, segment, o.seed));
   s.costs = o.assumed_costs ? *o.assumed_costs : probe.costs;

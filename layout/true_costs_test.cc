@@ -291,7 +291,7 @@ TEST_CASE("On flash a new store's segments are erase units, if these are not too
     auto opened = OpenDeviceOf(runtime, *ParseDeviceSpec(row.device), "data");
     REQUIRE(opened.ok());
     const auto probe =
-        ProbeDevice(runtime, **opened, 4096, {.most_segment_bytes = row.most}, /*seed=*/1);
+        ProbeDevice(runtime, **opened, 4096, {.most_erased_bytes = row.most}, /*seed=*/1);
     REQUIRE(probe.ok());
     CHECK(probe->segment_bytes == row.expected);
   });

@@ -200,7 +200,7 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                      segment.least_segment_bytes);
     // On flash the pages of a segment die together in their erase units, if it fills those.
     const uint64_t erased = std::bit_ceil(device.geometry().erase_unit_bytes);
-    if (erased > bytes && erased <= segment.most_segment_bytes) {
+    if (erased > bytes && erased <= segment.most_erased_bytes) {
       bytes = static_cast<uint32_t>(erased);
     }
     // A write of part of a stripe reads old data and parity on RAID-5, and loads the disks unequally.

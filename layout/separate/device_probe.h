@@ -54,11 +54,12 @@ struct DeviceProbe {
 };
 /// `segment_bytes` 0: 128 KiB on a device that positions in less than 0.25 ms, else chosen by (6.3), a
 /// power of two in [128 KiB, 4 MiB]; but at most `most_segment_bytes` and at least
-/// `least_segment_bytes`. On an array whole stripes, the next higher number, and on flash at least an
-/// erase unit; each if that is at most `most_segment_bytes`.
+/// `least_segment_bytes`. On an array whole stripes, the next higher number, if that is at most
+/// `most_segment_bytes`; on flash at least an erase unit, if that is at most `most_erased_bytes`.
 struct ProbedSegment {
   uint32_t segment_bytes = 0;
   uint32_t least_segment_bytes = 0, most_segment_bytes = UINT32_MAX;
+  uint32_t most_erased_bytes = UINT32_MAX;
 };
 /// Measures page writes, page reads, long writes, long reads and a batch with its sync, each by
 /// itself, on 512 KiB behind the header area (an array: on whole stripes, which are no shorter). Grows

@@ -12,7 +12,8 @@ constexpr uint32_t kLeastPages = 4;        // of a batch, with its note, or of a
 constexpr uint32_t kLeastWriterDepth = 2;  // while one page is written the next is accepted
 constexpr uint64_t kWriterShare = 8;       // page writers take this part of the cache,
 constexpr uint64_t kSegmentShare = 6;      // segment buffers this one,
-constexpr uint64_t kOneSegmentShare = 64;  // and one segment this one
+constexpr uint64_t kOneSegmentShare = 64;  // one segment this one,
+constexpr uint64_t kErasedShare = 32;      // and one that is an erase unit this one
 constexpr uint64_t kOrdinaryJournal = uint64_t{16} << 20;  // cache with a full journal
 constexpr uint32_t kOrdinaryJournalBuffer = 256 << 10;
 
@@ -26,6 +27,13 @@ uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint
   const auto part = static_cast<uint32_t>(full * std::min<uint64_t>(cache_bytes, ordinary_bytes) /
                                           ordinary_bytes);
   return std::clamp(part, std::min(least, full), full);
+}
+
+uint32_t LargestSegment(uint64_t cache_bytes, uint64_t share) {
+  constexpr uint32_t kMostDefault = 16u << 20;
+  if (IsOrdinary(cache_bytes)) return kMostDefault;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(cache_bytes / share),
+                                                    kMinSegmentSize, kMostDefault));
 }
 
 }  // namespace
@@ -83,10 +91,11 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
 }
 
 uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {
-  constexpr uint32_t kMostDefault = 16u << 20;
-  if (IsOrdinary(cache_bytes)) return kMostDefault;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(cache_bytes / kOneSegmentShare),
-                                                    kMinSegmentSize, kMostDefault));
+  return LargestSegment(cache_bytes, kOneSegmentShare);
+}
+
+uint32_t StoreBuffers::LargestErasedSegment(uint64_t cache_bytes) {
+  return LargestSegment(cache_bytes, kErasedShare);
 }
 
 }  // namespace latchkey

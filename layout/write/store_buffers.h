@@ -52,6 +52,9 @@ struct StoreBuffers {
 
   /// The largest default segment of a store that is created as a part of `cache_bytes`, bytes.
   static uint32_t LargestDefaultSegment(uint64_t cache_bytes);
+  /// The same for a segment that is one erase unit of flash. It is twice as large: shorter segments
+  /// share an erase unit, and the device then moves the live pages among them.
+  static uint32_t LargestErasedSegment(uint64_t cache_bytes);
 };
 
 }  // namespace latchkey
