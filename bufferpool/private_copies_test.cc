@@ -213,12 +213,15 @@ TEST_CASE("Actors beyond those with private frames read in the shared frames") {
   std::atomic<int> with_copies{0};
   std::atomic<bool> wrong{false};
   std::vector<std::unique_ptr<Actor>> actors;
-  std::atomic<int> ready{0};
+  std::atomic<int> ready{0}, done{0};
   for (int a = 0; a < 4; ++a) {
-    actors.push_back(ThreadRuntime().Spawn("reader", [&] {
+    actors.push_back(ThreadRuntime().Spawn("reader", [&, a] {
       bool saw_copy = false;
       ready.fetch_add(1);
       for (Backoff backoff(ThreadRuntime()); ready.load() < 4;) backoff.Pause();
+      // The first two come first. Once the others had brought all pages into shared frames, one of the
+      // first two had nothing left to copy.
+      for (Backoff backoff(ThreadRuntime()); a >= 2 && done.load() < 2;) backoff.Pause();
       for (int round = 0; round < 3; ++round) {
         for (const PageId page : f.pages) {
           OptimisticGuard guard;
@@ -232,6 +235,7 @@ TEST_CASE("Actors beyond those with private frames read in the shared frames") {
         }
       }
       with_copies.fetch_add(saw_copy ? 1 : 0);
+      done.fetch_add(1);
       ready.fetch_add(1);  // all stay until all have read, so that no index is used twice
       for (Backoff backoff(ThreadRuntime()); ready.load() < 8;) backoff.Pause();
     }));
