@@ -83,6 +83,12 @@ class BufferFrames {
     const uint64_t lsn = Raw(LsnOf(frame));
     if (lsn > (known & ~kNothingLogged)) rec_lsn.store(lsn, std::memory_order_relaxed);
   }
+  /// Marks the page dirty since the logged change at `lsn`; Lsn{0}: since one that was not logged.
+  /// REQUIRES: the page is clean.
+  void MarkDirtySince(FrameId frame, Lsn lsn) {
+    if (lsn != Lsn{0}) meta_[Raw(frame)].rec_lsn.store(Raw(lsn), std::memory_order_relaxed);
+    MarkDirty(frame);
+  }
   /// Whether the page is dirty and its recLSN is below `lsn`. With `unlogged_too` also if it is
   /// dirty by changes that were not logged, and its page LSN is below `lsn`.
   /// Lsn{UINT64_MAX}: whether it is dirty.

@@ -312,6 +312,7 @@ void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()
   PageWord& word = table_.WordOf(page);
   const PageState before = LatchAny(word);
   if (before.resident()) return Remove(actor, before.frame(), release);
+  if (absent_ != nullptr) absent_->OnDropped(page);
   release();
   word.ReleaseEvicted();  // a page-in that read the page before fails
 }
@@ -323,6 +324,39 @@ absl::Status BufferPool::FreePageById(PoolActor& actor, PageId page) {
 
 void BufferPool::ReturnPageId(PoolActor& actor, PageId page) {
   Discard(actor, page, [&] { ids_.Return(page); });
+}
+
+// ---- Pages in no frame
+
+AbsentGuard BufferPool::TryLatchAbsent(PageId page) {
+  PageWord& word = table_.WordOf(page);
+  runtime_.SchedulePoint();
+  const PageState state = word.Read();
+  if (state.resident() || !state.free() || !word.TryBeginLoad(state)) return {};
+  return AbsentGuard(word);
+}
+
+absl::Status BufferPool::BringInChangedBefore(Lsn lsn) {
+  constexpr size_t kAtOnce = 128;
+  const std::vector<PageId> pages = absent_->PagesBefore(lsn);
+  PoolActor& actor = Here();
+  for (size_t i = 0; i < pages.size(); ++i) {
+    if (i % kAtOnce == 0) {
+      loader_.LoadForChanges(actor,
+                             std::span(pages).subspan(i, std::min(kAtOnce, pages.size() - i)));
+    }
+    // What has come in and was evicted again is in the store.
+    SharedGuard guard;
+    if (!IsResident(pages[i])) LATCHKEY_RETURN_IF_ERROR(FixShared(actor, pages[i], &guard));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BufferPool::WriteDirtyBefore(Lsn lsn, bool unlogged_too) {
+  if (absent_ != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(CatchOutOfMemory([&] { return BringInChangedBefore(lsn); }));
+  }
+  return write_back_.WriteDirtyBefore(lsn, unlogged_too);
 }
 
 // ---- Cleaning, resizing and statistics
@@ -372,6 +406,7 @@ BufferPoolStats BufferPool::stats() const {
   stats.ahead_reads = loads(LoadCause::kAhead);
   stats.wasted_reads = totals.wasted_reads;
   stats.redo_reads = loads(LoadCause::kRedo);
+  stats.change_reads = loads(LoadCause::kChanges);
   stats.new_pages = loads(LoadCause::kNewPage);
   stats.failed_page_ins = totals.failed_page_ins;
   stats.misses = stats.demand_reads + stats.redo_reads + totals.first_uses;

@@ -41,6 +41,7 @@
 #include <span>
 #include <utility>
 
+#include "bufferpool/absent_pages.h"
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/evictor.h"
 #include "bufferpool/fix_choices.h"
@@ -72,12 +73,13 @@ struct BufferPoolStats {
   uint64_t ahead_reads = 0;     ///< pages read from the store before a fix asked for them
   uint64_t wasted_reads = 0;    ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;      ///< pages read from the store for redo
+  uint64_t change_reads = 0;    ///< pages read from the store because changes waited for them
   uint64_t new_pages = 0;       ///< pages that came into a frame without a read
   /// Pages read from the store in vain, because another actor had changed the page's word meanwhile.
   /// Not part of the reads above.
   uint64_t failed_page_ins = 0;
   /// Pages read from the store.
-  uint64_t reads() const { return demand_reads + ahead_reads + redo_reads; }
+  uint64_t reads() const { return demand_reads + ahead_reads + redo_reads + change_reads; }
   uint64_t sync_page_writes = 0;   ///< dirty victims written by the actor that needed the frame
   uint64_t async_page_writes = 0;  ///< by page cleaners and checkpoints
   uint64_t frames = 0, free_frames = 0, dirty_frames = 0;  ///< now
@@ -232,6 +234,22 @@ class BufferPool {
   /// Whether `page` is in a frame now (not a fix).
   bool IsResident(PageId page) { return table_.WordOf(page).ReadRelaxed().resident(); }
 
+  // ---- Pages in no frame.
+
+  /// From now on the pool tells `absent` of each page that enters or leaves a frame; nullptr: nobody.
+  /// REQUIRES: no actor uses the pool now; PageIn::kBlocking; no private copies.
+  void SetAbsentPages(AbsentPages* absent) {
+    absent_ = absent;
+    loader_.SetAbsentPages(absent);
+    evictor_.SetAbsentPages(absent);
+  }
+  /// Latches `page` if it is in no frame now and nobody loads it; otherwise the guard is empty.
+  AbsentGuard TryLatchAbsent(PageId page);
+  /// Loads pages that changes wait for, with all reads in flight at once. A hint.
+  void BringIn(PoolActor& actor, std::span<const PageId> pages) {
+    loader_.LoadForChanges(actor, pages);
+  }
+
   // ---- Cleaning.
 
   /// Hands the page in `frame` to `writer` if it is dirty, can be latched without waiting, and the
@@ -252,9 +270,7 @@ class BufferPool {
   /// because their change may already have its LSN. Fuzzy: other actors go on.
   /// With `unlogged_too` it also hands over pages whose unwritten changes were not logged, if their
   /// page LSN is below `lsn`.
-  absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false) {
-    return write_back_.WriteDirtyBefore(lsn, unlogged_too);
-  }
+  absl::Status WriteDirtyBefore(Lsn lsn, bool unlogged_too = false);
   /// Copies `page` to `out` if it is resident, clean and can be latched without waiting.
   bool CopyIfClean(PageId page, std::byte* out);
   bool IsDirty(FrameId frame) const { return frames_.IsDirty(frame); }
@@ -362,6 +378,7 @@ class BufferPool {
   absl::Status FixZeroed(PoolActor& actor, PageId page, ExclusiveGuard* guard);
   /// Takes the page, latched exclusively, out of `frame`, and calls `release()` before the latch ends.
   void Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void()> release);
+  absl::Status BringInChangedBefore(Lsn lsn);
   /// Takes `page` out of its frame, if it is resident, and calls `release()` with the page latched.
   void Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release);
 
@@ -383,6 +400,7 @@ class BufferPool {
   PageIds ids_;
   PoolResizer resizer_;
   std::unique_ptr<PrivateCopies> copies_;  // nullptr: the scheme has none
+  AbsentPages* absent_ = nullptr;
   FixMode fix_mode_ = FixMode::kOptimistic;
   LatencyRecorder* write_latencies_ = nullptr;
 };

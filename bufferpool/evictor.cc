@@ -166,6 +166,9 @@ void Evictor::Evicted(PoolActor& actor, FrameId frame) {
     PoolActor::Add(actor.wasted_reads, 1);
     ahead_share_.NoteWasted();
   }
+  if (absent_ != nullptr) {
+    absent_->OnEvicted(frames_.PageOf(frame), {frames_.DataOf(frame), frames_.page_size()});
+  }
   Empty(frame);
 }
 

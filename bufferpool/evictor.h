@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <span>
 
+#include "bufferpool/absent_pages.h"
 #include "bufferpool/ahead_share.h"
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/fix_policy.h"
@@ -65,6 +66,8 @@ class Evictor {
 
   /// Attaches `signal`; nullptr detaches. REQUIRES: the signal lives until it is detached.
   void SetSignal(CleanerSignal* signal) { signal_.store(signal, std::memory_order_release); }
+  /// As BufferPool::SetAbsentPages.
+  void SetAbsentPages(AbsentPages* absent) { absent_ = absent; }
   /// REQUIRES: no actor has obtained a frame yet.
   void SetOptions(const EvictionOptions& options) { options_ = options; }
   /// Where waits for a frame are noted. REQUIRES: as SetOptions.
@@ -125,6 +128,7 @@ class Evictor {
   EvictionOptions options_;
   WaitWatch waits_;
   std::atomic<CleanerSignal*> signal_{nullptr};
+  AbsentPages* absent_ = nullptr;
   std::atomic<Nanos> longest_wait_{0};
   AheadShare ahead_share_;
 };

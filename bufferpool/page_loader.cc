@@ -30,11 +30,13 @@ absl::StatusOr<FrameId> PageLoader::ReadPage(PoolActor& actor, PageId page, Page
                             evictor_.ObtainFrame(actor, page, /*patient=*/true));
   PageRead read{.id = page, .out = frames_.DataOf(frame), .status = {}};
   ReadTimed(read);  // throws nothing, so the frame is not lost
+  std::optional<Lsn> changed;
+  if (read.status.ok()) read.status = EndAbsence(page, frame, &changed);
   if (!read.status.ok()) {
     policy_.ReturnFreeFrame(frame);
     return read.status;
   }
-  Publish(actor, page, word, frame, cause, latch);
+  Publish(actor, page, word, frame, cause, latch, changed);
   return frame;
 }
 
@@ -64,6 +66,7 @@ absl::StatusOr<FrameId> PageLoader::LoadZeroed(PoolActor& actor, PageId page, Pa
     word.AbandonLoad();
     return frame.status();
   }
+  if (absent_ != nullptr) absent_->OnDropped(page);
   RacyZero(frames_.DataOf(*frame), frames_.page_size());
   Publish(actor, page, word, *frame, LoadCause::kNewPage, PageState::kExclusive);
   return frame;
@@ -104,7 +107,8 @@ absl::StatusOr<bool> PageLoader::ReadCopy(PoolActor& actor, PageId page, PageWor
 // all at once.
 class PageLoader::Batch {
  public:
-  Batch(PageLoader& loader, PoolActor& actor) : loader_(loader), actor_(actor) {}
+  Batch(PageLoader& loader, PoolActor& actor, LoadCause cause)
+      : loader_(loader), actor_(actor), cause_(cause) {}
 
   /// Whether the page of `word` may be added. `seen`: its state.
   bool Begin(PageWord& word, PageState seen) {
@@ -138,10 +142,12 @@ class PageLoader::Batch {
     FrameId frame = kNoFrame;
   };
 
-  void End(const PageRead& read, const BegunLoad& load) {
+  void End(PageRead& read, const BegunLoad& load) {
     const bool blocking = loader_.page_in_ == PageIn::kBlocking;
+    std::optional<Lsn> changed;
+    if (read.status.ok()) read.status = loader_.EndAbsence(read.id, load.frame, &changed);
     if (read.status.ok() && (blocking || load.word->TryBeginLoad(load.seen))) {
-      loader_.Publish(actor_, read.id, *load.word, load.frame, LoadCause::kAhead, PageState::kFree);
+      loader_.Publish(actor_, read.id, *load.word, load.frame, cause_, PageState::kFree, changed);
       return;
     }
     loader_.policy_.ReturnFreeFrame(load.frame);
@@ -151,15 +157,17 @@ class PageLoader::Batch {
 
   PageLoader& loader_;
   PoolActor& actor_;
+  const LoadCause cause_;
   std::array<PageRead, kMaxReads> reads_;
   std::array<BegunLoad, kMaxReads> loads_;
   size_t size_ = 0;
 };
 
-void PageLoader::LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
+void PageLoader::LoadBatch(PoolActor& actor, std::span<const PageId> pages, LoadCause cause,
+                           size_t most) {
   const MissGate::Pass pass(gate_, actor.index);
-  Batch batch(*this, actor);
-  size_t left = MostAhead(pages);
+  Batch batch(*this, actor, cause);
+  size_t left = most;
   for (const PageId page : pages) {
     if (left == 0) break;
     PageWord& word = table_.WordOf(page);
@@ -236,9 +244,15 @@ absl::Status PageLoader::Check(const PageRead& read) const {
   return page_check_(read.id, {read.out, frames_.page_size()});
 }
 
+absl::Status PageLoader::EndAbsence(PageId page, FrameId frame, std::optional<Lsn>* changed) {
+  if (absent_ == nullptr) return absl::OkStatus();
+  return absent_->OnLoaded(page, {frames_.DataOf(frame), frames_.page_size()}, changed);
+}
+
 void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
-                         LoadCause cause, uint64_t latch) {
+                         LoadCause cause, uint64_t latch, std::optional<Lsn> changed) {
   frames_.SetPage(frame, page);
+  if (changed) frames_.MarkDirtySince(frame, *changed);
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
   // a victim, but a claim fails until the latch is free.
   word.SetFrame(frame);

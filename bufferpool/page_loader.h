@@ -16,8 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "bufferpool/absent_pages.h"
 #include "bufferpool/buffer_frames.h"
 #include "bufferpool/evictor.h"
 #include "bufferpool/fix_choices.h"
@@ -58,6 +60,8 @@ class PageLoader {
     read_latencies_ = reads;
     waits_ = waits;
   }
+  /// As BufferPool::SetAbsentPages.
+  void SetAbsentPages(AbsentPages* absent) { absent_ = absent; }
   /// Set before the first load.
   void SetPageIn(PageIn page_in) { page_in_ = page_in; }
 
@@ -81,7 +85,13 @@ class PageLoader {
   /// Loads those of `pages` that are not resident, with all reads in flight at once. A hint: stops
   /// at the first page for which there is no frame, passes over pages that cannot be read, and loads
   /// only the first of them if pages read ahead were evicted before their use (AheadShare).
-  void LoadAhead(PoolActor& actor, std::span<const PageId> pages);
+  void LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
+    LoadBatch(actor, pages, LoadCause::kAhead, MostAhead(pages));
+  }
+  /// The same for pages that changes wait for. They are no pages read ahead, and all are loaded.
+  void LoadForChanges(PoolActor& actor, std::span<const PageId> pages) {
+    LoadBatch(actor, pages, LoadCause::kChanges, pages.size());
+  }
 
  private:
   class Batch;
@@ -89,6 +99,9 @@ class PageLoader {
   /// Load with PageIn::kBlocking, once it has begun. On an error the load is still the caller's.
   absl::StatusOr<FrameId> ReadPage(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
                                    uint64_t latch);
+  void LoadBatch(PoolActor& actor, std::span<const PageId> pages, LoadCause cause, size_t most);
+  /// Tells the AbsentPages of a page that was read, or is new. *changed: see AbsentPages::OnLoaded.
+  absl::Status EndAbsence(PageId page, FrameId frame, std::optional<Lsn>* changed);
   /// How many of `pages` LoadAhead may load.
   size_t MostAhead(std::span<const PageId> pages) const;
   /// Load with PageIn::kOptimistic.
@@ -99,9 +112,10 @@ class PageLoader {
   void ReadUnchecked(std::span<PageRead> reads);
   void ReadTimed(PageRead& read);
   absl::Status Check(const PageRead& read) const;
-  /// Publishes `page` in `frame` with `latch`, and reports the load to the policy.
+  /// Publishes `page` in `frame` with `latch`, and reports the load to the policy. `changed`: the
+  /// page is dirty since the change at this LSN.
   void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadCause cause,
-               uint64_t latch);
+               uint64_t latch, std::optional<Lsn> changed = std::nullopt);
 
   PageStore& store_;
   FixPolicy& policy_;
@@ -113,6 +127,7 @@ class PageLoader {
   PageCheck page_check_ = nullptr;
   bool refuses_pages_beyond_log_ = false;
   PageIn page_in_ = PageIn::kBlocking;
+  AbsentPages* absent_ = nullptr;
   Runtime* runtime_ = nullptr;
   LatencyRecorder* read_latencies_ = nullptr;  // of pages that an actor waits for
   WaitLedger* waits_ = nullptr;

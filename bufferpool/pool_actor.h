@@ -33,8 +33,9 @@ enum class LoadCause : uint8_t {
   kNewPage,  ///< a fix got it zeroed, without a read
   kRedo,     ///< redo had to read it
   kCopied,   ///< copied from a private copy, without a read or a fix
+  kChanges,  ///< read because changes waited for it
 };
-inline constexpr size_t kLoadCauses = 5;
+inline constexpr size_t kLoadCauses = 6;
 
 /// Counters of one actor. Only the actor writes them (relaxed load and store); readers add them up.
 struct alignas(64) PoolActor {
