@@ -62,7 +62,8 @@ absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOption
   const uint64_t bytes_per_frame = BytesPerFrame(store.page_size(), options.choices);
   const auto plan = [&](uint64_t store_bytes) {
     return PlanMemory(cache_bytes, store.page_size(), bytes_per_frame, store.page_id_limit(),
-                      store_bytes + log_buffer_bytes, options.version_store_bytes);
+                      store_bytes + log_buffer_bytes + options.techniques.change_buffer_bytes,
+                      options.version_store_bytes);
   };
   const bool is_small = cache_bytes < kOrdinaryCacheBytes;
   const uint64_t needed = is_small ? StoreBytesOfSmall(store, cache_bytes, buffer_bytes)

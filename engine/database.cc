@@ -302,10 +302,8 @@ absl::Status Database::Get(Tree tree, std::string_view key, std::string* value) 
 absl::Status Database::Put(Tree tree, std::string_view key, std::string_view value) {
   return CatchOutOfMemory([&] {
     return OnTree(*impl_, tree, [&](TreeImpl& found) {
-      return impl_->latencies().Measure(Timed::kWrite, [&] {
-        return impl_->RunTransaction(
-            [&](TransactionImpl& transaction) { return transaction.Put(found, key, value); });
-      });
+      return impl_->latencies().Measure(Timed::kWrite,
+                                        [&] { return impl_->Put(found, key, value); });
     });
   });
 }

@@ -94,6 +94,7 @@ void DatabaseImpl::ReleaseParts() {
   engine_log_.reset();
   store_client_.reset();
   pool_.reset();
+  changes_.reset();
   log_file_.reset();
   store_.reset();
 }

@@ -262,10 +262,15 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   versions_->SetLedger(latencies_.waits());
   ranges_ = std::make_unique<RangeDeletes>(runtime_, *snapshots_);
   ranges_->SetFinish([this] { TryFinishRanges(); });
+  if (options_.techniques.change_buffer_bytes != 0 && !options_.read_only) {
+    changes_ =
+        std::make_unique<ChangeBuffer>(runtime_, *pool_, options_.techniques.change_buffer_bytes);
+    pool_->SetAbsentPages(changes_.get());
+  }
   context_.reset(
       new TransactionContext{*pool_, *snapshots_, *versions_, *overflow_, *ranges_,
                              [this](TreeImpl& tree) { return catalog_->NoteChains(tree); },
-                             engine_log_.get(), &identity_, options_.read_only});
+                             engine_log_.get(), &identity_, changes_.get(), options_.read_only});
   return absl::OkStatus();
 }
 
@@ -626,6 +631,11 @@ Statistics DatabaseImpl::GetStatistics() const {
   s.cache_bytes = cache_bytes_.load(std::memory_order_relaxed);
   s.memory_bytes = pool_->memory_bytes() + versions_->bytes() + snapshots_->bytes() +
                    store_->memory_bytes() + log_buffer_bytes_;
+  if (changes_ != nullptr) {
+    const ChangeBufferStats waiting = changes_->stats();
+    s.memory_bytes += waiting.bytes;
+    s.change_buffer_puts = waiting.changes;
+  }
   s.recovery = recovery_;
   return s;
 }

@@ -119,6 +119,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   /// transaction of this actor.
   absl::Status RunTransaction(absl::FunctionRef<absl::Status(TransactionImpl&)> body,
                               const CommitOptions& commit = {});
+  /// As Database::Put.
+  absl::Status Put(TreeImpl& tree, std::string_view key, std::string_view value);
   /// Waits before a transaction that was aborted runs again.
   void PauseBeforeRetry(Backoff& backoff);
 
@@ -142,6 +144,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
     return Verify(&ignored);
   }
   PageStore& store() { return *store_; }
+  /// nullptr = puts read their leaves.
+  const ChangeBuffer* change_buffer() const { return changes_.get(); }
   /// nullptr = nothing is logged.
   EngineLog* engine_log() { return engine_log_.get(); }
   /// Checkpoints since the open.
@@ -164,6 +168,8 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   void FreeOverflow(TreeId tree, std::string_view reference) override;
 
  private:
+  /// Put by BlindPut. False: nothing has happened.
+  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value);
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
 
   absl::Status Open(OpenedStore opened);
@@ -236,6 +242,7 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   std::unique_ptr<PageStore> store_;
   std::unique_ptr<Log> log_file_;  // nullptr = nothing is logged
   std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<ChangeBuffer> changes_;  // nullptr = there is none
   std::unique_ptr<StoreClient> store_client_;
   std::unique_ptr<EngineLog> engine_log_;
   std::unique_ptr<PageCleaners> cleaners_;

@@ -100,7 +100,7 @@ std::string TextOf(bool value) { return value ? "true" : "false"; }
 std::string OrAuto(uint64_t value) { return value == 0 ? "auto" : fmt::format("{}", value); }
 
 // A build that stops here has an option that the list below lacks. Add its line, then the new size.
-static_assert(sizeof(Options) == 536);
+static_assert(sizeof(Options) == 544);
 
 constexpr Option kOptions[] = {
     {"create-if-missing", "true, false",
@@ -230,6 +230,15 @@ constexpr Option kOptions[] = {
      },
      [](const Options& o) -> std::string {
        return fmt::format("{}", o.techniques.eviction_batch);
+     }},
+    {"change-buffer", "part of the cache for puts that wait for their leaf: bytes, 0: none",
+     [](Text text, Options& o) -> absl::Status {
+       LATCHKEY_ASSIGN_OR_RETURN(o.techniques.change_buffer_bytes,
+                                 BytesInRange(text.subject, text.value, 0, kMostBytes));
+       return absl::OkStatus();
+     },
+     [](const Options& o) -> std::string {
+       return fmt::format("{}", o.techniques.change_buffer_bytes);
      }},
     {"seed", "of every random choice inside: a whole number",
      [](Text text, Options& o) { return SetCount(text, 0, UINT64_MAX, o.techniques.seed); },

@@ -46,6 +46,30 @@ absl::Status CheckEviction(const Techniques& techniques, const TechniqueChoices&
   return absl::OkStatus();
 }
 
+absl::Status CheckChangeBuffer(const Options& options, const TechniqueChoices& choices) {
+  const uint64_t bytes = options.techniques.change_buffer_bytes;
+  if (bytes == 0) return absl::OkStatus();
+  const auto refuse = [bytes](std::string_view with, std::string_view reason) {
+    return InvalidArgument("a change buffer of {} bytes with {}: {}; choose another, or 0 bytes",
+                           bytes, with, reason);
+  };
+  if (bytes > options.cache_bytes / 2) {
+    return InvalidArgument("a change buffer of {} bytes: 0 to {}, half of the cache", bytes,
+                           options.cache_bytes / 2);
+  }
+  if (choices.synchronization.name() == "separate") {
+    return refuse("separate", "private copies would lack the changes that wait");
+  }
+  if (choices.page_in.entry().page_in == PageIn::kOptimistic) {
+    return refuse("page-in optimistic", "several readers of a page would take its changes");
+  }
+  if (options.torn_write_protection == TornWriteProtection::kImages) {
+    return refuse("torn-write protection images",
+                  "a put that does not read its page cannot log it");
+  }
+  return absl::OkStatus();
+}
+
 bool IsLogged(const Options& options) { return options.durability != Durability::kNone; }
 
 // Costs of a plain NVMe drive, for databases that must behave the same at every open.
@@ -196,6 +220,7 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
   LATCHKEY_ASSIGN_OR_RETURN(TechniqueChoices choices, ParseTechniques(options.techniques));
   LATCHKEY_RETURN_IF_ERROR(CheckCleaners(options.techniques));
   LATCHKEY_RETURN_IF_ERROR(CheckEviction(options.techniques, choices));
+  LATCHKEY_RETURN_IF_ERROR(CheckChangeBuffer(options, choices));
   if (options.group_commit_delay_ms < 1 ||
       options.group_commit_delay_ms > kMostGroupCommitDelayMs) {
     return InvalidArgument("a group commit delay of {} ms: 1 to {}", options.group_commit_delay_ms,

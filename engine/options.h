@@ -59,6 +59,11 @@ struct Techniques {
   std::string victims = "coldest";         ///< pages that evictions prefer: coldest, clean-first
   uint32_t eviction_batch =
       0;               ///< victims of one eviction, 1 to 64; 0: the synchronization's choice
+  /// Part of cache_bytes for single puts (Database::Put) that wait for their leaf instead of reading
+  /// it, bytes; 0: such puts read it. For random puts into more data than the cache holds:
+  /// engine/change_buffer/README.md. At most half of the cache. Not with the synchronization
+  /// `separate`, the page-in `optimistic` or TornWriteProtection::kImages.
+  uint64_t change_buffer_bytes = 0;
   uint64_t seed = 42;  ///< seed of every random choice inside
 };
 

@@ -22,6 +22,8 @@ struct Statistics {
   uint64_t ahead_reads = 0;       ///< pages read before a fix asked for them
   uint64_t wasted_reads = 0;      ///< of these, pages that were evicted before a fix used them
   uint64_t redo_reads = 0;        ///< pages read for recovery
+  uint64_t change_reads = 0;      ///< pages read because puts waited for them
+  uint64_t change_buffer_puts = 0;  ///< puts that have waited for their leaf instead of reading it
   uint64_t new_pages = 0;         ///< pages that came into a frame without a read
   uint64_t failed_page_ins = 0;   ///< pages read in vain: another user was first (not in the above)
   uint64_t sync_page_writes = 0;  ///< dirty victims that a user handed to the layout itself

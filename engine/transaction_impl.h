@@ -22,6 +22,7 @@
 
 #include "engine/database_identity.h"
 #include "engine/latchkey.h"
+#include "engine/transaction/blind_put.h"
 #include "engine/transaction/transaction_commit.h"
 #include "engine/transaction/transaction_context.h"
 #include "engine/transaction/transaction_reader.h"
@@ -76,6 +77,10 @@ class TransactionImpl {
   }
   absl::Status Put(TreeImpl& tree, std::string_view key, std::string_view value) {
     return writer_.Put(tree, key, value);
+  }
+  /// See BlindPut::Try.
+  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value) {
+    return BlindPut(state_, *context().changes).Try(tree, key, value);
   }
   absl::Status Insert(TreeImpl& tree, std::string_view key, std::string_view value) {
     return writer_.Insert(tree, key, value);

@@ -145,6 +145,12 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   /// waits. False, with nothing changed: the log's buffer is full; call AwaitCommitBuffer without
   /// latches, then try again.
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn) { return ends_.TryLogCommit(txn, lsn); }
+  /// As TryLogCommit: logs a kBlindPut, the only record of its transaction, whose leaf has the LSN
+  /// `put.page_lsn`. False, with nothing changed: also if the log has failed. REQUIRES:
+  /// ReserveChange; the transaction has logged nothing; the leaf is latched.
+  [[nodiscard]] bool TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* lsn) {
+    return ends_.TryLogBlindPut(txn, put, lsn);
+  }
   void AwaitCommitBuffer(size_t size = kEndRecordSize) { log_.AwaitBuffer(size); }
   /// Gives back the rest of the transaction's reservations. Call it after the transaction's end.
   void ReleaseSpace(LogTxn& txn) { accounts_.Release(txn); }

@@ -103,6 +103,9 @@ class LogAccounts {
   void TakeBackDeleteRange(LogTxn& txn, size_t size) const {
     txn.budget_ += log_.RecordSpace(size) + end_space_;
   }
+  /// For a kBlindPut of `size` bytes and its group.
+  bool SpendBlindPut(LogTxn& txn, size_t size) const { return SpendDeleteRange(txn, size); }
+  void TakeBackBlindPut(LogTxn& txn, size_t size) const { TakeBackDeleteRange(txn, size); }
   /// For a commit and its group.
   bool SpendCommit(LogTxn& txn) const { return Spend(txn.budget_, end_space_); }
   void TakeBackCommit(LogTxn& txn) const { txn.budget_ += end_space_; }

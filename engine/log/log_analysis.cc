@@ -52,6 +52,10 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     case LogRecordType::kCompensation:
       AddChange(lsn, record);
       break;
+    case LogRecordType::kBlindPut:
+      AddChange(lsn, record);
+      active_.erase(txn);
+      break;
     case LogRecordType::kAllocation:
       for (const PageId page : record.pages) NoteUse(page);
       pages_used_ += record.pages.size();

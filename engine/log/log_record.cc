@@ -309,6 +309,7 @@ absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record
   switch (record->header.type) {
     case LogRecordType::kChange:
     case LogRecordType::kCompensation:
+    case LogRecordType::kBlindPut:
       return DecodeChange(header, in, record);
     case LogRecordType::kImages:
       return DecodeImages(header, in, record);
@@ -413,7 +414,7 @@ ChangeEncoding::ChangeEncoding(LogRecordType type, const RecordChange& change)
       difference_.reset();
     }
   }
-  size_ = (type == LogRecordType::kChange ? kLogChangeOverhead : kLogCompensationOverhead) +
+  size_ = (type == LogRecordType::kCompensation ? kLogCompensationOverhead : kLogChangeOverhead) +
           change.key.size() + values;
 }
 

@@ -28,6 +28,7 @@
 //                            image its bytes [32, hole begin) and [hole end, page size)
 //   kAllocation              page ids * 4
 //   kFree                    first page of the chain that goes, 2^64-1 = none (8), page ids * 4
+//   kBlindPut                as kChange; before: absent, whatever there was
 //   kCommit, kEnd            nothing
 //   kCheckpoint              as of (8), next transaction id (8), chains (4), part (2), parts (2),
 //                            transactions * {id (8), first (8), last (8)}, chain references * 16
@@ -74,6 +75,7 @@ enum class LogRecordType : uint8_t {
   kCompensation = 11,  ///< redo-only: an earlier state of a leaf's record
   kDeleteRange = 12,   ///< commits a range delete; recovery finishes one without a kEnd
   kFreeSorted = 13,    ///< redo-only: as kFree, in a byte or two a page
+  kBlindPut = 14,      ///< redo-only: a put that is also the commit of its transaction
 };
 
 struct LogRecordHeader {
@@ -82,7 +84,7 @@ struct LogRecordHeader {
   Lsn previous{0};  ///< of the same transaction
 };
 
-/// kChange, kCompensation: the record of `key` in `page` becomes `now`. The undo of a kChange makes
+/// kChange, kCompensation, kBlindPut: the record of `key` in `page` becomes `now`. The undo of a kChange makes
 /// it `before` again, through the tree. Once the transaction has committed, the overflow chain of a
 /// `before` is superseded, unless a later record of the transaction has it as `now` again (rollback
 /// to a savepoint). Therefore a kCompensation also has a `before` if that is a chain that the
@@ -154,7 +156,7 @@ struct CheckpointPart {
 /// its vectors keep their memory.
 struct LogRecord {
   LogRecordHeader header;
-  RecordChange change;                          ///< kChange, kCompensation
+  RecordChange change;                          ///< kChange, kCompensation, kBlindPut
   uint32_t page_size = 0;                       ///< kImages
   std::vector<PageImage> images;                ///< kImages
   bool ends_transaction = false;                ///< kImages: as a kEnd behind it
@@ -202,7 +204,7 @@ inline constexpr size_t kLogCompensationOverhead = kLogChangeOverhead + 8;
 class ChangeEncoding {
  public:
   /// REQUIRES: key at most kMaxNodeKeySize, values at most MaxInlineValue. `type`: kChange, or
-  /// kCompensation, which always holds the value whole.
+  /// kCompensation or kBlindPut, which always hold the value whole.
   ChangeEncoding(LogRecordType type, const RecordChange& change);
   size_t size() const { return size_; }
   /// Fills size() bytes. `page_lsn`: see RecordChange.

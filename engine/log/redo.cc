@@ -99,7 +99,8 @@ void Redo::Want(Lsn lsn, PageId page) {
 absl::Status Redo::Collect(const LogRecordView& view) {
   LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(view.bytes, &record_));
   const bool changes_one = record_.header.type == LogRecordType::kChange ||
-                           record_.header.type == LogRecordType::kCompensation;
+                           record_.header.type == LogRecordType::kCompensation ||
+                           record_.header.type == LogRecordType::kBlindPut;
   if (changes_one) Want(view.lsn, record_.change.page);
   for (const PageImage& image : record_.images) Want(view.lsn, image.page);
   if (!changes_one && record_.images.empty()) return absl::OkStatus();

@@ -44,6 +44,23 @@ bool TransactionEnds::TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, L
   return true;
 }
 
+bool TransactionEnds::TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* lsn) {
+  const ChangeEncoding encoding(LogRecordType::kBlindPut, put);
+  if (!accounts_.SpendBlindPut(txn, encoding.size())) return false;  // the log has failed
+  // The transaction ends with its first record, so no checkpoint needs to know of it.
+  const std::optional<Lsn> logged = log_.TryAppendPaid(encoding.size(), [&](Lsn at, std::byte* to) {
+    encoding.Encode({.type = LogRecordType::kBlindPut, .txn = txn.id(), .previous = Lsn{0}},
+                    put.page_lsn, to);
+    flusher_.NoteCommit(at);
+  });
+  if (!logged) {
+    accounts_.TakeBackBlindPut(txn, encoding.size());
+    return false;
+  }
+  *lsn = *logged;
+  return true;
+}
+
 void TransactionEnds::AppendEnd(LogTxn& txn) {
   log_.Append(kEndRecordSize, [&](Lsn lsn, std::byte* to) {
     EncodeEnd(active_.Enter(&txn, LogRecordType::kEnd, lsn), to);

@@ -26,6 +26,7 @@ class TransactionEnds {
   /// As the functions of EngineLog.
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn);
   [[nodiscard]] bool TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, Lsn* lsn);
+  [[nodiscard]] bool TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* lsn);
   void LogEnd(LogTxn& txn);
   void Abandon(LogTxn& txn);
 

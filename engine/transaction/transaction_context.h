@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 
+#include "engine/change_buffer/change_buffer.h"
 #include "engine/database_identity.h"
 #include "engine/log/engine_log.h"
 #include "engine/overflow.h"
@@ -27,6 +28,7 @@ struct TransactionContext {
   EngineLog* log = nullptr;  ///< nullptr = nothing is logged
   /// The database whose handles the public calls pass; nullptr = there are no handles.
   const DatabaseIdentity* identity = nullptr;
+  ChangeBuffer* changes = nullptr;  ///< nullptr = puts read their leaves
   bool is_read_only = false;  ///< Options::read_only
   /// Without a log: some pages hold changes of a transaction that could not be rolled back.
   std::atomic<bool> holds_uncommitted = false;

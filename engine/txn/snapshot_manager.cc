@@ -97,6 +97,14 @@ bool SnapshotManager::HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> ac
   return false;
 }
 
+bool SnapshotManager::HasSnapshotBelow(CommitTs ts) const {
+  const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < slots; ++i) {
+    if (TxnSlot::TimestampIn(slots_[i].read_ts.load(std::memory_order_seq_cst)) < ts) return true;
+  }
+  return false;
+}
+
 TxnSlot* SnapshotManager::TakeSlot() {
   for (uint32_t i = 0; i < kMaxTransactions; ++i) {
     if (i >= high_water_.load(std::memory_order_acquire)) PrepareSlots(i + 1);
@@ -123,11 +131,12 @@ void SnapshotManager::TakeSnapshot(Txn& txn) {
   // The bound is loaded first: the commits below it are then within read_ts.
   const uint64_t marks = txn.tracks_reads_ ? TxnSlot::kTracksReads : 0;
   CommitTs read_ts;
-  do {
+  for (Backoff backoff(runtime_);; backoff.Pause()) {
     read_ts = clock_.value.load(std::memory_order_acquire);
     slot.read_ts.store(read_ts | marks, std::memory_order_seq_cst);
     // A scan that has missed the slot has published its clock before.
-  } while (read_ts < bounds_.refreshed_at.load(std::memory_order_seq_cst));
+    if (read_ts >= bounds_.refreshed_at.load(std::memory_order_seq_cst)) break;
+  }
   txn.snapshot_ = {.read_ts = read_ts, .all_visible_below = TxnId{below}};
   txn.has_snapshot_ = true;
 }

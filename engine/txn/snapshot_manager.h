@@ -23,6 +23,8 @@
 //    read_ts if that clock is above its own. A scan reads the clock and publishes it before the
 //    slots. So a reader that the scan misses takes a read_ts at or above the scan's clock. No
 //    read_ts appears later between two of those that the scan has seen, only at or above its clock.
+//  - StampUnseen publishes the timestamp that it is about to give instead of the clock. A reader that
+//    its search misses therefore waits until the clock is there, and sees the commit.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -308,6 +310,23 @@ class SnapshotManager {
   CommitTs StampCommit(std::atomic<uint64_t>& commit_ts) {
     return StampCommit(commit_ts, [](CommitTs) { return true; });
   }
+  /// As StampCommit, for a commit without old versions: fails as well if a snapshot reads before it.
+  /// So every running and every later snapshot sees the commit.
+  template <typename LastStep>
+  CommitTs StampUnseen(LastStep last_step) {
+    SpinLatchGuard guard(commit_latch_, runtime_);
+    SpinLatchGuard bounds(bounds_.latch, runtime_);
+    const CommitTs ts = clock_.value.load(std::memory_order_relaxed) + 1;
+    const CommitTs refreshed_at = bounds_.refreshed_at.load(std::memory_order_relaxed);
+    // A snapshot that the search misses waits in TakeSnapshot until the clock is there.
+    bounds_.refreshed_at.store(ts, std::memory_order_seq_cst);
+    if (HasSnapshotBelow(ts) || !last_step(ts)) {
+      bounds_.refreshed_at.store(refreshed_at, std::memory_order_seq_cst);
+      return 0;
+    }
+    clock_.value.store(ts, std::memory_order_release);
+    return ts;
+  }
   /// Runs `body(newest timestamp)` while no transaction commits.
   template <typename Body>
   void BetweenCommits(Body body) {
@@ -360,6 +379,7 @@ class SnapshotManager {
     if (txn.read_set_ != nullptr) txn.read_set_->Clear();
   }
   void TakeSnapshot(Txn& txn);
+  bool HasSnapshotBelow(CommitTs ts) const;
   void ScanSlots(LiveSnapshots* live = nullptr);
   TxnSlot* TakeSlot();
   /// Makes the first `slots` slots usable. Slots come into use lowest first, so few transactions at

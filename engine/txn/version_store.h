@@ -131,6 +131,8 @@ class VersionStore {
                                       absl::FunctionRef<void()> before_retry) {
     return committer_.TryCommit(txn, at_commit, before_retry);
   }
+  /// Counts a commit that has left no versions here (SnapshotManager::StampUnseen).
+  void CountCommit() { counters_.Here().commits.fetch_add(1, std::memory_order_relaxed); }
   /// See VersionReclaimer. Call it once for every commit, after the commit is acknowledged.
   void CollectAfter(const Committed& commit) { reclaimer_.CollectAfter(commit); }
   /// TryCommit and CollectAfter: for a store without a log. Returns the commit's timestamp.

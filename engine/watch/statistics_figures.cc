@@ -13,6 +13,7 @@ void CopyFigures(const BufferPoolStats& pool, Statistics* s) {
   s->demand_reads = pool.demand_reads;
   s->ahead_reads = pool.ahead_reads;
   s->redo_reads = pool.redo_reads;
+  s->change_reads = pool.change_reads;
   s->new_pages = pool.new_pages;
   s->failed_page_ins = pool.failed_page_ins;
   s->sync_page_writes = pool.sync_page_writes;

@@ -45,21 +45,11 @@ void Append(std::vector<FlagSpec>& to, std::vector<FlagSpec> more) {
 }
 
 bool IsTechnique(const std::string& flag) {
-  constexpr std::string_view kTechniques[] = {"layout",
-                                              "space-utilization",
-                                              "segment-size",
-                                              "segment-cleaning",
-                                              "policy",
-                                              "replacement",
-                                              "synchronization",
-                                              "fix",
-                                              "page-in",
-                                              "cleaner",
-                                              "cleaners",
-                                              "cleaning-scope",
-                                              "victims",
-                                              "eviction-batch",
-                                              "torn-write-protection"};
+  constexpr std::string_view kTechniques[] = {
+      "layout",  "space-utilization", "segment-size",    "segment-cleaning",
+      "policy",  "replacement",       "synchronization", "fix",
+      "page-in", "cleaner",           "cleaners",        "cleaning-scope",
+      "victims", "eviction-batch",    "change-buffer",   "torn-write-protection"};
   return std::find(std::begin(kTechniques), std::end(kTechniques), flag) != std::end(kTechniques);
 }
 
@@ -218,6 +208,8 @@ std::vector<FlagSpec> EngineFlags() {
                      "pages that evictions prefer: " + Join(VictimPreferences().Names())},
                     {"eviction-batch", "0",
                      "victims of one eviction, 1 to 64; 0: as the synchronization says"},
+                    {"change-buffer", "0",
+                     "part of the cache for single puts that wait for their leaf: bytes; 0: none"},
                 });
   Append(flags, DeviceFlags());
   Append(

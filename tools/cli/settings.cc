@@ -50,6 +50,10 @@ absl::Status ReadTechniques(const Combination& from, uint32_t page_size, Techniq
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t batch,
                             ParseCount("eviction-batch", from.Get("eviction-batch"), 0, 64));
   to.eviction_batch = static_cast<uint32_t>(batch);
+  constexpr uint64_t kMostChangeBuffer = uint64_t{1} << 40;
+  LATCHKEY_ASSIGN_OR_RETURN(
+      to.change_buffer_bytes,
+      ParseBytes("change-buffer", from.Get("change-buffer"), 0, kMostChangeBuffer));
   return absl::OkStatus();
 }
 

@@ -17,7 +17,8 @@ Json Share(uint64_t part, uint64_t whole) {
 // The pool's page I/O between two statistics.
 struct PageIo {
   PageIo(const Statistics& from, const Statistics& to)
-      : reads(to.demand_reads + to.ahead_reads - from.demand_reads - from.ahead_reads),
+      : reads(to.demand_reads + to.ahead_reads + to.change_reads - from.demand_reads -
+              from.ahead_reads - from.change_reads),
         sync_writes(to.sync_page_writes - from.sync_page_writes),
         async_writes(to.async_page_writes - from.async_page_writes) {}
 
@@ -28,11 +29,11 @@ struct PageIo {
 };
 
 Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
-  Json block =
-      NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
-                  "dirty_proportion", "cleaner_outstanding", "locks_per_million",
-                  "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes", "scouting_fixes",
-                  "demand_reads", "ahead_reads", "wasted_reads", "new_pages", "failed_page_ins"});
+  Json block = NullFields({"hit_ratio", "sync_write_proportion", "sync_write_share_of_io",
+                           "dirty_proportion", "cleaner_outstanding", "locks_per_million",
+                           "contentions_per_million", "fixes", "leaf_fixes", "inner_fixes",
+                           "scouting_fixes", "demand_reads", "ahead_reads", "wasted_reads",
+                           "change_reads", "change_buffer_puts", "new_pages", "failed_page_ins"});
   block["hit_ratio"] = OrNull(end.hit_ratio);
   if (!begin.latchkey || !end.latchkey) return block;
   const Statistics& from = *begin.latchkey;
@@ -53,6 +54,8 @@ Json BufferToJson(const KvStatistics& begin, const KvStatistics& end) {
   block["demand_reads"] = to.demand_reads - from.demand_reads;
   block["ahead_reads"] = to.ahead_reads - from.ahead_reads;
   block["wasted_reads"] = to.wasted_reads - from.wasted_reads;
+  block["change_reads"] = to.change_reads - from.change_reads;
+  block["change_buffer_puts"] = to.change_buffer_puts - from.change_buffer_puts;
   block["failed_page_ins"] = to.failed_page_ins - from.failed_page_ins;
   block["new_pages"] = to.new_pages - from.new_pages;
   block["sync_write_proportion"] = Share(io.sync_writes, io.sync_writes + io.async_writes);
@@ -251,6 +254,7 @@ Json DescribeSettings(const EngineSettings& settings) {
       {"cleaning_scope", technique(techniques.cleaning_scope)},
       {"victims", technique(techniques.victims)},
       {"eviction_batch", technique(techniques.eviction_batch)},
+      {"change_buffer_bytes", technique(techniques.change_buffer_bytes)},
       {"device", CanonicalDeviceSpec(kv.device)},
       // Every time and rate of the row is of that clock.
       {"virtual_time", simulated},
@@ -315,6 +319,7 @@ std::vector<Column> SettingsColumns() {
       {"cleaning scope", "/cleaning_scope", kText, true},
       {"victims", "/victims", kText, true},
       {"eviction batch", "/eviction_batch", kCount, true},
+      {"change buffer", "/change_buffer_bytes", kBytes, true},
       {"device", "/device", kText, true},
       {"all in virtual time, us of work an operation", "/cpu_us", kText, true},
       {"page", "/page_size", kBytes, true},

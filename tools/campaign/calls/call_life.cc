@@ -68,6 +68,7 @@ CallLifePlan CallLifePlan::Of(uint64_t seed, uint32_t calls) {
   options.checkpoint_log_bytes = uint64_t{64} << (10 + rng.Below(5));
   options.version_store_bytes = rng.Below(3) == 0 ? uint64_t{32} << (10 + rng.Below(6)) : 0;
   options.lock_wait_ms = static_cast<uint32_t>(1 + rng.Below(2000));
+  SetChangeBuffer(seed, &options);
   plan.is_hot = rng.Below(4) == 0;
   plan.actors = static_cast<uint32_t>(2 + rng.Below(15));
   plan.calls = plan.is_hot ? 4 * calls : calls;
@@ -84,11 +85,12 @@ std::string CallLifePlan::Describe() const {
       "layout={} cleaning={} replacement={} synchronization={} fix={} page-in={} cleaner={} x{} {} "
       "{} {} "
       "page={} "
-      "cache={} "
+      "cache={} changes={} "
       "hot={} durability={} images={} serializable={} versions={} actors={} disk={} fault={}",
       LayoutItemOf(t), t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in,
       t.cleaner, t.cleaners, t.cleaning_scope, t.victims, t.eviction_batch, options.page_size,
-      options.cache_bytes, is_hot, kDurabilities[static_cast<int>(options.durability)],
+      options.cache_bytes, t.change_buffer_bytes, is_hot,
+      kDurabilities[static_cast<int>(options.durability)],
       options.torn_write_protection == TornWriteProtection::kImages,
       options.isolation == Isolation::kSerializable, options.version_store_bytes, actors,
       disk_bytes,

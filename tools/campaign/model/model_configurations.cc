@@ -118,6 +118,7 @@ ModelConfiguration ConfigurationOf(uint64_t number) {
   options.cache_bytes = (options.page_size <= 4096 ? 4u : 8u) << 20;
   options.cache_bytes <<= rng.Below(3);
   options.checkpoint_log_bytes = uint64_t{256} << (10 + rng.Below(5));
+  SetChangeBuffer(number, &options);
   return configuration;
 }
 
@@ -126,11 +127,12 @@ std::string ModelConfiguration::Describe() const {
   return fmt::format(
       "layout={} segment-cleaning={} replacement={} synchronization={} fix={} page-in={} "
       "cleaner={} cleaners={} cleaning-scope={} victims={} utilization={} page={} cache={} "
-      "durability={} {} "
+      "changes={} durability={} {} "
       "{} {}",
       LayoutItemOf(t), t.segment_cleaning, t.replacement, t.synchronization, t.fix, t.page_in,
       t.cleaner, t.cleaners, t.cleaning_scope, t.victims, t.space_utilization, options.page_size,
-      options.cache_bytes, NameOf(options.durability), NameOf(options.torn_write_protection),
+      options.cache_bytes, t.change_buffer_bytes, NameOf(options.durability),
+      NameOf(options.torn_write_protection),
       options.isolation == Isolation::kSnapshot ? "snapshot" : "serializable",
       kMediumNames[static_cast<size_t>(medium)]);
 }

@@ -7,8 +7,10 @@
 #include "bufferpool/fix_choices.h"
 #include "bufferpool/replacement/replacement_list.h"
 #include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/open_store.h"
 #include "layout/clean/cleaning_policy.h"
 #include "layout/testing/layouts_under_test.h"
+#include "storage/base/hash.h"
 
 namespace latchkey {
 namespace {
@@ -99,6 +101,14 @@ bool IsFixMode(const std::string& fix, const std::string& synchronization) {
 
 void MakeFixMode(std::string* fix, const std::string& synchronization) {
   if (!IsFixMode(*fix, synchronization)) *fix = FixItems().front();
+}
+
+void SetChangeBuffer(uint64_t number, Options* options) {
+  constexpr uint64_t kSalt = 0x6368616e6765;
+  if (MixHash(number ^ kSalt) % 2 == 0) return;
+  Options with = *options;
+  with.techniques.change_buffer_bytes = options->cache_bytes / 16;
+  if (ResolveOptions(with).ok()) *options = with;
 }
 
 void MakePolicy(std::string* replacement, const std::string& synchronization) {

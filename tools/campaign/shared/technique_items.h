@@ -2,6 +2,7 @@
 // test a new layout or policy as soon as it is in its list.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,7 @@ bool IsFixMode(const std::string& fix, const std::string& synchronization);
 void MakeFixMode(std::string* fix, const std::string& synchronization);
 /// Replaces the replacement algorithm by one that the scheme runs, if it does not run that one.
 void MakePolicy(std::string* replacement, const std::string& synchronization);
+/// Gives half of all numbers a change buffer, if the other options allow one.
+void SetChangeBuffer(uint64_t number, Options* options);
 
 }  // namespace latchkey

@@ -1,0 +1,267 @@
+#include "engine/change_buffer/change_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "engine/btree/node.h"
+#include "engine/btree/tree.h"
+#include "engine/log/page_lsn.h"
+#include "storage/base/status_macros.h"
+
+namespace latchkey {
+namespace {
+
+// Memory of a known leaf: its node in the map, and its part of the buckets.
+constexpr uint64_t kLeafBytes = 96;
+// Leaves without changes take this part of the buffer at most.
+constexpr uint64_t kKnownShare = 4;
+// A leaf with less room than this is not worth knowing.
+constexpr uint32_t kLeastRoom = 64;
+// Leaves that one call brings in.
+constexpr size_t kLeavesAtOnce = 64;
+
+}  // namespace
+
+// A put that waits. The key's bytes follow it, then the value's.
+struct ChangeBuffer::Change {
+  Change* next = nullptr;
+  Lsn lsn{0};
+  TxnId txn{0};
+  uint32_t key_size = 0, value_size = 0;
+
+  static std::unique_ptr<Change> Make(std::string_view key, std::string_view value) {
+    void* const memory = ::operator new(sizeof(Change) + key.size() + value.size());
+    std::unique_ptr<Change> change(new (memory) Change);
+    change->key_size = static_cast<uint32_t>(key.size());
+    change->value_size = static_cast<uint32_t>(value.size());
+    char* const bytes = reinterpret_cast<char*>(change.get() + 1);
+    std::copy_n(key.data(), key.size(), bytes);
+    std::copy_n(value.data(), value.size(), bytes + key.size());
+    return change;
+  }
+  static void operator delete(void* memory) { ::operator delete(memory); }
+
+  std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  std::string_view value() const { return {key().data() + key_size, value_size}; }
+  // With what the allocator adds.
+  uint64_t bytes() const {
+    return (sizeof(Change) + key_size + value_size + 8 + 15) & ~uint64_t{15};
+  }
+  // Room that the record takes in its leaf at most.
+  uint32_t room() const {
+    return node_format::kSlotSize + node_format::kValueSizeSize + key_size + value_size;
+  }
+};
+
+struct ChangeBuffer::AbsentLeaf {
+  Lsn lsn{0};
+  TxnId mark{0};
+  uint32_t room = 0;  // bytes for further records
+  Change* oldest = nullptr;
+  Change* newest = nullptr;
+  // Guarded by the shard's latch, too.
+  uint32_t changes = 0;
+  Lsn first{0};             // LSN of the oldest change
+  bool is_placing = false;  // a put may draw its LSN now
+
+  AbsentLeaf() = default;
+  AbsentLeaf(const AbsentLeaf&) = delete;
+  AbsentLeaf& operator=(const AbsentLeaf&) = delete;
+  ~AbsentLeaf() {
+    while (oldest != nullptr) delete std::exchange(oldest, oldest->next);
+  }
+};
+
+ChangeBuffer::ChangeBuffer(Runtime& runtime, BufferPool& pool, uint64_t most_bytes)
+    : runtime_(runtime), pool_(pool), most_bytes_(most_bytes), shards_(new Shard[kShards]) {}
+
+ChangeBuffer::~ChangeBuffer() = default;
+
+ChangeBuffer::Shard& ChangeBuffer::ShardOf(PageId page) { return shards_[Raw(page) % kShards]; }
+
+// ---- Puts
+
+bool ChangeBuffer::TryPlace(PageId page, std::string_view key, std::string_view value,
+                            Place* place) {
+  auto change = Change::Make(key, value);
+  AbsentGuard latch = pool_.TryLatchAbsent(page);
+  if (!latch) return false;
+  Shard& shard = ShardOf(page);
+  {
+    SpinLatchGuard guard(shard.latch, runtime_);
+    const auto found = shard.leaves.find(Raw(page));
+    if (found == shard.leaves.end() || found->second.room < change->room()) return false;
+    place->leaf_ = &found->second;
+    place->leaf_->is_placing = true;
+  }
+  place->buffer_ = this;
+  place->page_ = page;
+  place->latch_ = std::move(latch);
+  place->change_ = std::move(change);
+  return true;
+}
+
+ChangeBuffer::Place::Place() = default;
+TxnId ChangeBuffer::Place::mark() const { return leaf_->mark; }
+Lsn ChangeBuffer::Place::lsn() const { return leaf_->lsn; }
+
+void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
+  Change* const change = change_.release();
+  change->lsn = lsn;
+  change->txn = txn;
+  (leaf_->oldest == nullptr ? leaf_->oldest : leaf_->newest->next) = change;
+  leaf_->newest = change;
+  leaf_->room -= change->room();
+  leaf_->mark = std::max(leaf_->mark, txn);
+  if (lsn != Lsn{0}) leaf_->lsn = lsn;
+  buffer_->waiting_.fetch_add(1, std::memory_order_relaxed);
+  buffer_->changes_.fetch_add(1, std::memory_order_relaxed);
+  buffer_->change_bytes_.fetch_add(change->bytes(), std::memory_order_relaxed);
+  SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
+  if (leaf_->changes++ == 0) leaf_->first = lsn;
+}
+
+ChangeBuffer::Place::~Place() {
+  if (leaf_ == nullptr) return;
+  SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
+  leaf_->is_placing = false;
+}
+
+// ---- Room
+
+std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
+  std::vector<std::pair<uint32_t, PageId>> found;
+  {
+    SpinLatchGuard guard(shard.latch, runtime_);
+    found.reserve(shard.leaves.size());
+    for (const auto& [page, leaf] : shard.leaves) {
+      if (leaf.changes > 0) found.emplace_back(leaf.changes, PageId{page});
+    }
+  }
+  const size_t some = std::min(found.size(), kLeavesAtOnce);
+  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(some), found.end(),
+                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<PageId> pages;
+  for (size_t i = 0; i < some; ++i) pages.push_back(found[i].second);
+  return pages;
+}
+
+void ChangeBuffer::MakeRoom() {
+  const auto is_full = [this] { return stats().bytes > most_bytes(); };
+  for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
+    Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
+    const std::vector<PageId> pages = FullestOf(shard);
+    if (pages.empty()) continue;
+    pool_.BringIn(pool_.Here(), pages);
+    return;
+  }
+}
+
+ChangeBufferStats ChangeBuffer::stats() const {
+  ChangeBufferStats stats;
+  stats.changes = changes_.load(std::memory_order_relaxed);
+  stats.leaves_filled = leaves_filled_.load(std::memory_order_relaxed);
+  stats.waiting = waiting_.load(std::memory_order_relaxed);
+  stats.bytes = change_bytes_.load(std::memory_order_relaxed) +
+                kLeafBytes * leaves_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+// ---- What the pool says
+
+void ChangeBuffer::OnEvicted(PageId page, std::span<const std::byte> bytes) {
+  const LatchedNodeView leaf(bytes.data(), static_cast<uint32_t>(bytes.size()));
+  if (!BTree::IsLeafPage(leaf)) return;
+  const uint32_t room = leaf.FreeBytes();
+  const uint64_t known = kLeafBytes * leaves_.load(std::memory_order_relaxed);
+  if (room < kLeastRoom || known > most_bytes() / kKnownShare) return;
+  try {
+    Shard& shard = ShardOf(page);
+    SpinLatchGuard guard(shard.latch, runtime_);
+    const auto [at, is_new] = shard.leaves.try_emplace(Raw(page));
+    at->second.lsn = Lsn{PageLsn(bytes.data())};
+    at->second.mark = leaf.last_writer();
+    at->second.room = room;
+    if (is_new) leaves_.fetch_add(1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // The leaf stays unknown, and puts read it.
+  }
+}
+
+ChangeBuffer::Leaves::node_type ChangeBuffer::Take(PageId page) {
+  Shard& shard = ShardOf(page);
+  SpinLatchGuard guard(shard.latch, runtime_);
+  return shard.leaves.extract(Raw(page));
+}
+
+void ChangeBuffer::Forget(Leaves::node_type leaf) {
+  if (leaf.empty()) return;
+  uint64_t changes = 0, bytes = 0;
+  for (const Change* c = leaf.mapped().oldest; c != nullptr; c = c->next) {
+    ++changes;
+    bytes += c->bytes();
+  }
+  leaves_.fetch_sub(1, std::memory_order_relaxed);
+  waiting_.fetch_sub(changes, std::memory_order_relaxed);
+  change_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void ChangeBuffer::OnDropped(PageId page) { Forget(Take(page)); }
+
+absl::Status ChangeBuffer::OnLoaded(PageId page, std::span<std::byte> bytes,
+                                    std::optional<Lsn>* changed) {
+  AbsentLeaf* leaf = nullptr;
+  {
+    Shard& shard = ShardOf(page);
+    SpinLatchGuard guard(shard.latch, runtime_);
+    const auto found = shard.leaves.find(Raw(page));
+    if (found == shard.leaves.end()) return absl::OkStatus();
+    leaf = &found->second;
+  }
+  if (leaf->oldest != nullptr) {
+    LATCHKEY_RETURN_IF_ERROR(Apply(page, *leaf, bytes));
+    *changed = leaf->first;
+    leaves_filled_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Forget(Take(page));
+  return absl::OkStatus();
+}
+
+absl::Status ChangeBuffer::Apply(PageId page, AbsentLeaf& leaf, std::span<std::byte> bytes) {
+  const auto lost = [page] {
+    return MakeStatus(absl::StatusCode::kDataLoss,
+                      "page {} is not as it was written: the device has lost a write; restore a "
+                      "backup or salvage",
+                      Raw(page));
+  };
+  NodeEditor node(bytes.data(), static_cast<uint32_t>(bytes.size()), pool_.Here().scratch.get());
+  if (!BTree::IsLeafPage(LatchedNodeView(bytes.data(), static_cast<uint32_t>(bytes.size())))) {
+    return lost();
+  }
+  for (const Change* change = leaf.oldest; change != nullptr; change = change->next) {
+    const SlotPosition position = node.LowerBound(change->key());
+    const bool done =
+        position.exact ? node.ReplaceValue(position.slot, change->value(), RecordFlags{0})
+                       : node.Insert(position.slot, change->key(), change->value(), RecordFlags{0});
+    if (!done) return lost();
+  }
+  node.set_last_writer(leaf.mark);
+  if (leaf.lsn != Lsn{0}) SetPageLsn(bytes.data(), leaf.lsn);
+  return absl::OkStatus();
+}
+
+std::vector<PageId> ChangeBuffer::PagesBefore(Lsn lsn) {
+  std::vector<PageId> pages;
+  for (uint32_t i = 0; i < kShards; ++i) {
+    Shard& shard = shards_[i];
+    SpinLatchGuard guard(shard.latch, runtime_);
+    for (const auto& [page, leaf] : shard.leaves) {
+      if (leaf.is_placing || (leaf.changes > 0 && leaf.first < lsn)) pages.push_back(PageId{page});
+    }
+  }
+  return pages;
+}
+
+}  // namespace latchkey

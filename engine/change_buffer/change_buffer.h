@@ -1,0 +1,136 @@
+// ChangeBuffer: puts whose leaf is in no frame wait here instead of reading it. The leaf takes them
+// when it comes in, for whatever reason: a reader fixes it, a checkpoint needs its changes, or the
+// buffer is full. After the insert buffer of InnoDB ("change buffer"), but by page and in memory:
+// readers find the changes in the leaf, so nothing above the pool knows of the buffer.
+//
+// A leaf becomes known when it leaves its frame: its LSN, its mark and its free bytes. A put waits
+// only if it surely fits, so taking the changes never splits the leaf.
+//
+//   leaf in a frame --OnEvicted--> known --Place::Add--> has changes
+//         ^-----------OnLoaded-------'---------OnLoaded------'
+//
+// Invariants
+//  1. A leaf is known only while it is in no frame. What is known of it is as in the store, with the
+//     waiting changes on top.
+//  2. A waiting change is committed, logged with the leaf's LSN before it, and seen by every
+//     snapshot (SnapshotManager::StampUnseen).
+//
+// Thread-safety: every actor may call every member at once. What is known of a leaf belongs to the
+// holder of its latch (AbsentGuard, or the pool's); each shard's latch guards its map and what
+// PagesBefore and the choice of full leaves read.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bufferpool/absent_pages.h"
+#include "bufferpool/buffer_pool.h"
+#include "storage/base/ids.h"
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+struct ChangeBufferStats {
+  uint64_t changes = 0;        ///< puts that waited, since the open
+  uint64_t leaves_filled = 0;  ///< leaves that took waiting changes, since the open
+  uint64_t waiting = 0;        ///< puts that wait now
+  uint64_t bytes = 0;          ///< memory in use now
+};
+
+class ChangeBuffer final : public AbsentPages {
+  struct Change;
+  struct AbsentLeaf;
+
+ public:
+  /// Takes at most `most_bytes` of memory, and a little more while a leaf is read for want of room.
+  /// The caller attaches it to `pool` (BufferPool::SetAbsentPages).
+  ChangeBuffer(Runtime& runtime, BufferPool& pool, uint64_t most_bytes);
+  /// REQUIRES: detached from the pool.
+  ~ChangeBuffer() override;
+  ChangeBuffer(const ChangeBuffer&) = delete;
+  ChangeBuffer& operator=(const ChangeBuffer&) = delete;
+
+  /// A put that is about to wait: its leaf is latched, and has room for it.
+  class [[nodiscard]] Place {
+   public:
+    Place();
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    /// Unlatches the leaf. Without Add nothing has happened.
+    ~Place();
+
+    PageId page() const { return page_; }
+    TxnId mark() const;  ///< of the leaf
+    Lsn lsn() const;     ///< of the leaf
+    /// The put waits from now on: logged at `lsn` (Lsn{0}: not logged) by the transaction `txn`,
+    /// which has committed. Cannot fail.
+    void Add(Lsn lsn, TxnId txn);
+
+   private:
+    friend class ChangeBuffer;
+    ChangeBuffer* buffer_ = nullptr;
+    PageId page_ = kInvalidPageId;
+    AbsentGuard latch_;
+    AbsentLeaf* leaf_ = nullptr;
+    std::unique_ptr<Change> change_;
+  };
+
+  /// Whether any leaf is known. Takes an instruction or two.
+  bool empty() const { return leaves_.load(std::memory_order_relaxed) == 0; }
+  /// Latches the leaf `page` and prepares a put there. False: the leaf is not known, is latched, or
+  /// has no room. Throws std::bad_alloc with nothing changed. REQUIRES: the record is stored in the
+  /// leaf.
+  [[nodiscard]] bool TryPlace(PageId page, std::string_view key, std::string_view value,
+                              Place* place);
+  /// Call it after a put, with no latches held: if the buffer is full, brings in some of the leaves
+  /// with the most changes.
+  void MakeRoom();
+
+  uint64_t most_bytes() const { return most_bytes_.load(std::memory_order_relaxed); }
+  void SetMostBytes(uint64_t bytes) { most_bytes_.store(bytes, std::memory_order_relaxed); }
+  ChangeBufferStats stats() const;
+
+  // AbsentPages.
+  void OnEvicted(PageId page, std::span<const std::byte> bytes) override;
+  absl::Status OnLoaded(PageId page, std::span<std::byte> bytes,
+                        std::optional<Lsn>* changed) override;
+  void OnDropped(PageId page) override;
+  std::vector<PageId> PagesBefore(Lsn lsn) override;
+
+ private:
+  static constexpr uint32_t kShards = 64;
+  using Leaves = std::unordered_map<uint64_t, AbsentLeaf>;  // by page id
+
+  struct alignas(64) Shard {
+    SpinLatch latch;
+    Leaves leaves;
+  };
+
+  Shard& ShardOf(PageId page);
+  /// Takes what is known of the leaf out of its shard. Empty: nothing is known.
+  Leaves::node_type Take(PageId page);
+  void Forget(Leaves::node_type leaf);
+  absl::Status Apply(PageId page, AbsentLeaf& leaf, std::span<std::byte> bytes);
+  /// The leaves of one shard with the most changes.
+  std::vector<PageId> FullestOf(Shard& shard);
+
+  Runtime& runtime_;
+  BufferPool& pool_;
+  std::atomic<uint64_t> most_bytes_;
+  const std::unique_ptr<Shard[]> shards_;
+  std::atomic<uint64_t> leaves_{0}, waiting_{0}, change_bytes_{0};
+  std::atomic<uint64_t> changes_{0}, leaves_filled_{0};
+  std::atomic<uint32_t> next_shard_{0};
+};
+
+}  // namespace latchkey
