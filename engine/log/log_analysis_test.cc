@@ -71,5 +71,16 @@ TEST_CASE("Pages that a bulk load has taken count as used") {
   CHECK(analysis.pages_used() == 3);
 }
 
+TEST_CASE("A blind put is a whole transaction: it is no loser, and its id is not used again") {
+  LogRecord record;
+  record.header = {.type = LogRecordType::kBlindPut, .txn = TxnId{41}, .previous = Lsn{0}};
+  record.change.page = PageId{5};
+  record.change.now = RecordState::kValue;
+  LogAnalysis analysis;
+  analysis.Add(Lsn{1000}, record);
+  CHECK(analysis.Losers().empty());
+  CHECK(analysis.next_txn() == TxnId{42});
+}
+
 }  // namespace
 }  // namespace latchkey::log_analysis_test

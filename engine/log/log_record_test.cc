@@ -98,6 +98,21 @@ TEST_CASE("A compensation comes back from its record, with what it undoes") {
   CHECK(record.change.now_bytes == kSomeChange.now_bytes);
 }
 
+TEST_CASE("A blind put comes back from its record, with its value whole") {
+  RecordChange put = kSomeChange;
+  put.before = RecordState::kAbsent;
+  put.before_bytes = {};
+  const Bytes bytes = EncodedChange(put, LogRecordType::kBlindPut);
+  CHECK(bytes.size() == kLogChangeOverhead + put.key.size() + put.now_bytes.size());
+  const LogRecord record = DecodeOrFail(bytes);
+  CHECK(record.header.type == LogRecordType::kBlindPut);
+  CHECK(record.change.page == put.page);
+  CHECK(record.change.key == put.key);
+  CHECK(record.change.now_bytes == put.now_bytes);
+  CHECK(record.change.before == RecordState::kAbsent);
+  CHECK(record.change.page_lsn == kPageLsn);
+}
+
 TEST_CASE("A change in the earlier format is refused, with the remedy") {
   Bytes bytes = EncodedChange(kSomeChange);
   bytes[0] = std::byte{1};
@@ -295,6 +310,7 @@ TEST_CASE("Any bytes are decoded or refused") {
                                     EncodedChange(same_size),
                                     EncodedChange(shorter),
                                     EncodedChange(kSomeChange, LogRecordType::kCompensation),
+                                    EncodedChange(kSomeChange, LogRecordType::kBlindPut),
                                     EncodedImages({&image, 1}, {{PageId{3}}}),
                                     EncodedCheckpoint()};
   for (int round = 0; round < 30'000; ++round) {
