@@ -26,13 +26,18 @@ class AbsentPages {
   virtual void OnEvicted(PageId page, std::span<const std::byte> bytes) = 0;
   /// The page was read into a frame, and is not published yet. May change `bytes`; then *changed is
   /// the LSN of the first change, or Lsn{0} without a log. After an error the page stays absent, and
-  /// the fix returns the error. Must not throw.
+  /// the fix returns the error.
   virtual absl::Status OnLoaded(PageId page, std::span<std::byte> bytes,
                                 std::optional<Lsn>* changed) = 0;
+  /// The page of OnLoaded has a frame, and is dirty if it was changed. What is kept for it may go now,
+  /// not earlier: a checkpoint must find its changes either here or in the frame. Must not throw.
+  virtual void OnPublished(PageId page) = 0;
   /// The page was freed, or gets new content that does not depend on the old one.
   virtual void OnDropped(PageId page) = 0;
   /// The absent pages for which something is kept that may have an LSN below `lsn`.
   virtual std::vector<PageId> PagesBefore(Lsn lsn) = 0;
+  /// Whether `page` is one of these.
+  virtual bool HasChangesBefore(PageId page, Lsn lsn) = 0;
 };
 
 /// The exclusive latch of a page that is in no frame: while the guard lives, the page comes into none.

@@ -25,9 +25,9 @@ class Pending final : public AbsentPages {
     if (found == numbers.end()) return absl::OkStatus();
     RacyStore<uint64_t>(bytes.data() + PoolFixture::kValueAt, found->second);
     *changed = Lsn{0};
-    numbers.erase(found);
     return absl::OkStatus();
   }
+  void OnPublished(PageId page) override { numbers.erase(page); }
   void OnDropped(PageId page) override {
     absent.erase(page);
     numbers.erase(page);
@@ -37,6 +37,8 @@ class Pending final : public AbsentPages {
     for (const auto& [page, number] : numbers) pages.push_back(page);
     return pages;
   }
+
+  bool HasChangesBefore(PageId page, Lsn) override { return numbers.contains(page); }
 
   std::set<PageId> absent;
   std::map<PageId, uint64_t> numbers;

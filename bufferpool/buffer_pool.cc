@@ -345,9 +345,11 @@ absl::Status BufferPool::BringInChangedBefore(Lsn lsn) {
       loader_.LoadForChanges(actor,
                              std::span(pages).subspan(i, std::min(kAtOnce, pages.size() - i)));
     }
-    // What has come in and was evicted again is in the store.
+    // Also if the page is in a frame: it may be coming in just now. What has come in and was evicted
+    // again is in the store, and what was freed meanwhile cannot be fixed.
     SharedGuard guard;
-    if (!IsResident(pages[i])) LATCHKEY_RETURN_IF_ERROR(FixShared(actor, pages[i], &guard));
+    absl::Status fixed = FixShared(actor, pages[i], &guard);
+    if (!fixed.ok() && absent_->HasChangesBefore(pages[i], lsn)) return fixed;
   }
   return absl::OkStatus();
 }

@@ -246,7 +246,9 @@ absl::Status PageLoader::Check(const PageRead& read) const {
 
 absl::Status PageLoader::EndAbsence(PageId page, FrameId frame, std::optional<Lsn>* changed) {
   if (absent_ == nullptr) return absl::OkStatus();
-  return absent_->OnLoaded(page, {frames_.DataOf(frame), frames_.page_size()}, changed);
+  return CatchOutOfMemory([&] {
+    return absent_->OnLoaded(page, {frames_.DataOf(frame), frames_.page_size()}, changed);
+  });
 }
 
 void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
@@ -256,6 +258,7 @@ void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
   // a victim, but a claim fails until the latch is free.
   word.SetFrame(frame);
+  if (absent_ != nullptr) absent_->OnPublished(page);
   PoolActor::Add(actor.loads[static_cast<size_t>(cause)], 1);
   const bool ahead = cause == LoadCause::kAhead;
   if (ahead) evictor_.ahead_share().NoteRead();

@@ -8,6 +8,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/tree.h"
 #include "engine/log/page_lsn.h"
+#include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -58,6 +59,8 @@ struct ChangeBuffer::Change {
 struct ChangeBuffer::AbsentLeaf {
   Lsn lsn{0};
   TxnId mark{0};
+  Lsn evicted_lsn{0};  // of the page in the store, without the changes
+  TxnId evicted_mark{0};
   uint32_t room = 0;  // bytes for further records
   Change* oldest = nullptr;
   Change* newest = nullptr;
@@ -85,6 +88,7 @@ ChangeBuffer::Shard& ChangeBuffer::ShardOf(PageId page) { return shards_[Raw(pag
 
 bool ChangeBuffer::TryPlace(PageId page, std::string_view key, std::string_view value,
                             Place* place) {
+  if (stats().bytes > most_bytes() + most_bytes() / 8) return false;
   auto change = Change::Make(key, value);
   AbsentGuard latch = pool_.TryLatchAbsent(page);
   if (!latch) return false;
@@ -150,13 +154,17 @@ std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
 
 void ChangeBuffer::MakeRoom() {
   const auto is_full = [this] { return stats().bytes > most_bytes(); };
-  for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
-    Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
-    const std::vector<PageId> pages = FullestOf(shard);
-    if (pages.empty()) continue;
-    pool_.BringIn(pool_.Here(), pages);
-    return;
-  }
+  // The put is committed, so its caller must not learn of a lack of memory.
+  CatchOutOfMemory([&] {
+    for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
+      Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
+      const std::vector<PageId> pages = FullestOf(shard);
+      if (pages.empty()) continue;
+      pool_.BringIn(pool_.Here(), pages);
+      break;
+    }
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 ChangeBufferStats ChangeBuffer::stats() const {
@@ -183,6 +191,8 @@ void ChangeBuffer::OnEvicted(PageId page, std::span<const std::byte> bytes) {
     const auto [at, is_new] = shard.leaves.try_emplace(Raw(page));
     at->second.lsn = Lsn{PageLsn(bytes.data())};
     at->second.mark = leaf.last_writer();
+    at->second.evicted_lsn = at->second.lsn;
+    at->second.evicted_mark = at->second.mark;
     at->second.room = room;
     if (is_new) leaves_.fetch_add(1, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
@@ -225,8 +235,16 @@ absl::Status ChangeBuffer::OnLoaded(PageId page, std::span<std::byte> bytes,
     *changed = leaf->first;
     leaves_filled_.fetch_add(1, std::memory_order_relaxed);
   }
-  Forget(Take(page));
   return absl::OkStatus();
+}
+
+void ChangeBuffer::OnPublished(PageId page) { Forget(Take(page)); }
+
+bool ChangeBuffer::HasChangesBefore(PageId page, Lsn lsn) {
+  Shard& shard = ShardOf(page);
+  SpinLatchGuard guard(shard.latch, runtime_);
+  const auto found = shard.leaves.find(Raw(page));
+  return found != shard.leaves.end() && found->second.changes > 0 && found->second.first < lsn;
 }
 
 absl::Status ChangeBuffer::Apply(PageId page, AbsentLeaf& leaf, std::span<std::byte> bytes) {
@@ -237,7 +255,8 @@ absl::Status ChangeBuffer::Apply(PageId page, AbsentLeaf& leaf, std::span<std::b
                       Raw(page));
   };
   NodeEditor node(bytes.data(), static_cast<uint32_t>(bytes.size()), pool_.Here().scratch.get());
-  if (!BTree::IsLeafPage(LatchedNodeView(bytes.data(), static_cast<uint32_t>(bytes.size())))) {
+  if (!BTree::IsLeafPage(node) || PageLsn(bytes.data()) != Raw(leaf.evicted_lsn) ||
+      node.last_writer() != leaf.evicted_mark) {
     return lost();
   }
   for (const Change* change = leaf.oldest; change != nullptr; change = change->next) {

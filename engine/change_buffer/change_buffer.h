@@ -7,7 +7,7 @@
 // only if it surely fits, so taking the changes never splits the leaf.
 //
 //   leaf in a frame --OnEvicted--> known --Place::Add--> has changes
-//         ^-----------OnLoaded-------'---------OnLoaded------'
+//         ^---------OnPublished------'--OnLoaded, OnPublished-'
 //
 // Invariants
 //  1. A leaf is known only while it is in no frame. What is known of it is as in the store, with the
@@ -88,12 +88,12 @@ class ChangeBuffer final : public AbsentPages {
   /// Whether any leaf is known. Takes an instruction or two.
   bool empty() const { return leaves_.load(std::memory_order_relaxed) == 0; }
   /// Latches the leaf `page` and prepares a put there. False: the leaf is not known, is latched, or
-  /// has no room. Throws std::bad_alloc with nothing changed. REQUIRES: the record is stored in the
+  /// has no room; or the buffer is full, because leaves could not be brought in. Throws std::bad_alloc with nothing changed. REQUIRES: the record is stored in the
   /// leaf.
   [[nodiscard]] bool TryPlace(PageId page, std::string_view key, std::string_view value,
                               Place* place);
   /// Call it after a put, with no latches held: if the buffer is full, brings in some of the leaves
-  /// with the most changes.
+  /// with the most changes. A hint: without memory it does nothing.
   void MakeRoom();
 
   uint64_t most_bytes() const { return most_bytes_.load(std::memory_order_relaxed); }
@@ -104,8 +104,10 @@ class ChangeBuffer final : public AbsentPages {
   void OnEvicted(PageId page, std::span<const std::byte> bytes) override;
   absl::Status OnLoaded(PageId page, std::span<std::byte> bytes,
                         std::optional<Lsn>* changed) override;
+  void OnPublished(PageId page) override;
   void OnDropped(PageId page) override;
   std::vector<PageId> PagesBefore(Lsn lsn) override;
+  bool HasChangesBefore(PageId page, Lsn lsn) override;
 
  private:
   static constexpr uint32_t kShards = 64;

@@ -177,6 +177,25 @@ TEST_CASE("A put waits for the transaction that has locked its key") {
   CHECK(value == "held");
 }
 
+// Each put took the space of an end record that it does not write, and nobody gave it back.
+TEST_CASE("Puts that wait give back the log space that they do not use") {
+  auto db = OpenInMemory(BufferOptions(Durability::kGroup));
+  const Tree tree = TreeOrFail(*db, "tree");
+  Model model;
+  Load(*db, tree, &model);
+  Rng rng(19);
+  const auto reserved = [&] {
+    REQUIRE_OK(db->Sync());
+    return DatabaseImpl::Of(*db).engine_log()->log().stats().reserved_bytes;
+  };
+  PutAtRandom(*db, tree, 2'000, 1, rng, &model);
+  const uint64_t before = reserved(), waited = Waited(*db);
+  PutAtRandom(*db, tree, 10'000, 2, rng, &model);
+  const uint64_t puts = Waited(*db) - waited;
+  CHECK(puts > 1'000);
+  CHECK(reserved() < before + 10 * puts);
+}
+
 TEST_CASE("A hot backup has the puts that waited when it was made") {
   const TempDir dir;
   const Options options = BufferOptions(Durability::kGroup);

@@ -98,10 +98,10 @@ class LogAccounts {
   bool SpendFree(LogTxn* txn, LogSpace& space, size_t size) const;
   /// For a kDeleteRange of `size` bytes and its group.
   bool SpendDeleteRange(LogTxn& txn, size_t size) const {
-    return Spend(txn.budget_, log_.RecordSpace(size) + end_space_);
+    return Spend(txn.budget_, log_.RecordSpace(size) + log_.PaidGroupSpace());
   }
   void TakeBackDeleteRange(LogTxn& txn, size_t size) const {
-    txn.budget_ += log_.RecordSpace(size) + end_space_;
+    txn.budget_ += log_.RecordSpace(size) + log_.PaidGroupSpace();
   }
   /// For a kBlindPut of `size` bytes and its group.
   bool SpendBlindPut(LogTxn& txn, size_t size) const { return SpendDeleteRange(txn, size); }

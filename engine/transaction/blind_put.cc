@@ -40,12 +40,14 @@ absl::StatusOr<bool> BlindPut::Try(TreeImpl& tree, std::string_view key, std::st
     }
     // The leaf cannot split while it is latched, so it covers the key from here on.
     if (!hint.parent.Validate() || tree.is_dropped()) return false;
+    // Again: another writer may have put a chain into the leaf, which then left its frame.
+    if (tree.btree.may_name_chains()) return false;
     if (!Commit(tree, key, value, place, &lsn)) return false;
   }
   state_.trees.Leave();
   context.snapshots.End(state_.txn);
   context.versions.CountCommit();
-  context.snapshots.MaybeRefreshBounds();
+  context.snapshots.RefreshBounds();  // so that the next put finds the leaf's mark visible
   if (state_.log == nullptr) return true;
   state_.log->ReleaseSpace(state_.log_txn);
   LATCHKEY_RETURN_IF_ERROR(state_.log->WaitOrPromiseDurable(lsn));
