@@ -16,6 +16,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/crash_disks.h"
+#include "engine/testing/recorded_machine.h"
 #include "engine/testing/testing_database.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
@@ -32,25 +33,8 @@ constexpr size_t kTrees = 3;
 constexpr uint64_t kSeeds = kThreadSanitizer ? 1 : 3;
 constexpr int kLives = kThreadSanitizer ? 5 : 12;
 
-Options SmallOptions(const std::string& layout, Durability durability) {
-  Options options;
-  options.cache_bytes = 2 << 20;
-  options.durability = durability;
-  options.checkpoint_log_bytes = 64 << 10;
-  options.techniques.layout = layout;
-  options.techniques.segment_size = 64 << 10;
-  options.techniques.space_utilization = 0.8;
-  return options;
-}
-
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenOn(CrashDisks& disks, const Options& options) {
-  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
-                                 .log_initial_bytes = 64 << 10,
-                                 .journal_segment_bytes = 8 << 10,
-                                 .reserve_bytes = 12 * (64 << 10),
-                                 .doublewrite_pages = 16,
-                                 .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(sizing), options);
+  return DatabaseImpl::OpenOverDevices(ThreadRuntime(), disks.Devices(BusySizing()), options);
 }
 
 std::string TreeName(size_t tree) { return "tree" + std::to_string(tree); }
@@ -191,7 +175,7 @@ class Survivor {
 
  private:
   absl::StatusOr<std::unique_ptr<DatabaseImpl>> Open(CrashDisks& disks) {
-    Options options = SmallOptions(layout_, durability_);
+    Options options = BusyOptions(layout_, durability_);
     options.torn_write_protection =
         protections_.size() == 1 ? protections_[0] : protections_[rng_.Below(protections_.size())];
     options.log_sink = [this](LogSeverity, std::string_view message) {
@@ -335,7 +319,7 @@ TEST_CASE("After any crash a database may be opened with another protection of t
 
 TEST_CASE("After a crash the statistics say what recovery did, after a clean close nothing") {
   CrashDisks first_life;
-  const Options options = SmallOptions("hylog", Durability::kCommit);
+  const Options options = BusyOptions("hylog", Durability::kCommit);
   auto db = OpenOn(first_life, options);
   REQUIRE(db.ok());
   CHECK_FALSE((*db)->GetStatistics().recovery.has_value());
@@ -373,7 +357,7 @@ TEST_CASE("After a crash the statistics say what recovery did, after a clean clo
 // checkpointed.
 CrashImages CrashWithoutCheckpoint(int records) {
   CrashDisks disks;
-  Options options = SmallOptions("overwrite", Durability::kCommit);
+  Options options = BusyOptions("overwrite", Durability::kCommit);
   options.checkpoint_log_bytes = 16 << 20;
   auto db = OpenOn(disks, options);
   REQUIRE(db.ok());
@@ -392,7 +376,7 @@ TEST_CASE("The checkpoint after recovery goes on behind the open, unless the log
   const bool is_long = GENERATE(false, true);
   CAPTURE(is_long);
   CrashDisks disks(CrashWithoutCheckpoint(is_long ? 2000 : 100));
-  const Options options = SmallOptions("overwrite", Durability::kCommit);
+  const Options options = BusyOptions("overwrite", Durability::kCommit);
   auto db = OpenOn(disks, options);
   REQUIRE(db.ok());
   const Statistics opened = (*db)->GetStatistics();

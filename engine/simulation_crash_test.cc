@@ -11,6 +11,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/devices_on.h"
+#include "engine/testing/recorded_machine.h"
 #include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/device/faulty/crash_recorder.h"
@@ -21,14 +22,10 @@ namespace latchkey::simulation_crash_test {
 namespace {
 
 constexpr int kAccounts = 300, kOpening = 100, kTellers = 4, kTransfers = 40;
+constexpr double kPreemptions = 0.05;
 
 Options BankOptions(const std::string& layout, Durability durability, uint64_t seed) {
-  Options options;
-  options.cache_bytes = 2 << 20;
-  options.durability = durability;
-  options.checkpoint_log_bytes = 64 << 10;
-  options.techniques.layout = layout;
-  options.techniques.segment_size = 64 << 10;
+  Options options = BusyOptions(layout, durability);
   options.techniques.seed = seed;
   return options;
 }
@@ -38,13 +35,7 @@ using Images = std::vector<DiskImage>;  // data, log, journal; none: a new datab
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenBank(SimulatedRuntime& runtime,
                                                        CrashRecorder& disks,
                                                        const Options& options) {
-  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
-                                 .log_initial_bytes = 64 << 10,
-                                 .journal_segment_bytes = 8 << 10,
-                                 .reserve_bytes = 12 * (64 << 10),
-                                 .doublewrite_pages = 16,
-                                 .assume_device_costs = true};
-  return DatabaseImpl::OpenOverDevices(runtime, DevicesOn(disks, sizing), options);
+  return DatabaseImpl::OpenOverDevices(runtime, DevicesOn(disks, BusySizing()), options);
 }
 
 std::string AccountKey(uint64_t account) { return "account" + std::to_string(1000 + account); }
@@ -64,8 +55,7 @@ struct Mark {
 
 // A run of the bank, with its disks' events.
 struct Recording {
-  std::unique_ptr<SimulatedRuntime> runtime;
-  std::unique_ptr<CrashRecorder> disks;
+  std::unique_ptr<RecordedMachine> machine;
   std::vector<Mark> marks;
   uint64_t opened = 0;  // position: the accounts are there, and durable
 };
@@ -97,18 +87,9 @@ void OpenAccounts(DatabaseImpl& db, TreeImpl& tree) {
 
 Recording Record(const Options& options, uint64_t seed) {
   Recording recording;
-  SimulationOptions simulation;
-  simulation.seed = seed;
-  simulation.preempt_probability = 0.05;
-  recording.runtime = std::make_unique<SimulatedRuntime>(simulation);
-  SimulatedRuntime& runtime = *recording.runtime;
-  recording.disks = std::make_unique<CrashRecorder>(
-      runtime, CrashRecorderOptions{.min_latency = 5 * kNanosPerMicro,
-                                    .max_latency = 60 * kNanosPerMicro,
-                                    .sync_latency = 30 * kNanosPerMicro,
-                                    .seed = seed});
-  CrashRecorder& disks = *recording.disks;
-  for (const char* name : {"data", "log", "journal"}) disks.AddDisk(name);
+  recording.machine = std::make_unique<RecordedMachine>(seed, kPreemptions);
+  SimulatedRuntime& runtime = recording.machine->runtime;
+  CrashRecorder& disks = recording.machine->disks;
   const absl::Status ran = runtime.Run([&] {
     absl::StatusOr<std::unique_ptr<DatabaseImpl>> opened = OpenBank(runtime, disks, options);
     REQUIRE_OK(opened.status());
@@ -179,14 +160,10 @@ Books ReadBooks(DatabaseImpl& db) {
 
 // Starts the machine again with `images`; returns the hash of what happened then.
 uint64_t Restart(const Images& images, const Options& options, uint64_t seed, Books* books) {
-  SimulationOptions simulation;
-  simulation.seed = seed;
-  simulation.preempt_probability = 0.05;
-  SimulatedRuntime runtime(simulation);
-  CrashRecorder disks(runtime, {.record = false, .max_latency = 20 * kNanosPerMicro, .seed = seed});
-  for (const DiskImage& image : images) disks.AddDisk("disk", image);
-  const absl::Status ran = runtime.Run([&] {
-    absl::StatusOr<std::unique_ptr<DatabaseImpl>> db = OpenBank(runtime, disks, options);
+  RecordedMachine machine(seed, kPreemptions, images);
+  const absl::Status ran = machine.runtime.Run([&] {
+    absl::StatusOr<std::unique_ptr<DatabaseImpl>> db =
+        OpenBank(machine.runtime, machine.disks, options);
     REQUIRE_OK(db.status());
     *books = ReadBooks(**db);
     REQUIRE_OK((*db)->Verify());
@@ -194,7 +171,7 @@ uint64_t Restart(const Images& images, const Options& options, uint64_t seed, Bo
   });
   INFO(ran.message());
   REQUIRE(ran.ok());
-  return runtime.history_hash();
+  return machine.runtime.history_hash();
 }
 
 CrashChoice RandomChoice(Rng& rng, size_t pending) {
@@ -207,8 +184,8 @@ CrashChoice RandomChoice(Rng& rng, size_t pending) {
 
 void CrashOften(const Options& options, uint64_t seed, int crashes) {
   const Recording recording = Record(options, seed);
-  REQUIRE(recording.disks->violations().empty());
-  CrashReplay replay(*recording.disks);
+  REQUIRE(recording.machine->disks.violations().empty());
+  CrashReplay replay(recording.machine->disks);
   Rng rng(seed);
   const uint64_t span = replay.end() - recording.opened;
   REQUIRE(span > 50);
@@ -293,10 +270,10 @@ TEST_CASE("A logged run with the same seed has the same history", "[simulation]"
   const Durability durability = GENERATE(Durability::kCommit, Durability::kGroup);
   const Options options = BankOptions(layout, durability, 3);
   const Recording one = Record(options, 3), other = Record(options, 3);
-  CHECK(one.runtime->history_hash() == other.runtime->history_hash());
-  REQUIRE(one.disks->position() == other.disks->position());
+  CHECK(one.machine->runtime.history_hash() == other.machine->runtime.history_hash());
+  REQUIRE(one.machine->disks.position() == other.machine->disks.position());
   for (uint32_t disk = 0; disk < 3; ++disk) {
-    CHECK(one.disks->content(disk).Hash() == other.disks->content(disk).Hash());
+    CHECK(one.machine->disks.content(disk).Hash() == other.machine->disks.content(disk).Hash());
   }
 }
 

@@ -12,6 +12,7 @@
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/devices_on.h"
+#include "engine/testing/recorded_machine.h"
 #include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/base/sanitizers.h"
@@ -23,14 +24,10 @@ namespace latchkey::change_buffer_simulation_test {
 namespace {
 
 constexpr uint64_t kWriters = 4, kKeysOfEach = 3'000;
+constexpr double kPreemptions = 0.1;
 
 Options BufferOptions(const std::string& layout, Durability durability) {
-  Options options;
-  options.cache_bytes = 2 << 20;
-  options.durability = durability;
-  options.checkpoint_log_bytes = 64 << 10;
-  options.techniques.layout = layout;
-  options.techniques.segment_size = 64 << 10;
+  Options options = BusyOptions(layout, durability);
   options.techniques.change_buffer_bytes = 128 << 10;
   return options;
 }
@@ -40,15 +37,9 @@ std::string ValueOf(uint64_t version) {
   return fmt::format("{} {}", version, std::string(120, 'v'));
 }
 
-std::unique_ptr<DatabaseImpl> OpenOn(SimulatedRuntime& runtime, CrashRecorder& disks,
-                                     const Options& options) {
-  const DatabaseSizing sizing = {.log_segment_bytes = 16 << 10,
-                                 .log_initial_bytes = 256 << 10,
-                                 .journal_segment_bytes = 8 << 10,
-                                 .reserve_bytes = 12 * (64 << 10),
-                                 .doublewrite_pages = 16,
-                                 .assume_device_costs = true};
-  auto db = DatabaseImpl::OpenOverDevices(runtime, DevicesOn(disks, sizing), options);
+std::unique_ptr<DatabaseImpl> OpenOn(RecordedMachine& machine, const Options& options) {
+  auto db = DatabaseImpl::OpenOverDevices(machine.runtime, DevicesOn(machine.disks, BusySizing()),
+                                          options);
   REQUIRE_OK(db.status());
   return *std::move(db);
 }
@@ -104,28 +95,18 @@ void Write(DatabaseImpl& db, TreeImpl& tree, uint64_t writer, uint64_t puts, uin
 }
 
 struct Recording {
-  std::unique_ptr<SimulatedRuntime> runtime;
-  std::unique_ptr<CrashRecorder> disks;
+  std::unique_ptr<RecordedMachine> machine;
   std::vector<Mark> marks;
   uint64_t loaded = 0;
 };
 
 Recording Record(const Options& options, uint64_t seed, uint64_t puts, bool with_readers) {
   Recording recording;
-  SimulationOptions simulation;
-  simulation.seed = seed;
-  simulation.preempt_probability = 0.1;
-  recording.runtime = std::make_unique<SimulatedRuntime>(simulation);
-  SimulatedRuntime& runtime = *recording.runtime;
-  recording.disks = std::make_unique<CrashRecorder>(
-      runtime, CrashRecorderOptions{.min_latency = 5 * kNanosPerMicro,
-                                    .max_latency = 60 * kNanosPerMicro,
-                                    .sync_latency = 30 * kNanosPerMicro,
-                                    .seed = seed});
-  CrashRecorder& disks = *recording.disks;
-  for (const char* name : {"data", "log", "journal"}) disks.AddDisk(name);
+  recording.machine = std::make_unique<RecordedMachine>(seed, kPreemptions);
+  SimulatedRuntime& runtime = recording.machine->runtime;
+  CrashRecorder& disks = recording.machine->disks;
   const absl::Status ran = runtime.Run([&] {
-    const auto db = OpenOn(runtime, disks, options);
+    const auto db = OpenOn(*recording.machine, options);
     const auto tree = db->OpenTree("tree", /*create=*/true);
     REQUIRE_OK(tree.status());
     Load(*db, **tree);
@@ -150,7 +131,7 @@ Recording Record(const Options& options, uint64_t seed, uint64_t puts, bool with
       }));
     }
     for (auto& actor : actors) actor->Join();
-    CHECK(db->change_buffer()->stats().changes > puts / 2);
+    CHECK(db->GetStatistics().change_buffer_puts > puts / 2);
     std::map<uint64_t, uint64_t> last;
     for (const Mark& mark : recording.marks)
       last[mark.key] = std::max(last[mark.key], mark.version);
@@ -165,7 +146,7 @@ Recording Record(const Options& options, uint64_t seed, uint64_t puts, bool with
   });
   INFO(ran.message());
   REQUIRE(ran.ok());
-  REQUIRE(recording.disks->violations().empty());
+  REQUIRE(recording.machine->disks.violations().empty());
   return recording;
 }
 
@@ -185,11 +166,9 @@ void CheckAfter(const Recording& recording, const std::vector<DiskImage>& images
     auto& newest = mark.acknowledged ? told[mark.key] : asked[mark.key];
     newest = std::max(newest, mark.version);
   }
-  SimulatedRuntime runtime({.seed = seed});
-  CrashRecorder disks(runtime, {.record = false, .max_latency = 20 * kNanosPerMicro, .seed = seed});
-  for (const DiskImage& image : images) disks.AddDisk("disk", image);
-  const absl::Status ran = runtime.Run([&] {
-    const auto db = OpenOn(runtime, disks, options);
+  RecordedMachine machine(seed, kPreemptions, images);
+  const absl::Status ran = machine.runtime.Run([&] {
+    const auto db = OpenOn(machine, options);
     const auto tree = db->OpenTree("tree", /*create=*/false);
     REQUIRE_OK(tree.status());
     const std::unique_ptr<TransactionImpl> txn = db->Begin();
@@ -217,7 +196,7 @@ TEST_CASE("A power failure at any moment leaves each acknowledged put, whether i
   CAPTURE(layout, seed);
   const Options options = BufferOptions(layout, Durability::kCommit);
   const Recording recording = Record(options, seed, /*puts=*/120, /*with_readers=*/false);
-  CrashReplay replay(*recording.disks);
+  CrashReplay replay(recording.machine->disks);
   Rng rng(seed);
   constexpr uint64_t kCrashes = kSanitizer ? 4 : 12;
   const uint64_t span = replay.end() - recording.loaded;
