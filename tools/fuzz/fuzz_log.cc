@@ -169,7 +169,8 @@ class PageLsns {
     if (!DecodeLogRecord(bytes, &record_).ok()) return bytes;
     for (const PageImage& image : record_.images) newest_[Raw(image.page)] = lsn;
     const bool is_change = record_.header.type == LogRecordType::kChange ||
-                           record_.header.type == LogRecordType::kCompensation;
+                           record_.header.type == LogRecordType::kCompensation ||
+                           record_.header.type == LogRecordType::kBlindPut;
     if (!is_change) return bytes;
     Lsn& newest = newest_[Raw(record_.change.page)];
     const auto page_lsn = static_cast<uint32_t>(Raw(newest));
