@@ -25,9 +25,16 @@ class Pending final : public AbsentPages {
     if (found == numbers.end()) return absl::OkStatus();
     RacyStore<uint64_t>(bytes.data() + PoolFixture::kValueAt, found->second);
     *changed = Lsn{0};
+    dirty_before = pool->stats().dirty_frames;
     return absl::OkStatus();
   }
-  void OnPublished(PageId page) override { numbers.erase(page); }
+  // A checkpoint that begins now finds the change in the frame. One missed it while what was kept went
+  // before the frame had the page.
+  void OnPublished(PageId page) override {
+    if (numbers.erase(page) == 0) return;
+    CHECK(pool->IsResident(page));
+    CHECK(pool->stats().dirty_frames > dirty_before);
+  }
   void OnDropped(PageId page) override {
     absent.erase(page);
     numbers.erase(page);
@@ -37,17 +44,19 @@ class Pending final : public AbsentPages {
     for (const auto& [page, number] : numbers) pages.push_back(page);
     return pages;
   }
-
   bool HasChangesBefore(PageId page, Lsn) override { return numbers.contains(page); }
 
   std::set<PageId> absent;
   std::map<PageId, uint64_t> numbers;
   bool refuses = false;
+  BufferPool* pool = nullptr;
+  uint64_t dirty_before = 0;
 };
 
 // A pool of 16 frames with 40 pages, most of which are absent.
 struct AbsentFixture : PoolFixture {
   AbsentFixture() : PoolFixture(16) {
+    pending.pool = pool.get();
     pool->SetAbsentPages(&pending);
     for (uint64_t n = 0; n < 40; ++n) pages.push_back(NewPage(n));
     REQUIRE(pending.absent.size() >= 24);

@@ -236,14 +236,16 @@ class BufferPool {
 
   // ---- Pages in no frame.
 
-  /// From now on the pool tells `absent` of each page that enters or leaves a frame; nullptr: nobody.
+  /// From now on the pool calls `absent` for each page that enters or leaves a frame. nullptr: it calls
+  /// nothing.
   /// REQUIRES: no actor uses the pool now; PageIn::kBlocking; no private copies.
   void SetAbsentPages(AbsentPages* absent) {
     absent_ = absent;
     loader_.SetAbsentPages(absent);
     evictor_.SetAbsentPages(absent);
   }
-  /// Latches `page` if it is in no frame now and nobody loads it; otherwise the guard is empty.
+  /// Latches `page` if it is in no frame, and no actor loads or latches it now. If not, the guard is
+  /// empty.
   AbsentGuard TryLatchAbsent(PageId page);
   /// Loads pages that changes wait for, with all reads in flight at once. A hint.
   void BringIn(PoolActor& actor, std::span<const PageId> pages) {

@@ -144,8 +144,6 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
     return Verify(&ignored);
   }
   PageStore& store() { return *store_; }
-  /// nullptr = puts read their leaves.
-  const ChangeBuffer* change_buffer() const { return changes_.get(); }
   /// nullptr = nothing is logged.
   EngineLog* engine_log() { return engine_log_.get(); }
   /// Checkpoints since the open.
@@ -168,9 +166,10 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
   void FreeOverflow(TreeId tree, std::string_view reference) override;
 
  private:
-  /// Put by BlindPut. False: nothing has happened.
-  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value);
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
+  /// Put by BlindPut. False: nothing has happened.
+  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value,
+                                const DescentHint& at);
 
   absl::Status Open(OpenedStore opened);
   absl::StatusOr<CachePlan> PlanCache(uint64_t cache_bytes) const;

@@ -6,8 +6,10 @@
 namespace latchkey {
 
 absl::Status DatabaseImpl::Put(TreeImpl& tree, std::string_view key, std::string_view value) {
-  if (__builtin_expect(changes_ != nullptr, 0) && BlindPut::MayTake(*context_, tree, key, value)) {
-    LATCHKEY_ASSIGN_OR_RETURN(const bool done, PutBlind(tree, key, value));
+  DescentHint at;
+  if (__builtin_expect(changes_ != nullptr, 0) &&
+      BlindPut::MayTake(*context_, tree, key, value, &at)) {
+    LATCHKEY_ASSIGN_OR_RETURN(const bool done, PutBlind(tree, key, value, at));
     if (done) return absl::OkStatus();
   }
   return RunTransaction(
@@ -15,10 +17,10 @@ absl::Status DatabaseImpl::Put(TreeImpl& tree, std::string_view key, std::string
 }
 
 absl::StatusOr<bool> DatabaseImpl::PutBlind(TreeImpl& tree, std::string_view key,
-                                            std::string_view value) {
+                                            std::string_view value, const DescentHint& at) {
   TransactionImpl transaction(*context_);
   LATCHKEY_RETURN_IF_ERROR(transaction.Begin(Resolve({})));
-  const absl::StatusOr<bool> done = transaction.PutBlind(tree, key, value);
+  const absl::StatusOr<bool> done = transaction.PutBlind(tree, key, value, at);
   if (transaction.active()) LATCHKEY_RETURN_IF_ERROR(transaction.Rollback());
   if (done.ok() && *done) changes_->MakeRoom();
   return done;

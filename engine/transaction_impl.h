@@ -79,8 +79,9 @@ class TransactionImpl {
     return writer_.Put(tree, key, value);
   }
   /// See BlindPut::Try.
-  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value) {
-    return BlindPut(state_, *context().changes).Try(tree, key, value);
+  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value,
+                                const DescentHint& at) {
+    return BlindPut(state_, *context().changes).Try(tree, key, value, at);
   }
   absl::Status Insert(TreeImpl& tree, std::string_view key, std::string_view value) {
     return writer_.Insert(tree, key, value);

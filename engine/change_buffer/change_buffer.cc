@@ -1,7 +1,6 @@
 #include "engine/change_buffer/change_buffer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,8 +13,8 @@
 namespace latchkey {
 namespace {
 
-// Memory of a known leaf: its node in the map, and its part of the buckets.
-constexpr uint64_t kLeafBytes = 96;
+// What the map and the allocator add to a known leaf: key, link, header of the block, bucket.
+constexpr uint64_t kNodeBytes = 40;
 // Leaves without changes take this part of the buffer at most.
 constexpr uint64_t kKnownShare = 4;
 // A leaf with less room than this is not worth knowing.
@@ -57,6 +56,8 @@ struct ChangeBuffer::Change {
 };
 
 struct ChangeBuffer::AbsentLeaf {
+  static constexpr uint64_t MemoryBytes() { return sizeof(AbsentLeaf) + kNodeBytes; }
+
   Lsn lsn{0};
   TxnId mark{0};
   Lsn evicted_lsn{0};  // of the page in the store, without the changes
@@ -88,7 +89,7 @@ ChangeBuffer::Shard& ChangeBuffer::ShardOf(PageId page) { return shards_[Raw(pag
 
 bool ChangeBuffer::TryPlace(PageId page, std::string_view key, std::string_view value,
                             Place* place) {
-  if (stats().bytes > most_bytes() + most_bytes() / 8) return false;
+  if (stats().bytes > most_bytes_ + most_bytes_ / 8) return false;
   auto change = Change::Make(key, value);
   AbsentGuard latch = pool_.TryLatchAbsent(page);
   if (!latch) return false;
@@ -120,7 +121,6 @@ void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
   leaf_->room -= change->room();
   leaf_->mark = std::max(leaf_->mark, txn);
   if (lsn != Lsn{0}) leaf_->lsn = lsn;
-  buffer_->waiting_.fetch_add(1, std::memory_order_relaxed);
   buffer_->changes_.fetch_add(1, std::memory_order_relaxed);
   buffer_->change_bytes_.fetch_add(change->bytes(), std::memory_order_relaxed);
   SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
@@ -153,7 +153,7 @@ std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
 }
 
 void ChangeBuffer::MakeRoom() {
-  const auto is_full = [this] { return stats().bytes > most_bytes(); };
+  const auto is_full = [this] { return stats().bytes > most_bytes_; };
   // The put is committed, so its caller must not learn of a lack of memory.
   CatchOutOfMemory([&] {
     for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
@@ -170,10 +170,8 @@ void ChangeBuffer::MakeRoom() {
 ChangeBufferStats ChangeBuffer::stats() const {
   ChangeBufferStats stats;
   stats.changes = changes_.load(std::memory_order_relaxed);
-  stats.leaves_filled = leaves_filled_.load(std::memory_order_relaxed);
-  stats.waiting = waiting_.load(std::memory_order_relaxed);
   stats.bytes = change_bytes_.load(std::memory_order_relaxed) +
-                kLeafBytes * leaves_.load(std::memory_order_relaxed);
+                AbsentLeaf::MemoryBytes() * leaves_.load(std::memory_order_relaxed);
   return stats;
 }
 
@@ -183,8 +181,8 @@ void ChangeBuffer::OnEvicted(PageId page, std::span<const std::byte> bytes) {
   const LatchedNodeView leaf(bytes.data(), static_cast<uint32_t>(bytes.size()));
   if (!BTree::IsLeafPage(leaf)) return;
   const uint32_t room = leaf.FreeBytes();
-  const uint64_t known = kLeafBytes * leaves_.load(std::memory_order_relaxed);
-  if (room < kLeastRoom || known > most_bytes() / kKnownShare) return;
+  const uint64_t known = AbsentLeaf::MemoryBytes() * leaves_.load(std::memory_order_relaxed);
+  if (room < kLeastRoom || known > most_bytes_ / kKnownShare) return;
   try {
     Shard& shard = ShardOf(page);
     SpinLatchGuard guard(shard.latch, runtime_);
@@ -208,13 +206,9 @@ ChangeBuffer::Leaves::node_type ChangeBuffer::Take(PageId page) {
 
 void ChangeBuffer::Forget(Leaves::node_type leaf) {
   if (leaf.empty()) return;
-  uint64_t changes = 0, bytes = 0;
-  for (const Change* c = leaf.mapped().oldest; c != nullptr; c = c->next) {
-    ++changes;
-    bytes += c->bytes();
-  }
+  uint64_t bytes = 0;
+  for (const Change* c = leaf.mapped().oldest; c != nullptr; c = c->next) bytes += c->bytes();
   leaves_.fetch_sub(1, std::memory_order_relaxed);
-  waiting_.fetch_sub(changes, std::memory_order_relaxed);
   change_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
@@ -233,7 +227,6 @@ absl::Status ChangeBuffer::OnLoaded(PageId page, std::span<std::byte> bytes,
   if (leaf->oldest != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(Apply(page, *leaf, bytes));
     *changed = leaf->first;
-    leaves_filled_.fetch_add(1, std::memory_order_relaxed);
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
-// ChangeBuffer: puts whose leaf is in no frame wait here instead of reading it. The leaf takes them
-// when it comes in, for whatever reason: a reader fixes it, a checkpoint needs its changes, or the
-// buffer is full. After the insert buffer of InnoDB ("change buffer"), but by page and in memory:
-// readers find the changes in the leaf, so nothing above the pool knows of the buffer.
+// ChangeBuffer: if the leaf of a put is in no frame, the put waits here instead of reading the leaf.
+// The leaf takes its waiting puts when the pool loads it. The pool loads it for a reader, for a
+// checkpoint, or because this buffer is full. The idea is InnoDB's change buffer. Ours lies in memory
+// and is ordered by page: readers find the puts in the leaf, so nothing above the pool knows of it.
 //
 // A leaf becomes known when it leaves its frame: its LSN, its mark and its free bytes. A put waits
 // only if it surely fits, so taking the changes never splits the leaf.
@@ -41,10 +41,8 @@
 namespace latchkey {
 
 struct ChangeBufferStats {
-  uint64_t changes = 0;        ///< puts that waited, since the open
-  uint64_t leaves_filled = 0;  ///< leaves that took waiting changes, since the open
-  uint64_t waiting = 0;        ///< puts that wait now
-  uint64_t bytes = 0;          ///< memory in use now
+  uint64_t changes = 0;  ///< puts that waited, since the open
+  uint64_t bytes = 0;    ///< memory in use now
 };
 
 class ChangeBuffer final : public AbsentPages {
@@ -96,8 +94,6 @@ class ChangeBuffer final : public AbsentPages {
   /// with the most changes. A hint: without memory it does nothing.
   void MakeRoom();
 
-  uint64_t most_bytes() const { return most_bytes_.load(std::memory_order_relaxed); }
-  void SetMostBytes(uint64_t bytes) { most_bytes_.store(bytes, std::memory_order_relaxed); }
   ChangeBufferStats stats() const;
 
   // AbsentPages.
@@ -128,10 +124,10 @@ class ChangeBuffer final : public AbsentPages {
 
   Runtime& runtime_;
   BufferPool& pool_;
-  std::atomic<uint64_t> most_bytes_;
+  const uint64_t most_bytes_;
   const std::unique_ptr<Shard[]> shards_;
-  std::atomic<uint64_t> leaves_{0}, waiting_{0}, change_bytes_{0};
-  std::atomic<uint64_t> changes_{0}, leaves_filled_{0};
+  std::atomic<uint64_t> leaves_{0}, change_bytes_{0};  // now
+  std::atomic<uint64_t> changes_{0};                   // since the open
   std::atomic<uint32_t> next_shard_{0};
 };
 

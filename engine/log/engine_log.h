@@ -147,7 +147,7 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   [[nodiscard]] bool TryLogCommit(LogTxn& txn, Lsn* lsn) { return ends_.TryLogCommit(txn, lsn); }
   /// As TryLogCommit: logs a kBlindPut, the only record of its transaction, whose leaf has the LSN
   /// `put.page_lsn`. False, with nothing changed: also if the log has failed. REQUIRES:
-  /// ReserveChange; the transaction has logged nothing; the leaf is latched.
+  /// ReserveChange; the transaction has logged nothing; the leaf is latched; !logs_images().
   [[nodiscard]] bool TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* lsn) {
     return ends_.TryLogBlindPut(txn, put, lsn);
   }

@@ -96,16 +96,13 @@ class LogAccounts {
   /// For a record of `size` bytes that frees pages: from `space`, or else from what `txn` reserved
   /// together with the pages. `txn` may be nullptr.
   bool SpendFree(LogTxn* txn, LogSpace& space, size_t size) const;
-  /// For a kDeleteRange of `size` bytes and its group.
-  bool SpendDeleteRange(LogTxn& txn, size_t size) const {
+  /// For a record of `size` bytes that commits (kDeleteRange, kBlindPut), and its group.
+  bool SpendCommitOf(LogTxn& txn, size_t size) const {
     return Spend(txn.budget_, log_.RecordSpace(size) + log_.PaidGroupSpace());
   }
-  void TakeBackDeleteRange(LogTxn& txn, size_t size) const {
+  void TakeBackCommitOf(LogTxn& txn, size_t size) const {
     txn.budget_ += log_.RecordSpace(size) + log_.PaidGroupSpace();
   }
-  /// For a kBlindPut of `size` bytes and its group.
-  bool SpendBlindPut(LogTxn& txn, size_t size) const { return SpendDeleteRange(txn, size); }
-  void TakeBackBlindPut(LogTxn& txn, size_t size) const { TakeBackDeleteRange(txn, size); }
   /// For a commit and its group.
   bool SpendCommit(LogTxn& txn) const { return Spend(txn.budget_, end_space_); }
   void TakeBackCommit(LogTxn& txn) const { txn.budget_ += end_space_; }

@@ -28,7 +28,7 @@ bool TransactionEnds::TryLogCommit(LogTxn& txn, Lsn* lsn) {
 
 bool TransactionEnds::TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, Lsn* lsn) {
   const size_t size = DeleteRangeRecordSize(range);
-  if (!accounts_.SpendDeleteRange(txn, size)) {
+  if (!accounts_.SpendCommitOf(txn, size)) {
     *lsn = log_.next();  // never durable: a wait for it reports the failure
     return true;
   }
@@ -37,7 +37,7 @@ bool TransactionEnds::TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, L
     flusher_.NoteCommit(at);
   });
   if (!logged) {
-    accounts_.TakeBackDeleteRange(txn, size);
+    accounts_.TakeBackCommitOf(txn, size);
     return false;
   }
   *lsn = *logged;
@@ -46,7 +46,7 @@ bool TransactionEnds::TryLogDeleteRange(LogTxn& txn, const LoggedRange& range, L
 
 bool TransactionEnds::TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* lsn) {
   const ChangeEncoding encoding(LogRecordType::kBlindPut, put);
-  if (!accounts_.SpendBlindPut(txn, encoding.size())) return false;  // the log has failed
+  if (!accounts_.SpendCommitOf(txn, encoding.size())) return false;  // the log has failed
   // The transaction ends with its first record, so no checkpoint needs to know of it.
   const std::optional<Lsn> logged = log_.TryAppendPaid(encoding.size(), [&](Lsn at, std::byte* to) {
     encoding.Encode({.type = LogRecordType::kBlindPut, .txn = txn.id(), .previous = Lsn{0}},
@@ -54,7 +54,7 @@ bool TransactionEnds::TryLogBlindPut(LogTxn& txn, const RecordChange& put, Lsn* 
     flusher_.NoteCommit(at);
   });
   if (!logged) {
-    accounts_.TakeBackBlindPut(txn, encoding.size());
+    accounts_.TakeBackCommitOf(txn, encoding.size());
     return false;
   }
   *lsn = *logged;

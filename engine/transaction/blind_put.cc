@@ -6,7 +6,7 @@
 namespace latchkey {
 
 bool BlindPut::MayTake(const TransactionContext& context, TreeImpl& tree, std::string_view key,
-                       std::string_view value) {
+                       std::string_view value, DescentHint* place) {
   if (context.changes == nullptr || context.changes->empty()) return false;
   if (key.size() > Database::kMaxKeySize ||
       value.size() > MaxInlineValue(tree.btree.page_size(), key.size())) {
@@ -14,33 +14,28 @@ bool BlindPut::MayTake(const TransactionContext& context, TreeImpl& tree, std::s
   }
   // The old value may be in a chain, which would have to be freed.
   if (tree.btree.may_name_chains()) return false;
-  if (context.log != nullptr && context.log->logs_images()) return false;
-  DescentHint hint;
-  return tree.btree.PeekLeaf(context.pool.Here(), key, &hint) &&
-         !context.pool.IsResident(hint.leaf);
+  return tree.btree.PeekLeaf(context.pool.Here(), key, place) &&
+         !context.pool.IsResident(place->leaf) &&
+         !context.snapshots.HasSnapshotBelow(context.snapshots.clock() + 1);
 }
 
-absl::StatusOr<bool> BlindPut::Try(TreeImpl& tree, std::string_view key, std::string_view value) {
+absl::StatusOr<bool> BlindPut::Try(TreeImpl& tree, std::string_view key, std::string_view value,
+                                   const DescentHint& at) {
   LATCHKEY_RETURN_IF_ERROR(state_.CheckWritable());
   TransactionContext& context = state_.context;
   if (state_.log == nullptr) LATCHKEY_RETURN_IF_ERROR(context.pool.store().WriteStatus());
   LATCHKEY_RETURN_IF_ERROR(state_.trees.Enter(state_.txn, tree));
-  // In this order: see RangeDeletes.
-  if (context.ranges.any() || tree.btree.may_name_chains()) return false;
+  if (context.ranges.any()) return false;  // asked after Enter: see RangeDeletes
   if (state_.log != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(state_.log->ReserveChange(state_.log_txn));
   }
-  DescentHint hint;
   Lsn lsn{0};
   {
     ChangeBuffer::Place place;
-    if (!tree.btree.PeekLeaf(context.pool.Here(), key, &hint) ||
-        !buffer_.TryPlace(hint.leaf, key, value, &place)) {
-      return false;
-    }
+    if (!buffer_.TryPlace(at.leaf, key, value, &place)) return false;
     // The leaf cannot split while it is latched, so it covers the key from here on.
-    if (!hint.parent.Validate() || tree.is_dropped()) return false;
-    // Again: another writer may have put a chain into the leaf, which then left its frame.
+    if (!at.parent.Validate() || tree.is_dropped()) return false;
+    // Asked again: another writer may have put a chain into the leaf, which then left its frame.
     if (tree.btree.may_name_chains()) return false;
     if (!Commit(tree, key, value, place, &lsn)) return false;
   }

@@ -16,6 +16,7 @@
 
 #include <string_view>
 
+#include "engine/btree/tree.h"
 #include "engine/change_buffer/change_buffer.h"
 #include "engine/transaction/transaction_state.h"
 #include "engine/tree_impl.h"
@@ -27,16 +28,18 @@ class BlindPut {
  public:
   BlindPut(TransactionState& state, ChangeBuffer& buffer) : state_(state), buffer_(buffer) {}
 
-  /// Whether it is worth beginning a transaction for Try: the leaf of `key` may be known to the
-  /// buffer. Takes a descent, if any leaf is known.
+  /// Whether it is worth beginning a transaction for Try: the buffer may know the leaf of `key`, and
+  /// no snapshot keeps puts from waiting. *place: the leaf. Takes a descent, if the buffer knows any
+  /// leaf.
   static bool MayTake(const TransactionContext& context, TreeImpl& tree, std::string_view key,
-                      std::string_view value);
+                      std::string_view value, DescentHint* place);
 
   /// True: the put is committed, and the transaction is over. False: nothing has happened, and the
   /// transaction goes on. An error as for a put; then, too, the transaction goes on, except
-  /// Unavailable from the log: it is over, its outcome unknown. REQUIRES: the transaction has just
-  /// begun; no latches held.
-  absl::StatusOr<bool> Try(TreeImpl& tree, std::string_view key, std::string_view value);
+  /// Unavailable from the log: it is over, its outcome unknown. `at`: from MayTake; the leaf may have
+  /// changed since. REQUIRES: the transaction has just begun; no latches held.
+  absl::StatusOr<bool> Try(TreeImpl& tree, std::string_view key, std::string_view value,
+                           const DescentHint& at);
 
  private:
   /// The commit, with the leaf latched. False: nothing has happened.

@@ -218,6 +218,8 @@ class SnapshotManager {
   }
   /// Whether a transaction that was begun by one of `actors` has a snapshot below `ts`.
   bool HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> actors) const;
+  /// Whether any snapshot reads below `ts` now.
+  bool HasSnapshotBelow(CommitTs ts) const;
   uint32_t SlotOf(const Txn& txn) const { return static_cast<uint32_t>(txn.slot_ - slots_); }
 
   /// The snapshot from which `txn` reads, taken at the first call. Call it before reading the page
@@ -379,7 +381,6 @@ class SnapshotManager {
     if (txn.read_set_ != nullptr) txn.read_set_->Clear();
   }
   void TakeSnapshot(Txn& txn);
-  bool HasSnapshotBelow(CommitTs ts) const;
   void ScanSlots(LiveSnapshots* live = nullptr);
   TxnSlot* TakeSlot();
   /// Makes the first `slots` slots usable. Slots come into use lowest first, so few transactions at
