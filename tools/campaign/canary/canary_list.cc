@@ -60,7 +60,7 @@ constexpr Canary kCanaries[] = {
     {"doublewrite-area-not-alternated",
      "a doublewrite area is written again before the pages from it are durable", kGroup},
     {"overtaken-page-loses-its-slot",
-     "a page that is written again while its batch goes to the slots loses its slot", kGroup},
+     "a page that is written again while its batch goes to the slots loses its slot", kParts},
     {"journal-before-data", "the map journal names slots whose pages are not durable", kLfs},
     {"journal-entry-dropped", "every second change of the map is not journalled", kLfs},
     {"slot-reused-before-journal", "a slot is free before the change that supersedes it is durable",

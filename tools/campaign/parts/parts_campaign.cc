@@ -22,6 +22,7 @@
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
 #include "tools/campaign/parts/backup_order.h"
+#include "tools/campaign/parts/overtaken_page.h"
 #include "tools/campaign/shared/campaign_flags.h"
 
 namespace latchkey {
@@ -173,6 +174,8 @@ constexpr PartScenario kScenarios[] = {
      ACheckpointAwaitsLatches},
     {"a backup and a restored database get their names when all that belongs to them is durable",
      BackupsGetTheirNamesLast},
+    {"a page that is written again while its batch goes to the slots keeps its slot",
+     AnOvertakenPageKeepsItsSlot},
 };
 
 }  // namespace
