@@ -129,6 +129,23 @@ TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix
   for (uint64_t i = 0; i < pages.size(); ++i) CHECK(f.ReadShared(pages[i]) == i);
 }
 
+// A fix failed although clean pages were there, because the policy's victim was dirty.
+TEST_CASE("While no page can be written, clean pages make room for those that are read") {
+  constexpr uint64_t kPages = 4 * BufferPool::kMinFrames, kClean = 3;
+  PoolFixture f(BufferPool::kMinFrames);
+  std::vector<PageId> pages;
+  for (uint64_t i = 0; i < kPages; ++i) pages.push_back(f.NewPage(i));
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  for (uint64_t i = 0; i < BufferPool::kMinFrames - kClean; ++i) f.Add(pages[i], kPages);
+  f.store.fail_writes = true;
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < kPages; ++i) {
+      const bool changed = i < BufferPool::kMinFrames - kClean;
+      CHECK(f.ReadShared(pages[i]) == (changed ? i + kPages : i));
+    }
+  }
+}
+
 TEST_CASE("A page that was read ahead is one miss, at its first fix, and no hit") {
   PoolFixture f(64);
   std::vector<PageId> pages;

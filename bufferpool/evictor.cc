@@ -38,7 +38,12 @@ absl::StatusOr<FrameId> Evictor::EvictFrame(PoolActor& actor, PageId incoming, b
     std::array<FrameId, FixPolicy::kMostVictims> freed;
     absl::Status written;
     const size_t n = EvictBatch(actor, incoming, std::span(freed).first(most), &written);
-    if (n == 0 && !written.ok()) return written;
+    if (n == 0 && !written.ok()) {
+      // Dirty pages cannot leave now. So that reads go on, clean ones do, wherever they are.
+      if (!FreeCleanFrame(actor)) return written;
+      const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
+      if (free != kNoFrame) return free;
+    }
     if (n > 0) {
       for (size_t i = 1; i < n; ++i) policy_.ReturnFreeFrame(freed[i]);
       return freed[0];
@@ -116,19 +121,34 @@ size_t Evictor::SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t
 }
 
 bool Evictor::FreeDurableFrame(PoolActor& actor) {
+  return FreeSomeFrame(
+      actor, [this](FrameId frame) { return log_.IsDurableFor(frame); },
+      [&](FrameId frame) {
+        return !frames_.IsDirty(frame) ||
+               write_back_.WriteVictims(actor, std::span(&frame, 1)).ok();
+      });
+}
+
+bool Evictor::FreeCleanFrame(PoolActor& actor) {
+  return FreeSomeFrame(
+      actor, [this](FrameId frame) { return !frames_.IsDirty(frame); },
+      [](FrameId) { return true; });
+}
+
+bool Evictor::FreeSomeFrame(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
+                            absl::FunctionRef<bool(FrameId)> make_clean) {
   const uint32_t frames = frames_.count();
-  for (uint32_t f = 1; f <= frames; ++f) {
-    const FrameId frame{f};
-    if (!log_.IsDurableFor(frame) || !TryClaimFrame(frame)) continue;
-    const bool can_go =
-        log_.IsDurableFor(frame) &&
-        (!frames_.IsDirty(frame) || write_back_.WriteVictims(actor, std::span(&frame, 1)).ok());
-    if (!can_go) {
+  const uint32_t first = search_hand_.load(std::memory_order_relaxed);
+  for (uint32_t i = 1; i <= frames; ++i) {
+    const FrameId frame{1 + (first + i) % frames};
+    if (!may_go(frame) || !TryClaimFrame(frame)) continue;
+    if (!may_go(frame) || !make_clean(frame)) {
       GiveUpClaim(frame);
       continue;
     }
     Remove(frame, actor.index);
     policy_.ReturnFreeFrame(frame);
+    search_hand_.store(first + i, std::memory_order_relaxed);
     return true;
   }
   return false;

@@ -111,9 +111,15 @@ class Evictor {
                      absl::Status* written);
   /// Gives a claimed victim back to the policy. Its page stays in the frame and stays dirty.
   void Reinstate(PoolActor& actor, FrameId frame);
-  /// Evicts one page that needs no flush of the log before. Searches the frames in order, without
-  /// the fix policy. False: there is no such page.
+  /// Evicts one page that needs no flush of the log before. False: there is no such page.
   bool FreeDurableFrame(PoolActor& actor);
+  /// Evicts one clean page. False: there is no such page.
+  bool FreeCleanFrame(PoolActor& actor);
+  /// Evicts a page that `may_go` and that `make_clean` makes clean. Searches the frames in order,
+  /// without the fix policy, from behind the last one that was found. `make_clean` is called for
+  /// claimed frames only.
+  bool FreeSomeFrame(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
+                     absl::FunctionRef<bool(FrameId)> make_clean);
   /// Ends the eviction of the claimed page in `frame`.
   void Evicted(PoolActor& actor, FrameId frame);
   /// The claimed page leaves `frame`.
@@ -129,6 +135,7 @@ class Evictor {
   WaitWatch waits_;
   std::atomic<CleanerSignal*> signal_{nullptr};
   AbsentPages* absent_ = nullptr;
+  std::atomic<uint32_t> search_hand_{0};  // of FreeSomeFrame
   std::atomic<Nanos> longest_wait_{0};
   AheadShare ahead_share_;
 };

@@ -263,8 +263,13 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   ranges_ = std::make_unique<RangeDeletes>(runtime_, *snapshots_);
   ranges_->SetFinish([this] { TryFinishRanges(); });
   if (options_.techniques.change_buffer_bytes != 0 && !options_.read_only) {
-    changes_ =
-        std::make_unique<ChangeBuffer>(runtime_, *pool_, options_.techniques.change_buffer_bytes);
+    changes_ = std::make_unique<ChangeBuffer>(
+        runtime_, *pool_,
+        ChangeBuffer::Options{
+            .most_bytes = options_.techniques.change_buffer_bytes, .is_writable = [this] {
+              return (engine_log_ != nullptr ? engine_log_->CheckWritable() : store_->WriteStatus())
+                  .ok();
+            }});
     pool_->SetAbsentPages(changes_.get());
   }
   context_.reset(

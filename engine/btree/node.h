@@ -104,6 +104,8 @@ class NodeView {
   bool CopyKey(uint32_t slot, char* to, size_t* size) const;
   /// Appends the bytes that all keys of the page share.
   void AppendPrefix(std::string* prefix) const;
+  /// How many of those bytes both fences of the page have, too.
+  uint32_t fence_prefix_length() const { return Field<uint16_t>(node_format::kFencePrefixLength); }
   /// Prefetches the record of `slot`.
   void PrefetchRecord(uint32_t slot) const;
   /// Leaves: prefetches the rest of the record, once its beginning is in the cache.
@@ -157,7 +159,6 @@ class NodeView {
   Lengths LoadLengths() const;
   uint32_t MaxCount() const { return node_format::Capacity(page_size_) / node_format::kSlotSize; }
   uint32_t prefix_length() const { return Field<uint16_t>(node_format::kPrefixLength); }
-  uint32_t fence_prefix_length() const { return Field<uint16_t>(node_format::kFencePrefixLength); }
   uint32_t heap_size() const { return Field<uint16_t>(node_format::kHeapSize); }
   uint32_t fragmented() const { return Field<uint16_t>(node_format::kFragmented); }
   uint32_t HeadAt(size_t slot) const;
@@ -386,6 +387,9 @@ class NodeEditor : public LatchedNodeView {
   /// REQUIRES: count() > 0.
   void SplitInto(NodeEditor right, const Fences& fences, const Incoming& incoming,
                  std::string* separator);
+  /// Recovery: does again to this page what SplitInto did to it. `fence_prefix`: its
+  /// fence_prefix_length afterwards. False: this is not the page that was split, and stays as it is.
+  [[nodiscard]] bool SplitAgain(std::string_view separator, uint32_t fence_prefix);
   /// Takes over all records of `right`, the next page to the right, which stays as it is.
   /// `separator`: the parent's separator between the two. `fences`: those of the united page.
   /// False: the records do not fit.

@@ -212,4 +212,18 @@ void NodeEditor::SplitInto(NodeEditor right, const Fences& fences, const Incomin
   left_half.Install(this);
 }
 
+bool NodeEditor::SplitAgain(std::string_view separator, uint32_t fence_prefix) {
+  // The lower fence itself is not known. All that counts is what the two fences share. An older copy of the page
+  // may have had fences that share more.
+  const std::string_view shared = separator.substr(0, fence_prefix);
+  if (!shared.starts_with(Prefix().substr(0, fence_prefix_length()))) return false;
+  const SlotPosition position = LowerBound(separator);
+  if (!is_leaf() && !position.exact) return false;
+  for (const uint32_t slot : {0u, position.slot - 1}) {
+    if (position.slot > 0 && !KeyAt(slot).starts_with(shared)) return false;
+  }
+  MakeHalf(0, position.slot, {shared, separator}).Install(this);
+  return true;
+}
+
 }  // namespace latchkey

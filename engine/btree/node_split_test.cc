@@ -11,6 +11,12 @@ namespace {
 
 using namespace node_testing;  // NOLINT(build/namespaces)
 
+/// All bytes behind the PageHeader.
+std::string_view BytesOf(const NodeView& page) {
+  return {reinterpret_cast<const char*>(page.page()) + kPageHeaderSize,
+          page.page_size() - kPageHeaderSize};
+}
+
 /// One level of a tree: pages in key order, each with its fences. The smallest caller of the page.
 class Level {
  public:
@@ -37,7 +43,10 @@ class Level {
   /// Splits page i for a record that did not fit.
   void Split(size_t i, const NodeEditor::Incoming& incoming) {
     Entry right = {.buffer = PageBuffer(page_size_), .lower = ""};
+    PageBuffer older = pages_[i].buffer;
     Page(i).SplitInto(right.buffer.editor(), FencesOf(i), incoming, &right.lower);
+    REQUIRE(older.editor().SplitAgain(right.lower, Page(i).fence_prefix_length()));
+    REQUIRE(BytesOf(older.editor()) == BytesOf(Page(i)));
     REQUIRE(right.buffer.editor().last_writer() == Page(i).last_writer());
     REQUIRE(right.buffer.editor().page_flags() == Page(i).page_flags());
     pages_.insert(pages_.begin() + static_cast<ptrdiff_t>(i) + 1, std::move(right));
@@ -221,6 +230,35 @@ TEST_CASE("a leaf's separator is as short as it can be") {
   Level level(kMinPageSize, 0);
   for (char c = 'a'; c <= 'z'; ++c) level.Put(std::string(40, c), std::string(200, 'v'));
   for (size_t i = 1; i < level.size(); ++i) CHECK(level.FencesOf(i).lower.size() == 1);
+}
+
+TEST_CASE("A split is not done again on another page than the one that was split") {
+  PageBuffer leaf(4096), inner(4096);
+  leaf.editor().Init(0, {});
+  REQUIRE(leaf.editor().Insert(0, "abc", "value", 0));
+  inner.editor().Init(1, {});
+  inner.editor().SetRightmost(PageId{1});
+  REQUIRE(inner.editor().InsertSeparator(0, "abc", PageId{1}, PageId{2}));
+  const std::string leaf_before(BytesOf(leaf.editor())), inner_before(BytesOf(inner.editor()));
+  CHECK_FALSE(leaf.editor().SplitAgain("bcd", 1));    // its key does not begin with b
+  CHECK_FALSE(inner.editor().SplitAgain("abcd", 0));  // this is none of its separators
+  CHECK(BytesOf(leaf.editor()) == leaf_before);
+  CHECK(BytesOf(inner.editor()) == inner_before);
+  CHECK(leaf.editor().SplitAgain("b", 0));
+  CHECK(leaf.editor().count() == 1);
+}
+
+// Salvage took such a copy if the newest one was damaged. The search for a separator without the prefix ended in
+// front of all records, so the page lost them.
+TEST_CASE("A split is not done again on a copy of the page from when its fences shared more") {
+  PageBuffer leaf(4096);
+  leaf.editor().Init(0, {.lower = "aaaa1", .upper = "aaaa9"});
+  REQUIRE(leaf.editor().Insert(0, "aaaa2", "value", 0));
+  const std::string before(BytesOf(leaf.editor()));
+  CHECK_FALSE(leaf.editor().SplitAgain("b", 0));
+  CHECK_FALSE(leaf.editor().SplitAgain("aaab", 3));
+  CHECK(BytesOf(leaf.editor()) == before);
+  CHECK(leaf.editor().SplitAgain("aaaa3", 4));
 }
 
 TEST_CASE("a value that grows in a full leaf finds room after a split") {

@@ -407,7 +407,7 @@ absl::StatusOr<BTree::Step> BTree::TrySplitAt(PoolActor& actor,
   const bool inserted =
       EditorOf(parent).InsertSeparator(path.child_slot, separator, node.page(), right.page());
   LATCHKEY_CHECK(inserted);
-  if (log_ != nullptr) log_->LogImages(space, {{&parent, &node, &right}}, {});
+  if (log_ != nullptr) log_->LogSplit(space, parent, node, right, separator);
   return Step::kDone;
 }
 

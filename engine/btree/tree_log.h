@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "bufferpool/page_guard.h"
 #include "storage/base/ids.h"
@@ -62,6 +63,11 @@ class TreeLog {
   /// this returns.
   virtual void LogImages(LogSpace& space, std::span<ExclusiveGuard* const> changed,
                          std::span<const PageId> freed) = 0;
+  /// Logs that NodeEditor::SplitInto has split `page` at `separator` into itself and the new page
+  /// `right`, and that `parent` has taken the separator. Sets the pages' LSNs. REQUIRES: as
+  /// LogImages.
+  virtual void LogSplit(LogSpace& space, ExclusiveGuard& parent, ExclusiveGuard& page,
+                        ExclusiveGuard& right, std::string_view separator) = 0;
 
  protected:
   friend class LogSpace;

@@ -65,6 +65,7 @@ struct ChangeBuffer::AbsentLeaf {
   uint32_t room = 0;  // bytes for further records
   Change* oldest = nullptr;
   Change* newest = nullptr;
+  bool stays = false;  // also while the leaf is in a frame
   // Guarded by the shard's latch, too.
   uint32_t changes = 0;
   Lsn first{0};             // LSN of the oldest change
@@ -78,8 +79,8 @@ struct ChangeBuffer::AbsentLeaf {
   }
 };
 
-ChangeBuffer::ChangeBuffer(Runtime& runtime, BufferPool& pool, uint64_t most_bytes)
-    : runtime_(runtime), pool_(pool), most_bytes_(most_bytes), shards_(new Shard[kShards]) {}
+ChangeBuffer::ChangeBuffer(Runtime& runtime, BufferPool& pool, Options options)
+    : runtime_(runtime), pool_(pool), options_(std::move(options)), shards_(new Shard[kShards]) {}
 
 ChangeBuffer::~ChangeBuffer() = default;
 
@@ -89,7 +90,7 @@ ChangeBuffer::Shard& ChangeBuffer::ShardOf(PageId page) { return shards_[Raw(pag
 
 bool ChangeBuffer::TryPlace(PageId page, std::string_view key, std::string_view value,
                             Place* place) {
-  if (stats().bytes > most_bytes_ + most_bytes_ / 8) return false;
+  if (stats().bytes > options_.most_bytes + options_.most_bytes / 8) return false;
   auto change = Change::Make(key, value);
   AbsentGuard latch = pool_.TryLatchAbsent(page);
   if (!latch) return false;
@@ -153,7 +154,7 @@ std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
 }
 
 void ChangeBuffer::MakeRoom() {
-  const auto is_full = [this] { return stats().bytes > most_bytes_; };
+  const auto is_full = [this] { return stats().bytes > options_.most_bytes; };
   // The put is committed, so its caller must not learn of a lack of memory.
   CatchOutOfMemory([&] {
     for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
@@ -182,11 +183,12 @@ void ChangeBuffer::OnEvicted(PageId page, std::span<const std::byte> bytes) {
   if (!BTree::IsLeafPage(leaf)) return;
   const uint32_t room = leaf.FreeBytes();
   const uint64_t known = AbsentLeaf::MemoryBytes() * leaves_.load(std::memory_order_relaxed);
-  if (room < kLeastRoom || known > most_bytes_ / kKnownShare) return;
+  if (room < kLeastRoom || known > options_.most_bytes / kKnownShare) return;
   try {
     Shard& shard = ShardOf(page);
     SpinLatchGuard guard(shard.latch, runtime_);
     const auto [at, is_new] = shard.leaves.try_emplace(Raw(page));
+    if (at->second.stays) return;  // the store still has the page without the changes
     at->second.lsn = Lsn{PageLsn(bytes.data())};
     at->second.mark = leaf.last_writer();
     at->second.evicted_lsn = at->second.lsn;
@@ -224,14 +226,22 @@ absl::Status ChangeBuffer::OnLoaded(PageId page, std::span<std::byte> bytes,
     if (found == shard.leaves.end()) return absl::OkStatus();
     leaf = &found->second;
   }
-  if (leaf->oldest != nullptr) {
-    LATCHKEY_RETURN_IF_ERROR(Apply(page, *leaf, bytes));
-    *changed = leaf->first;
-  }
+  if (leaf->oldest == nullptr) return absl::OkStatus();
+  LATCHKEY_RETURN_IF_ERROR(Apply(page, *leaf, bytes));
+  leaf->stays = !options_.is_writable();
+  if (!leaf->stays) *changed = leaf->first;
   return absl::OkStatus();
 }
 
-void ChangeBuffer::OnPublished(PageId page) { Forget(Take(page)); }
+void ChangeBuffer::OnPublished(PageId page) {
+  Shard& shard = ShardOf(page);
+  {
+    SpinLatchGuard guard(shard.latch, runtime_);
+    const auto found = shard.leaves.find(Raw(page));
+    if (found == shard.leaves.end() || found->second.stays) return;
+  }
+  Forget(Take(page));
+}
 
 bool ChangeBuffer::HasChangesBefore(PageId page, Lsn lsn) {
   Shard& shard = ShardOf(page);

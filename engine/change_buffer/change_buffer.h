@@ -9,9 +9,12 @@
 //   leaf in a frame --OnEvicted--> known --Place::Add--> has changes
 //         ^---------OnPublished------'--OnLoaded, OnPublished-'
 //
+// Once nothing is written to the device any more, for ever, a leaf that comes in takes its changes, but
+// its frame stays clean and the changes stay here, too. So the frame can be given to another page.
+//
 // Invariants
-//  1. A leaf is known only while it is in no frame. What is known of it is as in the store, with the
-//     waiting changes on top.
+//  1. A leaf is known only while it is in no frame, or its changes stay. What is known of it is as in
+//     the store, with the waiting changes on top.
 //  2. A waiting change is committed, logged with the leaf's LSN before it, and seen by every
 //     snapshot (SnapshotManager::StampUnseen).
 //
@@ -25,6 +28,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,9 +54,15 @@ class ChangeBuffer final : public AbsentPages {
   struct AbsentLeaf;
 
  public:
-  /// Takes at most `most_bytes` of memory, and a little more while a leaf is read for want of room.
+  struct Options {
+    /// Memory, and a little more while a leaf is read for want of room.
+    uint64_t most_bytes = 0;
+    /// Whether changed pages can still be written. Once false it stays false, and nothing is put.
+    std::function<bool()> is_writable = [] { return true; };
+  };
+
   /// The caller attaches it to `pool` (BufferPool::SetAbsentPages).
-  ChangeBuffer(Runtime& runtime, BufferPool& pool, uint64_t most_bytes);
+  ChangeBuffer(Runtime& runtime, BufferPool& pool, Options options);
   /// REQUIRES: detached from the pool.
   ~ChangeBuffer() override;
   ChangeBuffer(const ChangeBuffer&) = delete;
@@ -124,7 +134,7 @@ class ChangeBuffer final : public AbsentPages {
 
   Runtime& runtime_;
   BufferPool& pool_;
-  const uint64_t most_bytes_;
+  const Options options_;
   const std::unique_ptr<Shard[]> shards_;
   std::atomic<uint64_t> leaves_{0}, change_bytes_{0};  // now
   std::atomic<uint64_t> changes_{0};                   // since the open

@@ -24,7 +24,7 @@ EngineLog::EngineLog(Runtime& runtime, Log& log, std::function<void(PageId)> ret
               .active = active_,
               .frees_under_way = frees_under_way_,
               .chains = chains_},
-             options.page_size),
+             options.page_size, /*wants_images=*/images_.are_logged()),
       checkpoints_(log, health_, active_, frees_under_way_, chains_, images_),
       flusher_(runtime, health_, frees_, options.group_delay),
       durability_(log, health_, frees_, flusher_, options.wait_for_commits, options.waits),

@@ -8,7 +8,7 @@
 //
 //   log_accounts          space that transactions and changes have reserved
 //   active_transactions   transactions that have logged and have not ended
-//   change_records        kChange, kCompensation;  page_records: images, allocations, frees, drops
+//   change_records        kChange, kCompensation;  page_records: images, splits, allocations, frees, drops
 //   first_images          the image of a page before its first change since a checkpoint
 //   transaction_ends      kCommit, kEnd
 //   commit_durability     when a commit is durable;  group_flusher: within a delay
@@ -248,6 +248,10 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
   void LogImages(LogSpace& space, std::span<ExclusiveGuard* const> changed,
                  std::span<const PageId> freed) override {
     pages_.LogImages(nullptr, space, changed, freed);
+  }
+  void LogSplit(LogSpace& space, ExclusiveGuard& parent, ExclusiveGuard& page,
+                ExclusiveGuard& right, std::string_view separator) override {
+    pages_.LogSplit(space, parent, page, right, separator);
   }
 
   // FreedPages: a page goes to the store once everything logged before its Defer is durable.

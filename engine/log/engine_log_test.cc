@@ -149,7 +149,28 @@ TEST_CASE("Page LSNs rise with every change") {
   }
 }
 
-TEST_CASE("A split is one record with all its pages and outlives the rollback that caused it") {
+// A split logged the whole parent and the half that stays, too: half of the log of random inserts.
+TEST_CASE(
+    "A split logs an image of the new page alone, if images are not wanted against torn pages") {
+  const bool wanted = GENERATE(false, true);
+  EngineLogOptions options{.page_size = LoggedTrees::kPageSize};
+  if (wanted) options.rely_on_images = [](bool) {};
+  Db db(options);
+  for (int i = 0; i < 200; ++i)
+    db.PutAlone(std::to_string(1000 + i * 7 % 200), std::string(100, 'v'));
+  int splits = 0;
+  LogRecord record;
+  for (const MemoryLog::Record& logged : db.log.Records()) {
+    Require(DecodeLogRecord(logged.bytes, &record));
+    if (record.header.type != LogRecordType::kSplit) continue;
+    ++splits;
+    CHECK(record.images.size() == 1);
+    CHECK(logged.bytes.size() < LoggedTrees::kPageSize);
+  }
+  CHECK((splits > 2) == !wanted);
+}
+
+TEST_CASE("A split is one record for all its pages and outlives the rollback that caused it") {
   Db db;
   db.Begin();
   const Types types = TypesOf(db, [&] {

@@ -46,6 +46,10 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
   }
   for (const PageImage& image : record.images) NoteUse(image.page);
   if (Raw(lsn) >= Raw(redo_)) NoteImages(record);
+  if (record.header.type == LogRecordType::kSplit && Raw(lsn) >= Raw(redo_)) {
+    NoteChanged(record.split.page);
+    NoteChanged(record.split.parent);
+  }
   pages_used_ += record.images.size();
   switch (record.header.type) {
     case LogRecordType::kChange:
@@ -77,6 +81,8 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
     }
     case LogRecordType::kEnd:
       active_.erase(txn);
+      break;
+    case LogRecordType::kSplit:
       break;
     case LogRecordType::kCheckpoint:
       next_txn_ = std::max(next_txn_, Raw(record.checkpoint.next_txn));

@@ -47,6 +47,15 @@ struct ImageBytes {
   uint8_t page_type;
   uint8_t zero[3];
 };
+struct SplitBytes {
+  uint32_t page_size;
+  ImageBytes right;
+  uint32_t page;
+  uint32_t parent;
+  uint32_t page_lsn;
+  uint32_t parent_lsn;
+  uint32_t fence_prefix;
+};
 struct CheckpointBytes {
   uint64_t as_of;
   uint64_t next_txn;
@@ -58,7 +67,7 @@ struct TransactionBytes {
   uint64_t id, first, last;
 };
 static_assert(sizeof(ChangeBytes) == 12 && sizeof(ImagesBytes) == 8 &&
-              sizeof(CheckpointBytes) == 24);
+              sizeof(CheckpointBytes) == 24 && sizeof(SplitBytes) == 40);
 static_assert(sizeof(ImageBytes) == kImageEntrySize && sizeof(TransactionBytes) == 24);
 
 // ---- Encoding
@@ -87,6 +96,10 @@ class Writer {
   }
   void Ids(std::span<const PageId> pages) {
     for (const PageId page : pages) Put(static_cast<uint32_t>(Raw(page)));
+  }
+  void Content(const PageImage& image) {
+    Bytes(image.bytes.data() + kPageHeaderSize, image.hole_begin - kPageHeaderSize);
+    Bytes(image.bytes.data() + image.hole_end, image.bytes.size() - image.hole_end);
   }
 
  private:
@@ -195,19 +208,32 @@ absl::Status DecodeChange(const HeaderBytes& header, Reader& in, LogRecord* reco
   return absl::OkStatus();
 }
 
+absl::Status AddImageEntry(const ImageBytes& image, LogRecord* record) {
+  if (image.hole_begin < kPageHeaderSize || image.hole_begin > image.hole_end ||
+      image.hole_end > record->page_size) {
+    return Bad("an image with an impossible hole");
+  }
+  record->images.push_back({.page = PageId{image.page},
+                            .bytes = {},
+                            .hole_begin = image.hole_begin,
+                            .hole_end = image.hole_end,
+                            .page_type = image.page_type});
+  return absl::OkStatus();
+}
+
 absl::Status DecodeImageEntries(size_t count, Reader& in, LogRecord* record) {
   for (size_t i = 0; i < count; ++i) {
     ImageBytes image;
     if (!in.Get(&image)) return Bad("images that are cut off");
-    if (image.hole_begin < kPageHeaderSize || image.hole_begin > image.hole_end ||
-        image.hole_end > record->page_size) {
-      return Bad("an image with an impossible hole");
-    }
-    record->images.push_back({.page = PageId{image.page},
-                              .bytes = {},
-                              .hole_begin = image.hole_begin,
-                              .hole_end = image.hole_end,
-                              .page_type = image.page_type});
+    LATCHKEY_RETURN_IF_ERROR(AddImageEntry(image, record));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeImageContents(Reader& in, LogRecord* record) {
+  for (PageImage& image : record->images) {
+    const size_t size = image.hole_begin - kPageHeaderSize + record->page_size - image.hole_end;
+    if (!in.Span(size, &image.bytes)) return Bad("an image that is cut off");
   }
   return absl::OkStatus();
 }
@@ -224,11 +250,27 @@ absl::Status DecodeImages(const HeaderBytes& header, Reader& in, LogRecord* reco
   LATCHKEY_RETURN_IF_ERROR(DecodeImageEntries(header.key_size, in, record));
   std::vector<PageId>& ids = kind == ImagesKind::kDetach ? record->detached : record->pages;
   if (!in.Ids(header.number, &ids)) return Bad("freed pages that are cut off");
-  for (PageImage& image : record->images) {
-    const size_t size = image.hole_begin - kPageHeaderSize + body.page_size - image.hole_end;
-    if (!in.Span(size, &image.bytes)) return Bad("an image that is cut off");
+  return DecodeImageContents(in, record);
+}
+
+absl::Status DecodeSplit(const HeaderBytes& header, Reader& in, LogRecord* record) {
+  SplitBytes body;
+  if (!in.Get(&body) || !IsValidPageSize(body.page_size)) {
+    return Bad("a split of pages of an impossible size");
   }
-  return absl::OkStatus();
+  record->page_size = body.page_size;
+  LATCHKEY_RETURN_IF_ERROR(AddImageEntry(body.right, record));
+  PageSplit& split = record->split = {.page = PageId{body.page},
+                                      .parent = PageId{body.parent},
+                                      .page_lsn = body.page_lsn,
+                                      .parent_lsn = body.parent_lsn,
+                                      .fence_prefix = body.fence_prefix,
+                                      .separator = {}};
+  if (header.key_size > kMaxNodeKeySize || split.fence_prefix > header.key_size ||
+      !in.Text(header.key_size, &split.separator)) {
+    return Bad("a split with an impossible separator");
+  }
+  return DecodeImageContents(in, record);
 }
 
 absl::Status DecodeFree(const HeaderBytes& header, Reader& in, LogRecord* record) {
@@ -313,6 +355,8 @@ absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record
       return DecodeChange(header, in, record);
     case LogRecordType::kImages:
       return DecodeImages(header, in, record);
+    case LogRecordType::kSplit:
+      return DecodeSplit(header, in, record);
     case LogRecordType::kAllocation:
       return in.Ids(header.number, &record->pages) ? absl::OkStatus()
                                                    : Bad("allocated pages that are cut off");
@@ -330,7 +374,7 @@ absl::Status DecodeBody(const HeaderBytes& header, Reader& in, LogRecord* record
     case LogRecordType::kFreeSorted:
       return DecodeFreeSorted(header, in, record);
   }
-  return Bad("an unknown type");
+  return Bad("an unknown type, perhaps of a newer version");
 }
 
 }  // namespace
@@ -439,12 +483,25 @@ void ChangeEncoding::Encode(const LogRecordHeader& header, uint32_t page_lsn, st
   }
 }
 
+namespace {
+
+size_t ContentSize(const PageImage& image) {
+  return image.hole_begin - kPageHeaderSize + image.bytes.size() - image.hole_end;
+}
+
+ImageBytes EntryOf(const PageImage& image) {
+  return {.page = static_cast<uint32_t>(Raw(image.page)),
+          .hole_begin = image.hole_begin,
+          .hole_end = image.hole_end,
+          .page_type = image.page_type,
+          .zero = {}};
+}
+
+}  // namespace
+
 size_t ImagesRecordSize(std::span<const PageImage> images, size_t ids) {
   size_t size = kLogRecordHeaderSize + sizeof(ImagesBytes) + kIdSize * ids;
-  for (const PageImage& image : images) {
-    size +=
-        kImageEntrySize + image.hole_begin - kPageHeaderSize + image.bytes.size() - image.hole_end;
-  }
+  for (const PageImage& image : images) size += kImageEntrySize + ContentSize(image);
   return size;
 }
 
@@ -454,18 +511,28 @@ void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> imag
   out.Header(header, static_cast<uint8_t>(kind), images.size(), static_cast<uint32_t>(ids.size()));
   const size_t page_size = images.empty() ? kMinPageSize : images.front().bytes.size();
   out.Put(ImagesBytes{.page_size = static_cast<uint32_t>(page_size), .zero = 0});
-  for (const PageImage& image : images) {
-    out.Put(ImageBytes{.page = static_cast<uint32_t>(Raw(image.page)),
-                       .hole_begin = image.hole_begin,
-                       .hole_end = image.hole_end,
-                       .page_type = image.page_type,
-                       .zero = {}});
-  }
+  for (const PageImage& image : images) out.Put(EntryOf(image));
   out.Ids(ids);
-  for (const PageImage& image : images) {
-    out.Bytes(image.bytes.data() + kPageHeaderSize, image.hole_begin - kPageHeaderSize);
-    out.Bytes(image.bytes.data() + image.hole_end, page_size - image.hole_end);
-  }
+  for (const PageImage& image : images) out.Content(image);
+}
+
+size_t SplitRecordSize(const PageSplit& split, const PageImage& right) {
+  return kLogRecordHeaderSize + sizeof(SplitBytes) + split.separator.size() + ContentSize(right);
+}
+
+void EncodeSplit(const LogRecordHeader& header, const PageSplit& split, const PageImage& right,
+                 std::byte* to) {
+  Writer out(to);
+  out.Header(header, 0, split.separator.size(), 0);
+  out.Put(SplitBytes{.page_size = static_cast<uint32_t>(right.bytes.size()),
+                     .right = EntryOf(right),
+                     .page = static_cast<uint32_t>(Raw(split.page)),
+                     .parent = static_cast<uint32_t>(Raw(split.parent)),
+                     .page_lsn = split.page_lsn,
+                     .parent_lsn = split.parent_lsn,
+                     .fence_prefix = split.fence_prefix});
+  out.Bytes(split.separator);
+  out.Content(right);
 }
 
 void EncodeAllocation(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to) {

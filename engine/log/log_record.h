@@ -11,8 +11,8 @@
 //        1    1  states                   changes: now (low 3 bits), 8 = a difference, before (high
 //                                         4 bits); kImages: 1 = also ends the transaction, 2 = the
 //                                         ids are detached; kDeleteRange: 1 = from, 2 = to; else 0
-//        2    2  key size                 changes, kDropTree (the name), kDeleteRange (from);
-//                                         kImages: images; else 0
+//        2    2  key size                 changes, kDropTree (the name), kDeleteRange (from), kSplit
+//                                         (the separator); kImages: images; else 0
 //        4    4  tree id                  changes, kDropTree, kDeleteRange; else how many ids the
 //                                         body lists
 //        8    8  transaction              0 = outside any
@@ -29,6 +29,9 @@
 //   kAllocation              page ids * 4
 //   kFree                    first page of the chain that goes, 2^64-1 = none (8), page ids * 4
 //   kBlindPut                as kChange; before: absent, whatever there was
+//   kSplit                   page size (4), the image's entry as in kImages (16), page id (4),
+//                            parent id (4), low halves of their LSNs before (4, 4), fence prefix
+//                            length (4), separator, bytes of the image
 //   kCommit, kEnd            nothing
 //   kCheckpoint              as of (8), next transaction id (8), chains (4), part (2), parts (2),
 //                            transactions * {id (8), first (8), last (8)}, chain references * 16
@@ -76,6 +79,7 @@ enum class LogRecordType : uint8_t {
   kDeleteRange = 12,   ///< commits a range delete; recovery finishes one without a kEnd
   kFreeSorted = 13,    ///< redo-only: as kFree, in a byte or two a page
   kBlindPut = 14,      ///< redo-only: a put that is also the commit of its transaction
+  kSplit = 15,         ///< redo-only: a page was split; an image of the new page only
 };
 
 struct LogRecordHeader {
@@ -120,6 +124,16 @@ struct PageImage {
   uint8_t page_type = 0;                  ///< decoded
 };
 
+/// kSplit: `page` keeps its records left of `separator`, an image holds those of the new page to the
+/// right, and `parent` gets the separator. Redo splits `page` as NodeEditor::SplitInto did.
+struct PageSplit {
+  PageId page = kInvalidPageId;
+  PageId parent = kInvalidPageId;
+  uint32_t page_lsn = 0, parent_lsn = 0;  ///< the low halves of the LSNs that the two had before
+  uint32_t fence_prefix = 0;  ///< NodeView::fence_prefix_length of `page` after the split
+  std::string_view separator;
+};
+
 /// kDeleteRange: the keys that go. Views.
 struct LoggedRange {
   TreeId tree{0};
@@ -157,13 +171,14 @@ struct CheckpointPart {
 struct LogRecord {
   LogRecordHeader header;
   RecordChange change;                          ///< kChange, kCompensation, kBlindPut
-  uint32_t page_size = 0;                       ///< kImages
-  std::vector<PageImage> images;                ///< kImages
+  uint32_t page_size = 0;                       ///< kImages, kSplit
+  std::vector<PageImage> images;                ///< kImages; kSplit: one, of the new page
   bool ends_transaction = false;                ///< kImages: as a kEnd behind it
   /// kImages, kFree, kFreeSorted: freed; kAllocation: allocated.
   std::vector<PageId> pages;
   /// kImages: roots of subtrees that no page refers to any more. Their transaction frees them.
   std::vector<PageId> detached;
+  PageSplit split;                              ///< kSplit
   LoggedRange range;                            ///< kDeleteRange
   PageId chain = kInvalidPageId;                ///< kFree: the chain of which `pages` are the rest
   TreeId tree{0};                               ///< kDropTree
@@ -195,6 +210,8 @@ PageImage ImageOf(PageId id, std::span<const std::byte> page);
 
 inline constexpr size_t kLogRecordHeaderSize = 24;
 inline constexpr size_t kLogRecordPageLsn = kLogRecordHeaderSize + 8;  ///< of changes: page_lsn
+inline constexpr size_t kLogRecordSplitLsn =
+    kLogRecordHeaderSize + 28;  ///< of splits: page_lsn, parent_lsn
 /// Size of a change without its key and values; a kCompensation has `undone_from` in addition.
 inline constexpr size_t kLogChangeOverhead = kLogRecordHeaderSize + 12;
 inline constexpr size_t kLogCompensationOverhead = kLogChangeOverhead + 8;
@@ -228,6 +245,11 @@ size_t ImagesRecordSize(std::span<const PageImage> images, size_t ids);
 void EncodeImages(const LogRecordHeader& header, std::span<const PageImage> images,
                   std::span<const PageId> ids, std::byte* to,
                   ImagesKind kind = ImagesKind::kChange);
+
+size_t SplitRecordSize(const PageSplit& split, const PageImage& right);
+/// `right`: of the new page.
+void EncodeSplit(const LogRecordHeader& header, const PageSplit& split, const PageImage& right,
+                 std::byte* to);
 
 constexpr size_t AllocationRecordSize(size_t pages) { return kLogRecordHeaderSize + 4 * pages; }
 void EncodeAllocation(const LogRecordHeader& header, std::span<const PageId> pages, std::byte* to);

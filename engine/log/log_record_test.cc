@@ -63,6 +63,21 @@ Bytes EncodedImages(std::span<const PageImage> images, std::span<const PageId> f
   return bytes;
 }
 
+constexpr std::string_view kSeparator = "10010";
+
+Bytes EncodedSplit(const Bytes& right) {
+  const PageSplit split{.page = PageId{12},
+                        .parent = PageId{kMaxPageIds - 1},
+                        .page_lsn = kPageLsn,
+                        .parent_lsn = kPageLsn + 1,
+                        .fence_prefix = 3,
+                        .separator = kSeparator};
+  const PageImage image = ImageOf(PageId{13}, right);
+  Bytes bytes(SplitRecordSize(split, image));
+  EncodeSplit({.type = LogRecordType::kSplit}, split, image, bytes.data());
+  return bytes;
+}
+
 Bytes EncodedCheckpoint() {
   const ActiveTransaction transactions[] = {{TxnId{1}, Lsn{2}, Lsn{3}}, {TxnId{4}, Lsn{5}, Lsn{6}}};
   const OverflowChain chains[] = {{PageId{9}, 12345}};
@@ -234,6 +249,32 @@ TEST_CASE("An image leaves out the zeros at the end of a page that is no tree pa
   ExpandImage(DecodeOrFail(bytes).images[0], 4096, Lsn{1}, copy.data());
   CHECK(copy[100] == std::byte{7});
   CHECK(copy[4095] == std::byte{0});
+}
+
+TEST_CASE("A split comes back from its record, with the new page") {
+  const Bytes right = Leaf(20);
+  const Bytes bytes = EncodedSplit(right);
+  CHECK(bytes.size() < 20 * 40);
+  const LogRecord record = DecodeOrFail(bytes);
+  CHECK(record.split.page == PageId{12});
+  CHECK(record.split.parent == PageId{kMaxPageIds - 1});
+  CHECK(record.split.page_lsn == kPageLsn);
+  CHECK(record.split.parent_lsn == kPageLsn + 1);
+  CHECK(record.split.fence_prefix == 3);
+  CHECK(record.split.separator == kSeparator);
+  REQUIRE(record.images.size() == 1);
+  CHECK(record.images[0].page == PageId{13});
+  Bytes copy(4096, std::byte{0xee});
+  ExpandImage(record.images[0], record.page_size, Lsn{555}, copy.data());
+  CHECK(std::memcmp(copy.data() + kPageHeaderSize, right.data() + kPageHeaderSize,
+                    4096 - kPageHeaderSize) == 0);
+}
+
+TEST_CASE("A split whose fences share more than its separator has is refused") {
+  Bytes bytes = EncodedSplit(Leaf(20));
+  bytes[kLogRecordHeaderSize + 36] = std::byte{kSeparator.size() + 1};
+  LogRecord record;
+  CHECK(absl::IsDataLoss(DecodeLogRecord(bytes, &record)));
 }
 
 TEST_CASE("A checkpoint comes back from its record") {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/btree/node.h"
 #include "engine/log/log_record.h"
 #include "engine/log/page_lsn.h"
 #include "storage/base/check.h"
@@ -62,6 +63,29 @@ void PageRecords::LogSomeImages(LogTxn* txn, LogSpace& space,
     if (ends) parts_.active.Leave(*txn);
     for (ExclusiveGuard* page : changed) SetPageLsn(page->Mutable(), lsn);
     if (kind == ImagesKind::kChange && !ids.empty()) parts_.frees_under_way.Enter(space, lsn);
+  });
+}
+
+void PageRecords::LogSplit(LogSpace& space, ExclusiveGuard& parent, ExclusiveGuard& page,
+                           ExclusiveGuard& right, std::string_view separator) {
+  const std::array<ExclusiveGuard*, 3> changed = {&parent, &page, &right};
+  if (wants_images_) return LogImages(nullptr, space, changed, {});
+  const PageSplit split = {
+      .page = page.page(),
+      .parent = parent.page(),
+      .page_lsn = static_cast<uint32_t>(PageLsn(page.data())),
+      .parent_lsn = static_cast<uint32_t>(PageLsn(parent.data())),
+      .fence_prefix = LatchedNodeView(page.data(), page_size_).fence_prefix_length(),
+      .separator = separator};
+  const PageImage image = ImageOf(right.page(), {right.data(), page_size_});
+  const size_t size = SplitRecordSize(split, image);
+  if (!parts_.accounts.SpendFree(nullptr, space, size)) {
+    for (ExclusiveGuard* guard : changed) parts_.health.KeepOffDevice(guard->Mutable());
+    return;
+  }
+  parts_.log.Append(size, [&](Lsn lsn, std::byte* to) {
+    EncodeSplit({.type = LogRecordType::kSplit}, split, image, to);
+    for (ExclusiveGuard* guard : changed) SetPageLsn(guard->Mutable(), lsn);
   });
 }
 

@@ -41,8 +41,9 @@ class PageRecords {
   /// Most pages that one record changes: a range delete changes a page a level.
   static constexpr size_t kMaxImages = 41;
 
-  PageRecords(const PageRecordsParts& parts, uint32_t page_size)
-      : parts_(parts), page_size_(page_size) {}
+  /// `wants_images`: of every page that a record of pages changes, because redo may find it torn.
+  PageRecords(const PageRecordsParts& parts, uint32_t page_size, bool wants_images)
+      : parts_(parts), page_size_(page_size), wants_images_(wants_images) {}
 
   /// As the functions of EngineLog.
   void LogValuePage(LogTxn& txn, ExclusiveGuard& page);
@@ -53,6 +54,9 @@ class PageRecords {
   void LogLastImages(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed) {
     LogImages(&txn, space, changed, {}, ImagesKind::kEnd);
   }
+  /// A kSplit, or if images are wanted a kImages.
+  void LogSplit(LogSpace& space, ExclusiveGuard& parent, ExclusiveGuard& page,
+                ExclusiveGuard& right, std::string_view separator);
   absl::StatusOr<Lsn> LogUnloggedPages(LogTxn& txn, std::span<const PageId> pages);
   void LogDetach(LogTxn& txn, LogSpace& space, std::span<ExclusiveGuard* const> changed,
                  std::span<const PageId> detached) {
@@ -71,6 +75,7 @@ class PageRecords {
 
   const PageRecordsParts parts_;
   const uint32_t page_size_;
+  const bool wants_images_;
 };
 
 }  // namespace latchkey

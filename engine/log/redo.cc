@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/btree/node.h"
 #include "engine/btree/tree.h"
 #include "engine/log/page_lsn.h"
 #include "storage/base/canary.h"
@@ -45,6 +44,8 @@ bool IsValue(const NodeEditor& leaf, SlotPosition position) {
 // Gives the leaf's record the logged state. `value`: scratch. Returns empty if done; else why the
 // page cannot take the change.
 std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::string* value) {
+  if (leaf.type() != PageType::kTreeLeaf || !leaf.is_leaf()) return "which is no leaf";
+  if (!change.key.starts_with(leaf.Prefix())) return "whose keys begin otherwise";
   const SlotPosition position = leaf.LowerBound(change.key);
   if (change.is_difference) {
     if (!IsValue(leaf, position)) return "which has no value to change";
@@ -60,6 +61,32 @@ std::string_view MakeRecord(NodeEditor leaf, const RecordChange& change, std::st
   const bool done = position.exact
                         ? leaf.ReplaceValue(position.slot, change.now_bytes, flags)
                         : leaf.Insert(position.slot, change.key, change.now_bytes, flags);
+  return done ? "" : kNoRoom;
+}
+
+bool IsInner(const NodeView& page) {
+  return page.type() == PageType::kTreeInner && !page.is_leaf();
+}
+
+// As MakeRecord.
+std::string_view SplitPage(NodeEditor page, const PageSplit& split) {
+  const bool is_tree_page = IsInner(page) || (page.type() == PageType::kTreeLeaf && page.is_leaf());
+  const bool done = is_tree_page && page.CheckShape().ok() &&
+                    page.SplitAgain(split.separator, split.fence_prefix);
+  return done ? "" : "which cannot be split there";
+}
+
+std::string_view AddSeparator(NodeEditor parent, const PageSplit& split, PageId right) {
+  if (!IsInner(parent) || !parent.CheckShape().ok()) return "which is no inner page";
+  if (!split.separator.starts_with(parent.Prefix().substr(0, parent.fence_prefix_length()))) {
+    return "whose separators begin otherwise";
+  }
+  const SlotPosition position = parent.LowerBound(split.separator);
+  if (position.exact || parent.Child(position.slot) != split.page) {
+    return "which does not lead to the page that was split";
+  }
+  const bool done = parent.HasRoomForAnySeparator() &&
+                    parent.InsertSeparator(position.slot, split.separator, split.page, right);
   return done ? "" : kNoRoom;
 }
 
@@ -103,6 +130,10 @@ absl::Status Redo::Collect(const LogRecordView& view) {
                            record_.header.type == LogRecordType::kBlindPut;
   if (changes_one) Want(view.lsn, record_.change.page);
   for (const PageImage& image : record_.images) Want(view.lsn, image.page);
+  if (record_.header.type == LogRecordType::kSplit) {
+    Want(view.lsn, record_.split.page);
+    Want(view.lsn, record_.split.parent);
+  }
   if (!changes_one && record_.images.empty()) return absl::OkStatus();
   next_.entries.push_back(
       {.lsn = view.lsn, .offset = next_.bytes.size(), .size = view.bytes.size()});
@@ -158,7 +189,7 @@ absl::Status Redo::Apply(Lsn lsn, const LogRecord& record) {
   for (const PageImage& image : record.images) {
     LATCHKEY_RETURN_IF_ERROR(ApplyImage(lsn, record, image));
   }
-  return absl::OkStatus();
+  return record.header.type == LogRecordType::kSplit ? ApplySplit(lsn, record) : absl::OkStatus();
 }
 
 absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* guard) {
@@ -179,10 +210,10 @@ absl::Status Redo::Fix(Lsn lsn, PageId page, bool is_replaced, ExclusiveGuard* g
                     Raw(page), newest, Raw(log_end_));
 }
 
-bool Redo::LacksChanges(const std::byte* page, const RecordChange& change) {
+bool Redo::LacksChanges(const std::byte* page, const PageEdit& edit) {
   if (LATCHKEY_CANARY("redo-onto-what-lacks-changes")) return false;
-  if (static_cast<uint32_t>(PageLsn(page)) != change.page_lsn) lacking_.insert(Raw(change.page));
-  return lacking_.contains(Raw(change.page));
+  if (static_cast<uint32_t>(PageLsn(page)) != edit.page_lsn) lacking_.insert(Raw(edit.page));
+  return lacking_.contains(Raw(edit.page));
 }
 
 absl::Status Redo::FixForImage(Lsn lsn, PageId page, ExclusiveGuard* guard) {
@@ -200,31 +231,51 @@ absl::Status Redo::FixForImage(Lsn lsn, PageId page, ExclusiveGuard* guard) {
 }
 
 absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
-  if (analysis_.IsFreedAfter(change.page, lsn)) return absl::OkStatus();
+  // A whole value makes the record right whatever the page lacks, so a damaged database keeps it.
+  return ApplyEdit(lsn,
+                   {.page = change.page,
+                    .page_lsn = change.page_lsn,
+                    .fits_older = !change.is_difference,
+                    .apply = [&](NodeEditor page) { return MakeRecord(page, change, &value_); }});
+}
+
+// If the parent cannot take the separator, the page keeps its records: nothing leads to the new one.
+absl::Status Redo::ApplySplit(Lsn lsn, const LogRecord& record) {
+  const PageSplit& split = record.split;
+  const auto add_separator = [&](NodeEditor page) {
+    return AddSeparator(page, split, record.images.front().page);
+  };
+  if (!LATCHKEY_CANARY("redo-forgets-the-parent-of-a-split")) {
+    LATCHKEY_RETURN_IF_ERROR(ApplyEdit(lsn, {.page = split.parent,
+                                             .page_lsn = split.parent_lsn,
+                                             .fits_older = true,
+                                             .apply = add_separator}));
+  }
+  const auto split_page = [&](NodeEditor page) { return SplitPage(page, split); };
+  return ApplyEdit(
+      lsn,
+      {.page = split.page, .page_lsn = split.page_lsn, .fits_older = true, .apply = split_page});
+}
+
+absl::Status Redo::ApplyEdit(Lsn lsn, const PageEdit& edit) {
+  if (analysis_.IsFreedAfter(edit.page, lsn)) return absl::OkStatus();
   ExclusiveGuard guard;
-  absl::Status fixed = damaged_.contains(change.page)
+  absl::Status fixed = damaged_.contains(edit.page)
                            ? absl::OkStatus()
-                           : Fix(lsn, change.page, /*is_replaced=*/false, &guard);
-  if (const auto damage = damaged_.find(change.page); damage != damaged_.end()) {
+                           : Fix(lsn, edit.page, /*is_replaced=*/false, &guard);
+  if (const auto damage = damaged_.find(edit.page); damage != damaged_.end()) {
     if (misfits_ == Misfits::kSkip) damage->second.left_out.push_back(lsn);
     return absl::OkStatus();
   }
   LATCHKEY_RETURN_IF_ERROR(fixed);
   if (Holds(guard.data(), lsn)) return absl::OkStatus();
-  const LatchedNodeView view(guard.data(), pool_.page_size());
-  if (view.type() != PageType::kTreeLeaf || !view.is_leaf()) {
-    return Misfit(lsn, change.page, "which is no leaf");
-  }
-  // A whole value makes the record right whatever the page lacks, so a damaged database keeps it.
-  if (LacksChanges(guard.data(), change) &&
-      (misfits_ == Misfits::kRefuse || change.is_difference)) {
-    return Misfit(lsn, change.page, "which lacks changes before that");
+  if (LacksChanges(guard.data(), edit) && (misfits_ == Misfits::kRefuse || !edit.fits_older)) {
+    return Misfit(lsn, edit.page, "which lacks changes before that");
   }
   std::byte* page = guard.Mutable();
-  const NodeEditor leaf(page, pool_.page_size(), pool_.Here().scratch.get());
-  if (const std::string_view misfit = MakeRecord(leaf, change, &value_); !misfit.empty()) {
-    return Misfit(lsn, change.page, misfit);
-  }
+  const std::string_view misfit =
+      edit.apply(NodeEditor(page, pool_.page_size(), pool_.Here().scratch.get()));
+  if (!misfit.empty()) return Misfit(lsn, edit.page, misfit);
   SetPageLsn(page, lsn);
   ++applied_;
   return absl::OkStatus();

@@ -3,12 +3,12 @@
 //
 // If a page fails its proof, redo skips its changes until the next image of the page in the log,
 // which includes them. A torn page has such an image if the log holds images of all pages before
-// their first change (EngineLogOptions::rely_on_images). So has a page that was split later. A page
-// without one stays damaged, and redo fails in the end.
+// their first change (EngineLogOptions::rely_on_images). So has a page that was united with another
+// later. A page without one stays damaged, and redo fails in the end.
 //
 // Redo finds the log damaged, or a write lost by the device, in three cases: a page id that no page
 // can have, a page changed behind the end of the log, and a page that lacks a change from before
-// the record to be applied (RecordChange::page_lsn).
+// the record to be applied (RecordChange::page_lsn, PageSplit).
 //
 // The records go through batches: while one batch is applied, the pages of the next are read with
 // many requests in flight.
@@ -16,17 +16,20 @@
 // Thread-safety: one actor.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "bufferpool/buffer_pool.h"
+#include "engine/btree/node.h"
 #include "engine/log/log_analysis.h"
 #include "engine/log/log_record.h"
 #include "engine/log/redo_reader.h"
@@ -79,8 +82,18 @@ class Redo {
   absl::Status ApplyBatch(Batch& batch);
   absl::Status Apply(Lsn lsn, const LogRecord& record);
   absl::Status ApplyChange(Lsn lsn, const RecordChange& change);
+  absl::Status ApplySplit(Lsn lsn, const LogRecord& record);
+  /// A change of one page without an image of it.
+  struct PageEdit {
+    PageId page;
+    uint32_t page_lsn;  ///< the low half of the LSN that the page had before
+    bool fits_older;    ///< right also on a page that lacks changes before
+    /// Changes the page. Returns why the page cannot take the change; empty: it has.
+    absl::FunctionRef<std::string_view(NodeEditor)> apply;
+  };
+  absl::Status ApplyEdit(Lsn lsn, const PageEdit& edit);
   /// Whether the page is older than the change expects.
-  bool LacksChanges(const std::byte* page, const RecordChange& change);
+  bool LacksChanges(const std::byte* page, const PageEdit& edit);
   absl::Status ApplyImage(Lsn lsn, const LogRecord& record, const PageImage& image);
   /// As BufferPool::FixForRedo, for the record at `lsn`. DataLoss: no such page can have existed,
   /// or it is newer than the log.

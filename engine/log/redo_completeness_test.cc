@@ -14,10 +14,20 @@
 namespace latchkey::redo_completeness_test {
 namespace {
 
-// Pages that were made from nothing but a log.
+using PageBytes = std::map<PageId, std::vector<std::byte>>;
+
+// Pages that were made from nothing but a log, or from older pages and the log from `from` on.
 struct Replica {
-  explicit Replica(Log& log)
-      : store(ThreadRuntime(), LoggedTrees::kPageSize), pool(MakeTestPool(store, 2048)) {
+  explicit Replica(Log& log, Lsn from = Lsn{0}, const PageBytes& older = {})
+      : store(ThreadRuntime(), LoggedTrees::kPageSize),
+        pool(MakeTestPool(store, 2048)),
+        analysis(from) {
+    for (const auto& [page, bytes] : older) {
+      REQUIRE(store.AdoptPage(page).ok());
+      const PageWrite write{.id = page, .data = bytes.data()};
+      size_t accepted = 0;
+      REQUIRE((*store.NewWriter(1))->Submit({&write, 1}, &accepted).ok());
+    }
     LogRecord record;
     REQUIRE(log.ForEach(Lsn{0},
                         [&](const LogRecordView& view) {
@@ -28,7 +38,7 @@ struct Replica {
                         })
                 .ok());
     Redo redo(*pool, analysis, log.end());
-    const absl::Status done = redo.Run(log, Lsn{0});
+    const absl::Status done = redo.Run(log, from);
     if (!done.ok()) FAIL(done.message());
   }
 
@@ -154,6 +164,52 @@ TEST_CASE("Pages that were evicted meanwhile are made again as well") {
   for (int i = 0; i < 600; ++i) RunRandom(db, txn, rng, 5000);
   db.versions.CollectAll();
   CheckReplica(db);
+}
+
+// The pages on the device once all that changed is written.
+PageBytes WriteAll(LoggedTrees& db) {
+  REQUIRE(db.pool->WriteAllDirty().ok());
+  PageBytes pages;
+  std::vector<std::byte> bytes(LoggedTrees::kPageSize);
+  for (uint64_t page = 0; page < db.store.page_id_limit(); ++page) {
+    if (!db.store.IsAllocated(PageId{page})) continue;
+    if (db.store.ReadPage(PageId{page}, bytes.data()).ok()) pages[PageId{page}] = bytes;
+  }
+  return pages;
+}
+
+TEST_CASE(
+    "Redo ends at the same pages, whichever of its states since the checkpoint each page had") {
+  const uint64_t seed = GENERATE(range<uint64_t>(1, 9));
+  CAPTURE(seed);
+  Rng rng(seed);
+  LoggedTrees db;
+  db.NewTree();
+  TransactionImpl txn(db.context);
+  const auto run = [&](int transactions) {
+    for (int i = 0; i < transactions; ++i) RunRandom(db, txn, rng, 3000);
+    db.versions.CollectAll();
+  };
+  run(150);
+  REQUIRE(db.engine_log->FlushAll().ok());
+  const PageBytes checkpoint = WriteAll(db);
+  const Lsn from = db.log.next();
+  std::vector<PageBytes> states = {checkpoint};
+  for (int i = 0; i < 4; ++i) {
+    run(100);
+    states.push_back(WriteAll(db));
+  }
+  PageBytes found = checkpoint;
+  for (const PageBytes& state : states) {
+    for (const auto& [page, bytes] : state) {
+      if (rng.Below(3) == 0) found[page] = bytes;
+    }
+  }
+  Replica replica(db.log, from, found);
+  for (const PageId page : db.Pages()) {
+    INFO("page " << Raw(page));
+    REQUIRE(PageOf(*db.pool, page) == PageOf(*replica.pool, page));
+  }
 }
 
 // As RunRandom, beside others: conflicts end a transaction.

@@ -81,6 +81,32 @@ Bytes ImagesRecord() {
   return bytes;
 }
 
+constexpr PageId kParent{6};
+
+// Of an inner page with page 0 as its only child.
+Bytes ParentRecord() {
+  AlignedBuffer page(kPage);
+  NodeEditor parent(page.data(), kPage);
+  parent.Init(1, Fences{});
+  parent.SetRightmost(PageId{0});
+  const PageImage image = ImageOf(kParent, page.span());
+  Bytes bytes(ImagesRecordSize({&image, 1}, 0));
+  EncodeImages({.type = LogRecordType::kImages}, {&image, 1}, {}, bytes.data());
+  return bytes;
+}
+
+// Of page 0, behind its record.
+Bytes SplitRecord() {
+  AlignedBuffer page(kPage);
+  NodeEditor(page.data(), kPage).Init(0, Fences{});
+  const PageSplit split = {
+      .page = PageId{0}, .parent = kParent, .page_lsn = 0, .parent_lsn = 0, .separator = "l"};
+  const PageImage right = ImageOf(PageId{7}, page.span());
+  Bytes bytes(SplitRecordSize(split, right));
+  EncodeSplit({.type = LogRecordType::kSplit}, split, right, bytes.data());
+  return bytes;
+}
+
 std::vector<Bytes> EveryRecord() {
   const PageId pages[] = {PageId{4}, PageId{5}};
   const ActiveTransaction active[] = {{.id = TxnId{7}, .first = Lsn{64}, .last = Lsn{64}}};
@@ -89,7 +115,8 @@ std::vector<Bytes> EveryRecord() {
     return LogRecordHeader{.type = type, .txn = TxnId{7}, .previous = Lsn{64}};
   };
   std::vector<Bytes> records = {ImagesRecord(), ChangeRecord("key", RecordState::kValue, "now"),
-                                ChangeRecord("other", RecordState::kGhost, "")};
+                                ChangeRecord("other", RecordState::kGhost, ""), ParentRecord(),
+                                SplitRecord()};
   EncodeAllocation(header(LogRecordType::kAllocation), pages,
                    records.emplace_back(AllocationRecordSize(2)).data());
   EncodeFree(header(LogRecordType::kFree), PageId{4}, pages,
@@ -160,7 +187,7 @@ absl::Status AnalyseAndRedo(Log& log) {
   return redo.Run(log, Lsn{0});
 }
 
-/// The bytes of a record. A change that names no LSN of its page gets the newest one.
+/// The bytes of a record. A change or split that names no LSN of its page gets the newest one.
 class PageLsns {
  public:
   Bytes Complete(std::string_view record, Lsn lsn) {
@@ -168,20 +195,28 @@ class PageLsns {
     Bytes bytes(begin, begin + record.size());
     if (!DecodeLogRecord(bytes, &record_).ok()) return bytes;
     for (const PageImage& image : record_.images) newest_[Raw(image.page)] = lsn;
+    if (record_.header.type == LogRecordType::kSplit) {
+      const PageSplit& split = record_.split;
+      Set(split.page, split.page_lsn, lsn, bytes.data() + kLogRecordSplitLsn);
+      Set(split.parent, split.parent_lsn, lsn, bytes.data() + kLogRecordSplitLsn + 4);
+    }
     const bool is_change = record_.header.type == LogRecordType::kChange ||
                            record_.header.type == LogRecordType::kCompensation ||
                            record_.header.type == LogRecordType::kBlindPut;
-    if (!is_change) return bytes;
-    Lsn& newest = newest_[Raw(record_.change.page)];
-    const auto page_lsn = static_cast<uint32_t>(Raw(newest));
-    if (record_.change.page_lsn == 0) {
-      std::memcpy(bytes.data() + kLogRecordPageLsn, &page_lsn, sizeof(page_lsn));
+    if (is_change) {
+      Set(record_.change.page, record_.change.page_lsn, lsn, bytes.data() + kLogRecordPageLsn);
     }
-    newest = lsn;
     return bytes;
   }
 
  private:
+  void Set(PageId page, uint32_t named, Lsn lsn, std::byte* to) {
+    Lsn& newest = newest_[Raw(page)];
+    const auto page_lsn = static_cast<uint32_t>(Raw(newest));
+    if (named == 0) std::memcpy(to, &page_lsn, sizeof(page_lsn));
+    newest = lsn;
+  }
+
   LogRecord record_;
   std::map<uint64_t, Lsn> newest_;
 };

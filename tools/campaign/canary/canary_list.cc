@@ -43,6 +43,8 @@ constexpr Canary kCanaries[] = {
      kOverwrite},
     {"redo-skips-a-block", "redo takes a change in the same 512 bytes of log for applied",
      kOverwrite},
+    {"redo-forgets-the-parent-of-a-split", "redo splits a page and tells its parent nothing of it",
+     kOverwrite},
     {"recovery-keeps-unfinished-inserts", "undo leaves what unfinished transactions inserted",
      kOverwrite},
     {"rollback-without-compensation", "a rollback writes no compensation records", kOverwrite},

@@ -47,10 +47,13 @@ void AddRecord(std::span<const std::byte> bytes, CrashTally* tally) {
   if (!DecodeLogRecord(bytes, &record).ok()) return;
   switch (record.header.type) {
     case LogRecordType::kImages:
-      // A split logs the parent and both halves; a merge logs two pages; a page of a long value is
-      // alone.
+      // A split of a root logs the root and both halves, as any split does if images are wanted.
+      // A merge logs two pages. A page of a long value is alone.
       tally->splits += record.images.size() == 3 && record.pages.empty();
       tally->merges += record.images.size() == 2 && record.pages.size() == 1;
+      break;
+    case LogRecordType::kSplit:
+      ++tally->splits;
       break;
     case LogRecordType::kAllocation:
       tally->overflow_pages += record.pages.size();
