@@ -131,16 +131,18 @@ TEST_CASE("A victim that cannot be written stays resident and dirty, and the fix
 
 // A fix failed although clean pages were there, because the policy's victim was dirty.
 TEST_CASE("While no page can be written, clean pages make room for those that are read") {
-  constexpr uint64_t kPages = 4 * BufferPool::kMinFrames, kClean = 3;
-  PoolFixture f(BufferPool::kMinFrames);
+  constexpr uint32_t kFrames = 64, kPages = 4 * kFrames, kClean = 3;
+  const std::string synchronization = GENERATE("global", "regions:4");
+  CAPTURE(synchronization);
+  PoolFixture f(kFrames, "clock", synchronization);
   std::vector<PageId> pages;
   for (uint64_t i = 0; i < kPages; ++i) pages.push_back(f.NewPage(i));
   REQUIRE(f.pool->WriteAllDirty().ok());
-  for (uint64_t i = 0; i < BufferPool::kMinFrames - kClean; ++i) f.Add(pages[i], kPages);
+  for (uint64_t i = 0; i < kFrames - kClean; ++i) f.Add(pages[i], kPages);
   f.store.fail_writes = true;
   for (int round = 0; round < 3; ++round) {
     for (uint64_t i = 0; i < kPages; ++i) {
-      const bool changed = i < BufferPool::kMinFrames - kClean;
+      const bool changed = i < kFrames - kClean;
       CHECK(f.ReadShared(pages[i]) == (changed ? i + kPages : i));
     }
   }

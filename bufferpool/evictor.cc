@@ -39,10 +39,10 @@ absl::StatusOr<FrameId> Evictor::EvictFrame(PoolActor& actor, PageId incoming, b
     absl::Status written;
     const size_t n = EvictBatch(actor, incoming, std::span(freed).first(most), &written);
     if (n == 0 && !written.ok()) {
-      // Dirty pages cannot leave now. So that reads go on, clean ones do, wherever they are.
-      if (!FreeCleanFrame(actor)) return written;
-      const FrameId free = policy_.TakeFreeFrame(incoming, actor.index);
-      if (free != kNoFrame) return free;
+      // After a failure for good, clean pages still leave, wherever they are, so that reads go on. If
+      // only the disk is full, they stay: new dirty pages would take all their frames.
+      const FrameId clean = patient && absl::IsUnavailable(written) ? EvictClean(actor) : kNoFrame;
+      return clean != kNoFrame ? absl::StatusOr<FrameId>(clean) : written;
     }
     if (n > 0) {
       for (size_t i = 1; i < n; ++i) policy_.ReturnFreeFrame(freed[i]);
@@ -121,37 +121,37 @@ size_t Evictor::SortVictims(PoolActor& actor, std::span<FrameId> claimed, size_t
 }
 
 bool Evictor::FreeDurableFrame(PoolActor& actor) {
-  return FreeSomeFrame(
-      actor, [this](FrameId frame) { return log_.IsDurableFor(frame); },
-      [&](FrameId frame) {
-        return !frames_.IsDirty(frame) ||
-               write_back_.WriteVictims(actor, std::span(&frame, 1)).ok();
+  const FrameId frame = EvictAny(
+      actor, [this](FrameId f) { return log_.IsDurableFor(f); },
+      [&](FrameId f) {
+        return !frames_.IsDirty(f) || write_back_.WriteVictims(actor, std::span(&f, 1)).ok();
       });
+  if (frame != kNoFrame) policy_.ReturnFreeFrame(frame);
+  return frame != kNoFrame;
 }
 
-bool Evictor::FreeCleanFrame(PoolActor& actor) {
-  return FreeSomeFrame(
-      actor, [this](FrameId frame) { return !frames_.IsDirty(frame); },
-      [](FrameId) { return true; });
+FrameId Evictor::EvictClean(PoolActor& actor) {
+  return EvictAny(
+      actor, [this](FrameId f) { return !frames_.IsDirty(f); }, [](FrameId) { return true; });
 }
 
-bool Evictor::FreeSomeFrame(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
-                            absl::FunctionRef<bool(FrameId)> make_clean) {
+FrameId Evictor::EvictAny(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
+                          absl::FunctionRef<bool(FrameId)> make_clean) {
   const uint32_t frames = frames_.count();
   const uint32_t first = search_hand_.load(std::memory_order_relaxed);
-  for (uint32_t i = 1; i <= frames; ++i) {
-    const FrameId frame{1 + (first + i) % frames};
+  for (uint32_t i = 0; i < frames; ++i) {
+    const uint32_t at = (first + i) % frames;
+    const FrameId frame{1 + at};
     if (!may_go(frame) || !TryClaimFrame(frame)) continue;
     if (!may_go(frame) || !make_clean(frame)) {
       GiveUpClaim(frame);
       continue;
     }
     Remove(frame, actor.index);
-    policy_.ReturnFreeFrame(frame);
-    search_hand_.store(first + i, std::memory_order_relaxed);
-    return true;
+    search_hand_.store(at + 1, std::memory_order_relaxed);
+    return frame;
   }
-  return false;
+  return kNoFrame;
 }
 
 bool Evictor::TryClaimFrame(FrameId frame) {

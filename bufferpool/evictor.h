@@ -113,13 +113,13 @@ class Evictor {
   void Reinstate(PoolActor& actor, FrameId frame);
   /// Evicts one page that needs no flush of the log before. False: there is no such page.
   bool FreeDurableFrame(PoolActor& actor);
-  /// Evicts one clean page. False: there is no such page.
-  bool FreeCleanFrame(PoolActor& actor);
-  /// Evicts a page that `may_go` and that `make_clean` makes clean. Searches the frames in order,
-  /// without the fix policy, from behind the last one that was found. `make_clean` is called for
-  /// claimed frames only.
-  bool FreeSomeFrame(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
-                     absl::FunctionRef<bool(FrameId)> make_clean);
+  /// Evicts one clean page. Returns its frame; kNoFrame: there is no such page.
+  FrameId EvictClean(PoolActor& actor);
+  /// Evicts a page that `may_go` and that `make_clean` makes clean. Returns its frame, or kNoFrame.
+  /// Searches the frames in order, without the fix policy, from behind the last one that was found.
+  /// `make_clean` is called for claimed frames only.
+  FrameId EvictAny(PoolActor& actor, absl::FunctionRef<bool(FrameId)> may_go,
+                   absl::FunctionRef<bool(FrameId)> make_clean);
   /// Ends the eviction of the claimed page in `frame`.
   void Evicted(PoolActor& actor, FrameId frame);
   /// The claimed page leaves `frame`.
@@ -135,7 +135,7 @@ class Evictor {
   WaitWatch waits_;
   std::atomic<CleanerSignal*> signal_{nullptr};
   AbsentPages* absent_ = nullptr;
-  std::atomic<uint32_t> search_hand_{0};  // of FreeSomeFrame
+  std::atomic<uint32_t> search_hand_{0};  // of EvictAny
   std::atomic<Nanos> longest_wait_{0};
   AheadShare ahead_share_;
 };

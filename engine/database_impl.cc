@@ -265,11 +265,8 @@ absl::Status DatabaseImpl::OpenCatalog(TxnId first_txn) {
   if (options_.techniques.change_buffer_bytes != 0 && !options_.read_only) {
     changes_ = std::make_unique<ChangeBuffer>(
         runtime_, *pool_,
-        ChangeBuffer::Options{
-            .most_bytes = options_.techniques.change_buffer_bytes, .is_writable = [this] {
-              return (engine_log_ != nullptr ? engine_log_->CheckWritable() : store_->WriteStatus())
-                  .ok();
-            }});
+        ChangeBuffer::Options{.most_bytes = options_.techniques.change_buffer_bytes,
+                              .is_writable = [this] { return store_->WriteStatus().ok(); }});
     pool_->SetAbsentPages(changes_.get());
   }
   context_.reset(

@@ -9,8 +9,8 @@
 //   leaf in a frame --OnEvicted--> known --Place::Add--> has changes
 //         ^---------OnPublished------'--OnLoaded, OnPublished-'
 //
-// Once nothing is written to the device any more, for ever, a leaf that comes in takes its changes, but
-// its frame stays clean and the changes stay here, too. So the frame can be given to another page.
+// Once the store takes no more pages, for ever, a leaf that comes in takes its changes, but its frame
+// stays clean and the changes stay here, too. So the frame can be given to another page.
 //
 // Invariants
 //  1. A leaf is known only while it is in no frame, or its changes stay. What is known of it is as in
@@ -57,7 +57,8 @@ class ChangeBuffer final : public AbsentPages {
   struct Options {
     /// Memory, and a little more while a leaf is read for want of room.
     uint64_t most_bytes = 0;
-    /// Whether changed pages can still be written. Once false it stays false, and nothing is put.
+    /// Whether the store takes pages. Once false it stays false, and the store writes no page, not even a
+    /// copy of an old one.
     std::function<bool()> is_writable = [] { return true; };
   };
 
