@@ -32,8 +32,8 @@ uint32_t Part(uint32_t full, uint64_t cache_bytes, uint64_t ordinary_bytes, uint
 uint32_t LargestSegment(uint64_t cache_bytes, uint64_t share) {
   constexpr uint32_t kMostDefault = 16u << 20;
   if (IsOrdinary(cache_bytes)) return kMostDefault;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_floor(cache_bytes / share),
-                                                    kMinSegmentSize, kMostDefault));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(std::bit_floor(cache_bytes / share), kMinSegmentSize, kMostDefault));
 }
 
 }  // namespace
