@@ -57,8 +57,8 @@ class ChangeBuffer final : public AbsentPages {
   struct Options {
     /// Memory, and a little more while a leaf is read for want of room.
     uint64_t most_bytes = 0;
-    /// Whether the store takes pages. Once false it stays false, and the store writes no page, not even a
-    /// copy of an old one.
+    /// Whether the store takes pages. Once false it stays false, and the store writes no page, not
+    /// even a copy of an old one.
     std::function<bool()> is_writable = [] { return true; };
   };
 
@@ -97,8 +97,8 @@ class ChangeBuffer final : public AbsentPages {
   /// Whether any leaf is known. Takes an instruction or two.
   bool empty() const { return leaves_.load(std::memory_order_relaxed) == 0; }
   /// Latches the leaf `page` and prepares a put there. False: the leaf is not known, is latched, or
-  /// has no room; or the buffer is full, because leaves could not be brought in. Throws std::bad_alloc with nothing changed. REQUIRES: the record is stored in the
-  /// leaf.
+  /// has no room; or the buffer is full, because leaves could not be brought in. Throws
+  /// std::bad_alloc with nothing changed. REQUIRES: the record is stored in the leaf.
   [[nodiscard]] bool TryPlace(PageId page, std::string_view key, std::string_view value,
                               Place* place);
   /// Call it after a put, with no latches held: if the buffer is full, brings in some of the leaves

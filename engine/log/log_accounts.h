@@ -135,8 +135,8 @@ class LogAccounts {
 
  private:
   // A rollback that makes values longer may have to split leaves that other transactions have
-  // filled meanwhile. One split makes room for half a page, and its record holds two pages at most (one and a
-  // half less if no images are wanted).
+  // filled meanwhile. One split makes room for half a page, and its record holds two pages at most,
+  // half a page if no images are wanted.
   static constexpr uint64_t kSplitBytesPerByte = 4;
   static constexpr uint64_t kUnknownSplits = uint64_t{1} << 62;
 
