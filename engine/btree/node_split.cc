@@ -213,8 +213,8 @@ void NodeEditor::SplitInto(NodeEditor right, const Fences& fences, const Incomin
 }
 
 bool NodeEditor::SplitAgain(std::string_view separator, uint32_t fence_prefix) {
-  // The lower fence itself is not known. All that counts is what the two fences share. An older copy of the page
-  // may have had fences that share more.
+  // Redo does not know the lower fence. All that counts is what the two fences share. An older copy of
+  // the page may have had fences that share more.
   const std::string_view shared = separator.substr(0, fence_prefix);
   if (!shared.starts_with(Prefix().substr(0, fence_prefix_length()))) return false;
   const SlotPosition position = LowerBound(separator);

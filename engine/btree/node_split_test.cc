@@ -248,8 +248,8 @@ TEST_CASE("A split is not done again on another page than the one that was split
   CHECK(leaf.editor().count() == 1);
 }
 
-// Salvage took such a copy if the newest one was damaged. The search for a separator without the prefix ended in
-// front of all records, so the page lost them.
+// Salvage took such a copy if the newest one was damaged. The separator lacked the prefix of the copy,
+// so the search for it ended in front of all records, and the page lost them.
 TEST_CASE("A split is not done again on a copy of the page from when its fences shared more") {
   PageBuffer leaf(4096);
   leaf.editor().Init(0, {.lower = "aaaa1", .upper = "aaaa9"});

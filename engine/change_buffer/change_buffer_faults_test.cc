@@ -1,4 +1,4 @@
-// The change buffer of a database whose device fails.
+// A database with a change buffer, on a device that stops taking writes.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -37,8 +37,8 @@ std::unique_ptr<DatabaseImpl> Open(std::shared_ptr<FailingWrites> data) {
   return *std::move(db);
 }
 
-// Each leaf that a reader brought in was dirty with its waiting puts. Nothing was written any more, so after a
-// while every frame held such a leaf, and no further page could be read.
+// Each leaf that a reader brought in took its waiting puts, so its frame became dirty. The device took
+// no writes, so the frame stayed dirty. Soon all frames were, and no further page could be read.
 TEST_CASE(
     "Once the device takes no more writes, every record can still be read beside waiting puts") {
   const auto data = std::make_shared<FailingWrites>(NewTestDevice());

@@ -8,7 +8,8 @@
 //
 //   log_accounts          space that transactions and changes have reserved
 //   active_transactions   transactions that have logged and have not ended
-//   change_records        kChange, kCompensation;  page_records: images, splits, allocations, frees, drops
+//   change_records        kChange, kCompensation
+//   page_records          images, splits, allocations, frees, drops
 //   first_images          the image of a page before its first change since a checkpoint
 //   transaction_ends      kCommit, kEnd
 //   commit_durability     when a commit is durable;  group_flusher: within a delay

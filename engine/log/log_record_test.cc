@@ -270,7 +270,7 @@ TEST_CASE("A split comes back from its record, with the new page") {
                     4096 - kPageHeaderSize) == 0);
 }
 
-TEST_CASE("A split whose fences share more than its separator has is refused") {
+TEST_CASE("A record of a split is refused if its fence prefix is longer than its separator") {
   Bytes bytes = EncodedSplit(Leaf(20));
   bytes[kLogRecordHeaderSize + 36] = std::byte{kSeparator.size() + 1};
   LogRecord record;

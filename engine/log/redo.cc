@@ -231,7 +231,7 @@ absl::Status Redo::FixForImage(Lsn lsn, PageId page, ExclusiveGuard* guard) {
 }
 
 absl::Status Redo::ApplyChange(Lsn lsn, const RecordChange& change) {
-  // A whole value makes the record right whatever the page lacks, so a damaged database keeps it.
+  // A change that holds the whole value is right on an older page, too. So salvage applies it there.
   return ApplyEdit(lsn,
                    {.page = change.page,
                     .page_lsn = change.page_lsn,

@@ -1,5 +1,5 @@
-// A simulated machine whose disks are recorded, and a database on it that soon writes back, collects
-// its log and moves pages.
+// For crash tests: a simulated machine that records all events on its disks, and options for a
+// database so small that it writes pages, truncates its log and cleans segments within a short run.
 #pragma once
 
 #include <string>

@@ -5,8 +5,9 @@
 
 namespace latchkey {
 
-/// Writes a page in place again and again, each time while the write before it is at another point of its
-/// way to the slot, with new pages in between. Internal: a page had another content than was last written.
+/// Writes a page in place again and again, each time while the write before it is at another point of
+/// its way to the slot. Writes new pages in between. Internal: a page had another content than was
+/// last written.
 absl::Status AnOvertakenPageKeepsItsSlot();
 
 }  // namespace latchkey
