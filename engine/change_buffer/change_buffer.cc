@@ -7,6 +7,7 @@
 #include "engine/btree/node.h"
 #include "engine/btree/tree.h"
 #include "engine/log/page_lsn.h"
+#include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -229,7 +230,8 @@ absl::Status ChangeBuffer::OnLoaded(PageId page, std::span<std::byte> bytes,
   if (leaf->oldest == nullptr) return absl::OkStatus();
   LATCHKEY_RETURN_IF_ERROR(Apply(page, *leaf, bytes));
   leaf->stays = !options_.is_writable();
-  if (!leaf->stays) *changed = leaf->first;
+  const bool forgets = LATCHKEY_CANARY("waiting-puts-count-from-the-newest");
+  if (!leaf->stays) *changed = forgets ? leaf->lsn : leaf->first;
   return absl::OkStatus();
 }
 
@@ -276,6 +278,7 @@ absl::Status ChangeBuffer::Apply(PageId page, AbsentLeaf& leaf, std::span<std::b
 
 std::vector<PageId> ChangeBuffer::PagesBefore(Lsn lsn) {
   std::vector<PageId> pages;
+  if (LATCHKEY_CANARY("checkpoint-misses-waiting-puts")) return pages;
   for (uint32_t i = 0; i < kShards; ++i) {
     Shard& shard = shards_[i];
     SpinLatchGuard guard(shard.latch, runtime_);

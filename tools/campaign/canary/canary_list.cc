@@ -54,6 +54,10 @@ constexpr Canary kCanaries[] = {
     {"recovery-leaks-old-values", "recovery forgets replaced overflow chains", kOverwrite},
     {"overlay-reads-below", "a block that an open for reading has changed is read from the disk",
      kOverwrite},
+    {"checkpoint-misses-waiting-puts",
+     "a checkpoint leaves puts in the change buffer that it covers", kGroup},
+    {"waiting-puts-count-from-the-newest",
+     "a leaf counts as changed since the newest of the puts that waited for it", kGroup},
     // Layouts.
     {"superblock-before-what-it-names", "a superblock is written before the map it names is synced",
      kLfs},

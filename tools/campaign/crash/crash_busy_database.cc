@@ -21,6 +21,7 @@ namespace {
 
 constexpr uint32_t kLogSegment = 16 << 10, kJournalSegment = 8 << 10;
 constexpr uint32_t kBlock = 512;
+constexpr uint64_t kChangeBuffer = 32 << 10;
 // Half of it is for the device. Its slowest flush here (two groups, headers and growth of the log)
 // takes 0.6 ms.
 constexpr uint32_t kGroupDelayMs = 2;
@@ -60,12 +61,12 @@ absl::Status ShrinkCache(DatabaseImpl& db) {
 
 std::string BusyDatabase::name() const {
   return fmt::format(
-      "{} {} {} {}x{} {} {} {} pages of {}, {} users", options_.layout, options_.segment_cleaning,
+      "{} {} {} {}x{} {} {} {} pages of {}, {} users{}", options_.layout, options_.segment_cleaning,
       options_.space_utilization, options_.replacement, options_.synchronization,
       options_.durability == Durability::kGroup ? "group" : "commit",
       NameOf(options_.torn_write_protection),
       options_.cleaners == 1 ? "1 cleaner," : fmt::format("{} cleaners,", options_.cleaners),
-      options_.page_size, options_.users);
+      options_.page_size, options_.users, options_.change_buffer ? ", change buffer" : "");
 }
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
@@ -106,6 +107,10 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
                         .cleaner = options_.cleaner,
                         .cleaners = options_.cleaners,
                         .seed = seed};
+  if (options_.change_buffer) {
+    options.cache_bytes += kChangeBuffer;
+    TryChangeBuffer(kChangeBuffer, &options);
+  }
   return DatabaseImpl::OpenOverDevices(machine.runtime(), std::move(devices), options);
 }
 
@@ -173,7 +178,8 @@ BusyDatabaseChoices BusyDatabaseChoices::All() {
           .space_utilizations = {0.8, 0.9, 0.98, 0.6},
           .cleaners = {1, 2, 0},
           .users = {3, 4, 2, 1},
-          .protections = {TornWriteProtection::kDoublewrite}};
+          .protections = {TornWriteProtection::kDoublewrite},
+          .change_buffers = {0, 1}};
 }
 
 BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions base) const {
@@ -193,6 +199,7 @@ BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions b
   choose(cleaners, &base.cleaners);
   choose(users, &base.users);
   choose(protections, &base.torn_write_protection);
+  choose(change_buffers, &base.change_buffer);
   return base;
 }
 

@@ -26,6 +26,7 @@ struct BusyDatabaseOptions {
   double space_utilization = 0.8;
   uint32_t cleaners = 1;
   uint32_t users = 3;
+  bool change_buffer = false;  ///< if the other options allow one
   uint32_t transactions = 60;  ///< of all users together
 };
 
@@ -69,6 +70,7 @@ struct BusyDatabaseChoices {
   std::vector<double> space_utilizations;
   std::vector<uint32_t> cleaners, users;
   std::vector<TornWriteProtection> protections;
+  std::vector<char> change_buffers;  ///< 0 = none
 
   /// The default values of a campaign.
   static BusyDatabaseChoices All();

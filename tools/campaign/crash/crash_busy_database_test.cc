@@ -43,7 +43,7 @@ TEST_CASE("Seeds take a database through all combinations, and each seed through
 
 TEST_CASE("The runs that are crashed go through everything that a crash can cut off") {
   const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
-  BusyDatabase database({.layout = layout, .transactions = 400});
+  BusyDatabase database({.layout = layout, .change_buffer = true, .transactions = 400});
   CrashCampaignOptions options{.max_states = 1};
   const CrashReport report = RunCrashCampaign(database, options);
   for (const CrashFailure& failure : report.failures) FAIL(failure.Describe());
@@ -55,6 +55,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   CHECK(happened.savepoint_rollbacks > 0);
   CHECK(happened.loads > 0);
   CHECK(happened.values_in_parts > 0);
+  CHECK(happened.waiting_puts > 20);
   CHECK(happened.checkpoints > 3);
   CHECK(happened.drops > 0);
   CHECK(happened.splits > 10);

@@ -14,13 +14,14 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 25> kCounters = {{
+constexpr std::array<Counter, 26> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
     {"savepoint_rollbacks", &CrashTally::savepoint_rollbacks},
     {"loads", &CrashTally::loads},
     {"values_in_parts", &CrashTally::values_in_parts},
+    {"waiting_puts", &CrashTally::waiting_puts},
     {"checkpoints", &CrashTally::checkpoints},
     {"drops", &CrashTally::drops},
     {"splits", &CrashTally::splits},
@@ -115,6 +116,7 @@ class SlotHeaders {
 void CrashTally::Add(const Statistics& statistics) {
   commits += statistics.commits;
   rollbacks += statistics.rollbacks;
+  waiting_puts += statistics.change_buffer_puts;
   page_loads += statistics.misses + statistics.new_pages;
   page_cleanings += statistics.async_page_writes + statistics.sync_page_writes;
   in_place += statistics.in_place_page_writes;

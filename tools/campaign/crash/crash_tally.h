@@ -14,6 +14,7 @@ namespace latchkey {
 struct CrashTally {
   uint64_t commits = 0, rollbacks = 0, aborts = 0, savepoint_rollbacks = 0, loads = 0;
   uint64_t values_in_parts = 0;
+  uint64_t waiting_puts = 0;  ///< puts that waited in a change buffer
   uint64_t checkpoints = 0, drops = 0, splits = 0, merges = 0, overflow_pages = 0;
   uint64_t page_loads = 0, page_cleanings = 0;  ///< of the pool: pages read or new; pages written
   uint64_t in_place = 0, appended = 0, moved = 0;  ///< page writes of the layout

@@ -15,9 +15,11 @@ namespace latchkey {
 namespace {
 
 constexpr uint32_t kShared = 0;  // the tree of all users; the users' own trees follow
-constexpr uint32_t kSharedKeys = 700, kHotKeys = 12, kOwnKeys = 60;
+constexpr uint32_t kPutTree = CrashWorkload::kMostUsers + 1;  // of single puts, without long values
+constexpr uint32_t kSharedKeys = 700, kHotKeys = 12, kOwnKeys = 60, kPutKeys = 500;
 
 std::string TreeName(uint32_t tree) {
+  if (tree == kPutTree) return "puts";
   return tree == kShared ? std::string("shared") : fmt::format("user{}", tree);
 }
 
@@ -46,23 +48,26 @@ class CrashWorkload::User {
     for (uint32_t i = 0; i < transactions && !workload_.stopped(); ++i) {
       workload_.Pause(rng_, 100 * kNanosPerMicro);
       if (rng_.Below(16) == 0) workload_.BeQuiet();
-      if (rng_.Below(20) == 0) {
-        LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_, rng_));
-      }
-      if (rng_.Below(12) == 0) {
-        LATCHKEY_RETURN_IF_ERROR(workload_.DeleteRange(own_tree_, rng_));
-      }
-      const absl::Status done = Transact();
-      if (absl::IsAborted(done)) {
-        ++workload_.aborts_;
-      } else {
-        LATCHKEY_RETURN_IF_ERROR(done);
-      }
+      LATCHKEY_RETURN_IF_ERROR(workload_.BesideOthers([this] { return Once(); }));
+      if (rng_.Below(14) == 0) LATCHKEY_RETURN_IF_ERROR(workload_.PutAlone(rng_));
     }
     return absl::OkStatus();
   }
 
  private:
+  absl::Status Once() {
+    if (rng_.Below(20) == 0) {
+      LATCHKEY_RETURN_IF_ERROR(workload_.DropAndMakeAgain(own_tree_, rng_));
+    }
+    if (rng_.Below(12) == 0) {
+      LATCHKEY_RETURN_IF_ERROR(workload_.DeleteRange(own_tree_, rng_));
+    }
+    absl::Status done = Transact();
+    if (!absl::IsAborted(done)) return done;
+    ++workload_.aborts_;
+    return absl::OkStatus();
+  }
+
   // Some transactions stay open while many others begin and end.
   absl::Status Transact() {
     const bool is_long = rng_.Below(8) == 0;
@@ -185,6 +190,7 @@ absl::Status CrashWorkload::Run() {
     LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * made, db_.OpenTree(TreeName(tree), /*create=*/true));
     trees_.push_back(made);
   }
+  LATCHKEY_RETURN_IF_ERROR(MakePutTree());
   std::vector<std::unique_ptr<Actor>> actors;
   running_ = options_.users;
   for (uint32_t number = 0; number < options_.users; ++number) {
@@ -259,10 +265,10 @@ void CrashWorkload::KeepPromises() {
   }
 }
 
-CrashWorkload::Done& CrashWorkload::Submit(bool is_drop, std::vector<Step> steps) {
+CrashWorkload::Done& CrashWorkload::Submit(bool is_between, std::vector<Step> steps) {
   done_.push_back(std::make_unique<Done>());
   Done& done = *done_.back();
-  done.is_drop = is_drop;
+  done.is_between = is_between;
   done.steps = std::move(steps);
   done.submitted_at = machine_.disks->position();
   return done;
@@ -280,7 +286,7 @@ void CrashWorkload::Promise(Done& done) {
 absl::Status CrashWorkload::Commit(TransactionImpl& txn, std::vector<Step> steps) {
   while (dropping_) machine_.runtime().SleepFor(kNanosPerMicro);
   ++committing_;
-  Done& done = Submit(/*is_drop=*/false, std::move(steps));
+  Done& done = Submit(/*is_between=*/false, std::move(steps));
   const absl::Status committed = txn.Commit();
   --committing_;
   if (committed.ok()) {
@@ -297,12 +303,58 @@ absl::Status CrashWorkload::BetweenCommits(std::vector<Step> steps,
   while (dropping_) machine_.runtime().SleepFor(kNanosPerMicro);
   dropping_ = true;
   while (committing_ > 0) machine_.runtime().SleepFor(kNanosPerMicro);
-  Done& done = Submit(/*is_drop=*/true, std::move(steps));
+  Done& done = Submit(/*is_between=*/true, std::move(steps));
   done.place = db_.context().snapshots.clock();
   const absl::Status changed = change();
   if (changed.ok() && options_.promise == Nanos{0}) Promise(done);
   dropping_ = false;
   return changed;
+}
+
+absl::Status CrashWorkload::BesideOthers(absl::FunctionRef<absl::Status()> action) {
+  while (alone_) machine_.runtime().SleepFor(kNanosPerMicro);
+  ++busy_;
+  const absl::Status done = action();
+  --busy_;
+  return done;
+}
+
+// With a change buffer the tree has more leaves than there are frames, because a put waits only for a
+// leaf that has left its frame.
+absl::Status CrashWorkload::MakePutTree() {
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BulkLoadImpl> load,
+                            db_.NewBulkLoad(TreeName(kPutTree), {}));
+  std::vector<Step> steps;
+  const uint64_t records = db_.context().changes == nullptr ? 0 : kPutKeys;
+  for (uint64_t i = 0; i < records; ++i) {
+    steps.push_back({.tree = kPutTree, .key = KeyOf(i), .value = std::string(700, 'p')});
+    LATCHKEY_RETURN_IF_ERROR(load->Put(steps.back().key, steps.back().value));
+  }
+  LATCHKEY_RETURN_IF_ERROR(
+      BetweenCommits(std::move(steps), [&] { return load->Finish().status(); }));
+  LATCHKEY_ASSIGN_OR_RETURN(puts_, db_.OpenTree(TreeName(kPutTree), /*create=*/true));
+  return absl::OkStatus();
+}
+
+absl::Status CrashWorkload::PutAlone(Rng& rng) {
+  while (alone_) machine_.runtime().SleepFor(kNanosPerMicro);
+  alone_ = true;
+  while (busy_ > 0) machine_.runtime().SleepFor(kNanosPerMicro);
+  absl::Status status;
+  const uint64_t first = rng.Below(kPutKeys);  // neighbours, so that several puts wait for one leaf
+  for (uint64_t left = 1 + rng.Below(40); left > 0 && status.ok(); --left) {
+    if (rng.Below(4) == 0) machine_.runtime().SleepFor(1 + rng.Below(200 * kNanosPerMicro));
+    const Step step{
+        .tree = kPutTree,
+        .key = KeyOf((first + rng.Below(60)) % kPutKeys),
+        .value = std::string(8 + rng.Below(200), static_cast<char>('a' + rng.Below(26)))};
+    Done& done = Submit(/*is_between=*/true, {step});
+    done.place = db_.context().snapshots.clock();
+    status = db_.Put(*puts_, step.key, step.value);
+    if (status.ok()) Promise(done);
+  }
+  alone_ = false;
+  return status;
 }
 
 absl::Status CrashWorkload::DropAndMakeAgain(uint32_t tree, Rng& rng) {
@@ -355,7 +407,7 @@ void CrashWorkload::Tell(CommitOracle& oracle) const {
   }
   // A stable sort: drops between the same two commits keep their order.
   std::ranges::stable_sort(order, [](const Done* a, const Done* b) {
-    return std::pair(a->place, a->is_drop) < std::pair(b->place, b->is_drop);
+    return std::pair(a->place, a->is_between) < std::pair(b->place, b->is_between);
   });
   RecordModel model;
   std::vector<std::pair<uint64_t, size_t>> promises;  // position, steps
@@ -387,7 +439,7 @@ void CrashWorkload::Tell(CommitOracle& oracle) const {
 
 absl::StatusOr<uint64_t> CrashWorkload::FingerprintOf(DatabaseImpl& db) {
   uint64_t fingerprint = 0;
-  for (uint32_t tree = 0; tree <= kMostUsers; ++tree) {
+  for (uint32_t tree = 0; tree <= kPutTree; ++tree) {
     LATCHKEY_RETURN_IF_ERROR(AddFingerprint(db, TreeName(tree), tree, &fingerprint));
   }
   return fingerprint;

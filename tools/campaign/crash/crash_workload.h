@@ -1,6 +1,7 @@
 // The workload of crash runs. Several users at once: their transactions conflict, abort, roll back
-// to savepoints and commit in groups. Besides: checkpoints, trees dropped and made again, page and
-// segment cleaners. In simulated time equal seeds give equal events.
+// to savepoints and commit in groups. Now and then one user puts alone, so that its puts may wait in
+// a change buffer. Besides: checkpoints, trees dropped and made again, page and segment cleaners. In
+// simulated time equal seeds give equal events.
 #pragma once
 
 #include <absl/status/status.h>
@@ -60,10 +61,11 @@ class CrashWorkload {
     uint32_t tree = 0;
     std::string key, value;  ///< kDeleteRange: from, to
   };
-  /// A commit, or a drop, load or rename of a tree. Positions are event numbers of the disks.
+  /// A commit, a single put, or a drop, load or rename of a tree. Positions are event numbers of the
+  /// disks.
   struct Done {
-    CommitTs place = 0;  ///< in the order of commits; a change of a tree: of the commit before it
-    bool is_drop = false;
+    CommitTs place = 0;  ///< in the order of commits; is_between: of the commit before it
+    bool is_between = false;
     uint64_t submitted_at = 0;
     uint64_t promised_at = kNever;
     Nanos due = 0;  ///< when the promise begins to hold
@@ -88,7 +90,13 @@ class CrashWorkload {
   absl::Status DropAndMakeAgain(uint32_t tree, Rng& rng);
   absl::Status DeleteRange(uint32_t tree, Rng& rng);
   absl::Status LoadAgain(uint32_t tree, Rng& rng);
-  Done& Submit(bool is_drop, std::vector<Step> steps);
+  absl::Status MakePutTree();
+  /// Some single puts while no other user does anything: a put waits for its leaf only if no
+  /// transaction is open.
+  absl::Status PutAlone(Rng& rng);
+  /// Runs `action` at a time at which no user puts alone.
+  absl::Status BesideOthers(absl::FunctionRef<absl::Status()> action);
+  Done& Submit(bool is_between, std::vector<Step> steps);
   void Promise(Done& done);
 
   DatabaseImpl& db_;
@@ -96,8 +104,11 @@ class CrashWorkload {
   const CrashWorkloadOptions options_;
   const uint64_t seed_;
   std::vector<TreeImpl*> trees_;
+  TreeImpl* puts_ = nullptr;  // the tree of single puts
   absl::Status status_;
   uint32_t running_ = 0;  // users
+  uint32_t busy_ = 0;     // users in BesideOthers
+  bool alone_ = false;    // a user is in PutAlone
   // A drop has its place between two commits: no user commits during a drop.
   uint32_t committing_ = 0;
   Nanos quiet_until_ = 0;

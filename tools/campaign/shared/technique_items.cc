@@ -103,12 +103,15 @@ void MakeFixMode(std::string* fix, const std::string& synchronization) {
   if (!IsFixMode(*fix, synchronization)) *fix = FixItems().front();
 }
 
+void TryChangeBuffer(uint64_t bytes, Options* options) {
+  Options with = *options;
+  with.techniques.change_buffer_bytes = bytes;
+  if (ResolveOptions(with).ok()) *options = with;
+}
+
 void SetChangeBuffer(uint64_t number, Options* options) {
   constexpr uint64_t kSalt = 0x6368616e6765;
-  if (MixHash(number ^ kSalt) % 2 == 0) return;
-  Options with = *options;
-  with.techniques.change_buffer_bytes = options->cache_bytes / 16;
-  if (ResolveOptions(with).ok()) *options = with;
+  if (MixHash(number ^ kSalt) % 2 != 0) TryChangeBuffer(options->cache_bytes / 16, options);
 }
 
 void MakePolicy(std::string* replacement, const std::string& synchronization) {

@@ -37,7 +37,9 @@ bool IsFixMode(const std::string& fix, const std::string& synchronization);
 void MakeFixMode(std::string* fix, const std::string& synchronization);
 /// Replaces the replacement algorithm by one that the scheme runs, if it does not run that one.
 void MakePolicy(std::string* replacement, const std::string& synchronization);
-/// Gives half of all numbers a change buffer, if the other options allow one.
+/// A change buffer of `bytes`, if the other options allow one.
+void TryChangeBuffer(uint64_t bytes, Options* options);
+/// TryChangeBuffer of a part of the cache, for half of all numbers.
 void SetChangeBuffer(uint64_t number, Options* options);
 
 }  // namespace latchkey
