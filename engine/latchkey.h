@@ -486,7 +486,9 @@ class Database {
   /// The device that holds the data, e.g. "file(O_DIRECT, libaio)".
   std::string DeviceDescription() const;
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
-  /// checksums of pages read from the device. DataLoss names the first fault. REQUIRES: no writers.
+  /// checksums of pages read from the device. DataLoss names the first fault. While a transaction
+  /// reads an older state, pages that only it needs look like leaked ones, so Verify does not look for
+  /// leaked pages then. REQUIRES: no writers.
   absl::Status Verify();
   /// Makes the data file small, while other threads go on reading and writing: fills leaves that
   /// deletes have left sparse, then has the pages at the end of the file moved to its front, and cuts

@@ -176,6 +176,39 @@ TEST_CASE("A wait for a lock that nobody gives back ends after lock_wait_ms") {
 
 // The range delete waited for the first transaction, that one for the lock of the second, and the
 // second for the range delete. All three stood until lock_wait_ms was over.
+// A queue for one key that takes longer than lock_wait_ms. Puts were Aborted, with the reason that
+// one transaction had kept the lock.
+TEST_CASE("Puts of one key go on, however long the queue for its lock") {
+  Simulated s;
+  s.Run([&](Database& db, Tree tree) {
+    constexpr int kActors = 30;
+    constexpr Nanos kHeld = 100 * kNanosPerMilli;  // all: four times lock_wait_ms
+    REQUIRE_OK(db.Put(tree, "k", "0"));
+    const auto add_one = [&](Transaction& txn) -> absl::Status {
+      std::string value;
+      LATCHKEY_RETURN_IF_ERROR(txn.GetForUpdate(tree, "k", &value));
+      s.runtime.SleepFor(kHeld);
+      return txn.Put(tree, "k", std::to_string(std::stoi(value) + 1));
+    };
+    std::vector<std::unique_ptr<Actor>> actors;
+    int put_alone = 0, told = 0;
+    for (int i = 0; i < kActors; ++i) {
+      actors.push_back(s.runtime.Spawn("adder", [&, i] {
+        if (i % 10 == 0) {
+          Transaction txn = db.Begin();
+          const absl::Status done = txn.Put(tree, "k2", "v").ok() ? add_one(txn) : absl::OkStatus();
+          told += absl::IsAborted(done) && !txn.is_vain_to_repeat();
+        }
+        CHECK(db.RunTransaction(add_one).ok());
+        put_alone += db.Put(tree, "k", std::to_string(1000 * (i + 1))).ok();
+      }));
+    }
+    for (const std::unique_ptr<Actor>& actor : actors) actor->Join();
+    CHECK(put_alone == kActors);
+    CHECK(told > 0);
+  });
+}
+
 TEST_CASE("A writer that a range delete waits for, behind another one's lock, may go on") {
   Simulated s;
   s.Run([&](Database& db, Tree tree) {

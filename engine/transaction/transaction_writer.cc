@@ -118,7 +118,7 @@ absl::Status TransactionWriter::Run(Write& write) {
     LATCHKEY_RETURN_IF_ERROR(state_.trees.Enter(state_.txn, write.tree));
   }
   if (__builtin_expect(context.ranges.any(), 0)) LATCHKEY_RETURN_IF_ERROR(PassRanges(write));
-  for (Nanos deadline = 0;;) {
+  for (LockWait wait;;) {
     if (state_.log != nullptr && write.mode != Mode::kLock) {
       LATCHKEY_RETURN_IF_ERROR(state_.log->ReserveChange(state_.log_txn));
     }
@@ -133,9 +133,7 @@ absl::Status TransactionWriter::Run(Write& write) {
         if (!write.replaced_chain.empty()) state_.chains.FreeReplaced(write.replaced_chain);
         return absl::OkStatus();
       case Outcome::kWait:
-        if (deadline == 0) deadline = context.versions.WaitDeadline();
-        if (absl::Status waited = context.versions.WaitFor(state_.txn, owner, deadline);
-            !waited.ok()) {
+        if (absl::Status waited = context.versions.WaitFor(state_.txn, owner, wait); !waited.ok()) {
           state_.is_vain_to_repeat = state_.txn.is_vain_to_repeat();
           return rollback_.Abort(std::move(waited));
         }

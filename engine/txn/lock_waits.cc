@@ -18,7 +18,13 @@ absl::Status WaitsForItself() {
       "change through it");
 }
 
-absl::Status LockWaitTooLong(Nanos lock_wait) {
+absl::Status LockWaitTooLong(Nanos lock_wait, bool has_one_owner) {
+  if (!has_one_owner) {
+    return MakeStatus(absl::StatusCode::kAborted,
+                      "other transactions have kept the key locked, one after another, for {} ms: "
+                      "roll back and run it again",
+                      lock_wait / kNanosPerMilli);
+  }
   return MakeStatus(absl::StatusCode::kAborted,
                     "another transaction has kept the key locked for {} ms: roll back and run it "
                     "again, end the other transaction, or raise Options::lock_wait_ms",
@@ -27,17 +33,20 @@ absl::Status LockWaitTooLong(Nanos lock_wait) {
 
 }  // namespace
 
-absl::Status LockWaits::WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline) {
+absl::Status LockWaits::WaitFor(Txn& txn, const WriterRef& owner, LockWait& wait) {
+  if (wait.deadline == 0) wait = {.deadline = Deadline(), .first_owner = owner.id};
+  wait.has_one_owner = wait.has_one_owner && owner.id == wait.first_owner;
   counters_.Here().waits.fetch_add(1, std::memory_order_relaxed);
   const WaitResult result = [&] {
     const WaitTimer timer(ledger_, Waited::kLock);
-    return graph_.WaitFor(txn, owner, deadline);
+    return graph_.WaitFor(txn, owner, wait.deadline);
   }();
-  txn.is_vain_to_repeat_ = result == WaitResult::kOwnThread || result == WaitResult::kTooLong;
+  txn.is_vain_to_repeat_ =
+      result == WaitResult::kOwnThread || (result == WaitResult::kTooLong && wait.has_one_owner);
   if (result == WaitResult::kEnded) return absl::OkStatus();
   if (result == WaitResult::kTooLong) {
     counters_.Here().conflicts.fetch_add(1, std::memory_order_relaxed);
-    return LockWaitTooLong(lock_wait_);
+    return LockWaitTooLong(lock_wait_, wait.has_one_owner);
   }
   counters_.Here().deadlocks.fetch_add(1, std::memory_order_relaxed);
   return result == WaitResult::kDeadlock ? Deadlock() : WaitsForItself();

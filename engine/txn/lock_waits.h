@@ -15,6 +15,13 @@
 
 namespace latchkey {
 
+/// The waits of one call for the locks of other transactions.
+struct LockWait {
+  Nanos deadline = 0;  ///< 0: the call has not waited yet
+  TxnId first_owner{0};
+  bool has_one_owner = true;  ///< all waits were for the first owner
+};
+
 /// Thread-safety: every actor may call every member at once, each Txn from its own actor.
 class LockWaits {
  public:
@@ -22,8 +29,10 @@ class LockWaits {
       : runtime_(runtime), graph_(graph), counters_(counters) {}
 
   /// Waits until `owner` has finished. Aborted: the wait would be a deadlock, would be of the
-  /// calling actor for itself, or has reached `deadline` (see Deadline). REQUIRES: no latches held.
-  absl::Status WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline);
+  /// calling actor for itself, or the call has waited for the longest time that SetMostWait allows. A
+  /// repetition is in vain only if all that time one owner has kept the lock. REQUIRES: no latches
+  /// held.
+  absl::Status WaitFor(Txn& txn, const WriterRef& owner, LockWait& wait);
   /// Sets how long one call may wait for other transactions. REQUIRES: no call has waited yet.
   void SetMostWait(Nanos lock_wait) { lock_wait_ = lock_wait; }
   /// Where waits are noted. REQUIRES: no call has waited yet.

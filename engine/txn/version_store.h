@@ -110,8 +110,8 @@ class VersionStore {
   // ---- Waiting
 
   /// See LockWaits.
-  absl::Status WaitFor(Txn& txn, const WriterRef& owner, Nanos deadline = kForever) {
-    return lock_waits_.WaitFor(txn, owner, deadline);
+  absl::Status WaitFor(Txn& txn, const WriterRef& owner, LockWait& wait) {
+    return lock_waits_.WaitFor(txn, owner, wait);
   }
   std::vector<uint32_t> ActorsBehind(const Txn& txn) const { return lock_waits_.ActorsBehind(txn); }
   void NoteVictim(Txn& txn) { lock_waits_.NoteVictim(txn); }

@@ -132,7 +132,8 @@ TEST_CASE("a reference to a transaction that is long over does not wait") {
   // The record is in use again, by another transaction.
   REQUIRE(tree.Begin(owner).ok());
   REQUIRE(tree.Put(owner, "b", "1").ok());
-  CHECK(tree.store.WaitFor(asker, check.owner).ok());
+  LockWait wait;
+  CHECK(tree.store.WaitFor(asker, check.owner, wait).ok());
   REQUIRE(tree.Commit(owner).ok());
   REQUIRE(tree.Commit(asker).ok());
 }

@@ -196,7 +196,8 @@ class ToyTree : public GcClient {
         }
       }
       if (check.verdict == WriteCheck::Verdict::kRefused) return check.refusal;
-      const absl::Status waited = store.WaitFor(txn, check.owner);
+      LockWait wait;
+      const absl::Status waited = store.WaitFor(txn, check.owner, wait);
       if (!waited.ok()) return waited;
     }
   }

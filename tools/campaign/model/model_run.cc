@@ -141,7 +141,7 @@ class Runner {
     return absl::IsInvalidArgument(done) ? absl::OkStatus() : done;
   }
 
-  // Old values that a transaction or a reader still needs would count as leaked pages.
+  // With a reader Verify would not look for leaked pages.
   absl::Status Verify() {
     LATCHKEY_RETURN_IF_ERROR(End(/*commit=*/true));
     reader_.reset();
