@@ -8,6 +8,7 @@
 #include "storage/base/canary.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
+#include "storage/device/file_errors.h"
 #include "storage/device/file_open.h"
 #include "storage/device/memory_device.h"
 
@@ -21,6 +22,20 @@ constexpr char kSpillFile[] = "spill.lk";
 bool Exists(const std::string& file) {
   std::error_code error;
   return std::filesystem::exists(file, error);
+}
+
+// Whether the data file is there. Errors: nobody may look, or its name is a link that leads nowhere.
+absl::StatusOr<bool> FindDataFile(const std::string& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (std::filesystem::exists(status)) return true;
+  if (status.type() != std::filesystem::file_type::not_found) {
+    return FileError("look for the data file", file, error.value());
+  }
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(file, error))) return false;
+  return MakeStatus(
+      absl::StatusCode::kFailedPrecondition,
+      "{} is a link to a file that is not there: put that file back, or remove the link", file);
 }
 
 }  // namespace
@@ -48,7 +63,7 @@ bool DatabaseFiles::has_log() const { return Exists(File(kLogFile)); }
 bool DatabaseFiles::has_journal() const { return Exists(File(kJournalFile)); }
 
 absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists) {
-  exists_ = Exists(File(kDataFile));
+  LATCHKEY_ASSIGN_OR_RETURN(exists_, FindDataFile(File(kDataFile)));
   if (exists_ && error_if_exists) {
     return MakeStatus(absl::StatusCode::kAlreadyExists, "there is a database at {} already", path_);
   }
@@ -82,17 +97,19 @@ absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists
 
 absl::Status DatabaseFiles::PrepareForReading() {
   for_reading_ = true;
-  exists_ = Exists(File(kDataFile));
+  LATCHKEY_ASSIGN_OR_RETURN(exists_, FindDataFile(File(kDataFile)));
   if (exists_) return RefuseTinyData();
   return MakeStatus(absl::StatusCode::kNotFound, "there is no database at {}", path_);
 }
 
-// A device has whole blocks only. It would take such a file for an empty one and overwrite it.
+// A device has whole blocks only. It would take such a file for an empty one and overwrite it. An
+// empty file is a new database, but not beside a log: a creation names the data file last.
 absl::Status DatabaseFiles::RefuseTinyData() const {
   constexpr uint64_t kLargestBlock = 4096;
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(File(kDataFile), error);
-  if (error || bytes == 0 || bytes >= kLargestBlock) return absl::OkStatus();  // the open tells
+  const bool is_new = bytes == 0 && !has_log() && !has_journal();
+  if (error || is_new || bytes >= kLargestBlock) return absl::OkStatus();  // the open tells
   return MakeStatus(absl::StatusCode::kFailedPrecondition,
                     "{} has {} bytes and so is no data file, or what is left of one: name another "
                     "database, or restore it from a backup",

@@ -235,5 +235,36 @@ TEST_CASE("A read-only open that cannot be done says why and leaves the director
   CHECK((Files(copy) == before));
 }
 
+// The log would have been written over, with all that only it held.
+TEST_CASE("An empty data file beside a log is no new database") {
+  const TempDir dir;
+  const std::string path = dir.File("db");
+  {
+    const auto db = OpenOrFail(path, {});
+    REQUIRE_OK(db->Put(TreeOrFail(*db, "t"), "k", "v"));
+    REQUIRE_OK(db->Close());
+  }
+  fs::resize_file(path + "/data.lk", 0);
+  const auto before = Files(path);
+  for (const Options& options : {Options{}, ReadOnly()}) {
+    const absl::Status refused = Database::Open(path, options).status();
+    CHECK(absl::IsFailedPrecondition(refused));
+    CHECK_THAT(std::string(refused.message()), Catch::Contains("restore it from a backup"));
+  }
+  CHECK((Files(path) == before));
+}
+
+TEST_CASE("A link that leads nowhere in the place of the data file is no new database") {
+  const TempDir dir;
+  fs::create_directory(dir.File("db"));
+  fs::create_symlink(dir.File("away"), dir.File("db/data.lk"));
+  for (const Options& options : {Options{}, ReadOnly()}) {
+    const absl::Status refused = Database::Open(dir.File("db"), options).status();
+    CHECK(absl::IsFailedPrecondition(refused));
+    CHECK_THAT(std::string(refused.message()), Catch::Contains("is a link to a file"));
+  }
+  CHECK(fs::is_symlink(dir.File("db/data.lk")));
+}
+
 }  // namespace
 }  // namespace latchkey::read_only_test

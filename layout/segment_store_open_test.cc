@@ -125,7 +125,7 @@ TEST_CASE("Foreign, truncated and mismatched files are refused and not touched")
   SECTION("zeros") {
     auto device = NewTestDevice();
     REQUIRE(device->Resize(4 << 20).ok());
-    CheckRefused(device, open, absl::StatusCode::kFailedPrecondition, "not a Latchkey data file");
+    CheckRefused(device, open, absl::StatusCode::kDataLoss, "not a Latchkey data file");
   }
   SECTION("another page size") {
     auto options = open;

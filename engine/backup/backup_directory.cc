@@ -88,6 +88,7 @@ absl::StatusOr<BackupDirectory> BackupDirectory::OpenToRead(Runtime& runtime,
     return MakeStatus(absl::StatusCode::kNotFound, "there is no directory {} with backups", path);
   }
   LATCHKEY_RETURN_IF_ERROR(directory.ReadManifests());
+  LATCHKEY_RETURN_IF_ERROR(directory.RefuseFilesWithoutManifest());
   if (!directory.finished_.empty()) return directory;
   const bool begun = fs::exists(directory.PathOf(kBegunFile), error);
   return MakeStatus(absl::StatusCode::kNotFound, "there is no finished backup in {}{}", path,
@@ -148,14 +149,26 @@ absl::Status BackupDirectory::ReadBegun() {
     if (begun->number <= finished_.size()) return Remove(kBegunFile);  // it was finished
     begun_ = *std::move(begun);
   }
+  return RefuseFilesWithoutManifest();
+}
+
+// A reader may meet a backup that is being made. Its mark comes before its files, and goes once the
+// manifest is there or the files are gone. So the files are looked for first, and once more.
+absl::Status BackupDirectory::RefuseFilesWithoutManifest() const {
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path_));
-  const std::string next = fmt::format("backup-{:04}-", finished_.size() + 1);
+  const auto next = static_cast<uint32_t>(finished_.size() + 1);
+  const std::string prefix = fmt::format("backup-{:04}-", next);
+  std::error_code error;
   for (const std::string& name : names) {
-    if (!name.starts_with(next) || begun_) continue;
+    if (!name.starts_with(prefix)) continue;
+    for (const std::string& other : {std::string(kBegunFile), ManifestName(next)}) {
+      if (fs::exists(PathOf(other), error)) return absl::OkStatus();
+    }
+    if (!fs::exists(PathOf(name), error)) continue;
     return MakeStatus(absl::StatusCode::kDataLoss,
-                      "{} holds {} and not the manifest of that backup: put it back, or name "
-                      "another directory",
-                      path_, name);
+                      "{} holds {} and not the manifest {} of that backup: put the manifest back, "
+                      "or remove the files of that backup",
+                      path_, name, ManifestName(next));
   }
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ class BackupDirectory {
   /// files of others. FailedPrecondition: another process is making a backup in it. DataLoss: a
   /// manifest is damaged or missing.
   static absl::StatusOr<BackupDirectory> OpenToWrite(Runtime& runtime, const std::string& path);
-  /// NotFound: no finished backup.
+  /// NotFound: no finished backup. DataLoss: a manifest is damaged or missing.
   static absl::StatusOr<BackupDirectory> OpenToRead(Runtime& runtime, const std::string& path);
 
   /// The finished backups, oldest first: each the child of the one before.
@@ -58,6 +58,8 @@ class BackupDirectory {
   std::string ManifestName(uint32_t backup) const;
   absl::Status ReadManifests();
   absl::Status ReadBegun();
+  /// DataLoss: there are files of the next backup, but neither its manifest nor its mark.
+  absl::Status RefuseFilesWithoutManifest() const;
   absl::Status RefuseForeign() const;
   absl::Status Remove(const std::string& name) const;
 

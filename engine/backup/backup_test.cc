@@ -195,6 +195,24 @@ TEST_CASE("a check finds every kind of damage to a backup, and a restore refuses
   CHECK(CheckBackups(dir.File("backup")).ok());
 }
 
+// A restore once took the backup before it, without a word.
+TEST_CASE("a newest backup whose manifest is lost is missed") {
+  TempDir dir;
+  const auto db = OpenOrFail(dir.File("db"), {});
+  Alter(*db, 1, 200);
+  BackupOrFail(*db, dir.File("backup"));
+  Alter(*db, 2, 200);
+  REQUIRE_OK(db->Backup(dir.File("backup"), {.incremental = true, .progress = {}}).status());
+  std::filesystem::rename(dir.File("backup/backup-0002.lkb"), dir.File("manifest"));
+  for (const absl::Status& missed : {CheckBackups(dir.File("backup")).status(),
+                                     RestoreBackup(dir.File("backup"), dir.File("copy"))}) {
+    CHECK(absl::IsDataLoss(missed));
+    CHECK_THAT(std::string(missed.message()), Catch::Contains("put the manifest back"));
+  }
+  std::filesystem::rename(dir.File("manifest"), dir.File("backup/backup-0002.lkb"));
+  CHECK(CheckBackups(dir.File("backup")).ok());
+}
+
 TEST_CASE("a backup of a newer format is refused, and named as one") {
   TempDir dir;
   const auto db = OpenOrFail(dir.File("db"), {});

@@ -9,6 +9,7 @@
 #include "engine/database_impl.h"
 #include "engine/latchkey.h"
 #include "engine/open_store.h"
+#include "engine/staged_database.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
@@ -32,61 +33,6 @@ std::vector<BackupInfo> InfosOf(const BackupDirectory& directory, uint32_t count
   for (uint32_t i = 0; i < count; ++i) infos.push_back(directory.finished()[i].Info());
   return infos;
 }
-
-/// The new database grows in PATH.restoring/db, which gets the name PATH at the end. The lock file
-/// beside db tells the remains of a killed restore from a restore that runs.
-class Staging {
- public:
-  static absl::StatusOr<std::unique_ptr<Staging>> Make(Runtime& runtime, const std::string& path) {
-    std::error_code error;
-    if (fs::exists(path, error) && (!fs::is_directory(path, error) || !fs::is_empty(path, error))) {
-      return MakeStatus(absl::StatusCode::kAlreadyExists,
-                        "{} is there and not an empty directory: name another one", path);
-    }
-    std::unique_ptr<Staging> staging(new Staging(path));
-    const std::string lock = staging->root_ + "/lock.lkb";
-    if (!fs::create_directory(staging->root_, error)) {
-      if (error) return FileError("create the directory", staging->root_, error.value());
-      if (!fs::is_empty(staging->root_, error) && !fs::exists(lock, error)) {
-        return MakeStatus(
-            absl::StatusCode::kAlreadyExists,
-            "{}, which a restore needs for itself, holds something else: move it away",
-            staging->root_);
-      }
-    }
-    LATCHKEY_ASSIGN_OR_RETURN(staging->lock_, OpenDeviceFile(runtime, lock, {.direct_io = false}));
-    staging->owns_ = true;
-    fs::remove_all(staging->database(), error);
-    if (!fs::create_directory(staging->database(), error)) {
-      return FileError("create the directory", staging->database(), error.value());
-    }
-    return staging;
-  }
-  ~Staging() {
-    std::error_code ignored;
-    if (owns_) fs::remove_all(root_, ignored);
-  }
-
-  std::string database() const { return root_ + "/db"; }
-  absl::Status Publish() {
-    LATCHKEY_RETURN_IF_ERROR(SyncDirectory(database()));
-    LATCHKEY_RETURN_IF_ERROR(SyncDirectory(root_));
-    std::error_code error;
-    fs::rename(database(), path_, error);
-    if (error) return FileError("rename the restored database to", path_, error.value());
-    return SyncDirectory((fs::path(path_) / "..").string());
-  }
-
- private:
-  explicit Staging(std::string path) : path_(std::move(path)) {
-    while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
-    root_ = path_ + ".restoring";
-  }
-
-  std::string path_, root_;
-  bool owns_ = false;
-  std::optional<OpenFile> lock_;
-};
 
 class RestoreJob {
  public:
@@ -243,10 +189,11 @@ absl::Status Restore(const std::string& directory_path, const std::string& path,
   LATCHKEY_ASSIGN_OR_RETURN(const BackupDirectory directory,
                             BackupDirectory::OpenToRead(runtime, directory_path));
   LATCHKEY_ASSIGN_OR_RETURN(const uint32_t number, ChosenBackup(directory, options.number));
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Staging> staging, Staging::Make(runtime, path));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDatabase> staged,
+                            StagedDatabase::Make(runtime, path, "restoring", "a restore"));
   LATCHKEY_RETURN_IF_ERROR(
-      RestoreJob(runtime, directory, number, options).Run(staging->database()));
-  return staging->Publish();
+      RestoreJob(runtime, directory, number, options).Run(staged->directory()));
+  return staged->Publish();
 }
 
 }  // namespace

@@ -9,12 +9,14 @@
 #include <optional>
 #include <utility>
 
+#include "engine/backup/backup_directory.h"
 #include "engine/salvage/catalog_rescue.h"
 #include "engine/salvage/log_rescue.h"
 #include "engine/salvage/overflow_rescue.h"
 #include "engine/salvage/page_proof.h"
 #include "engine/salvage/salvage_output.h"
 #include "engine/salvage/tree_rescue.h"
+#include "engine/staged_database.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
 
@@ -294,10 +296,16 @@ bool SalvageReport::whole() const {
 absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string& out,
                                       const SalvageOptions& options) {
   const std::filesystem::path directory(path);
+  if (LiesInFolder(out, path)) {
+    return InvalidArgument("{} lies in the damaged database {}: name a directory outside of it",
+                           out, path);
+  }
   LATCHKEY_ASSIGN_OR_RETURN(
       const std::unique_ptr<FileDevice> device,
       FileDevice::Open(ThreadRuntime(), (directory / kDataFile).string(),
                        {.creation = FileCreation::kMustExist, .read_only = true}));
+  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDatabase> staged,
+                            StagedDatabase::Make(ThreadRuntime(), out, "salvaging", "a salvage"));
   const std::optional<Superblock> superblock = FindAnySuperblock(*device);
   LATCHKEY_ASSIGN_OR_RETURN(
       const PageProof proof,
@@ -308,7 +316,7 @@ absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string
                               return CheckStop(options);
                             }));
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
-                            CreateOutput(out, *survey, options.output));
+                            CreateOutput(staged->directory(), *survey, options.output));
   SalvageReport report;
   report.page_size = proof.page_size;
   report.database_id = proof.database_id;
@@ -320,6 +328,7 @@ absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string
   SalvageOutput output(*db);
   LATCHKEY_RETURN_IF_ERROR(Salvager(*survey, output, options).Run(superblock, unfinished, &report));
   LATCHKEY_RETURN_IF_ERROR(db->Close());
+  LATCHKEY_RETURN_IF_ERROR(staged->Publish());
   return report;
 }
 

@@ -73,9 +73,10 @@ struct SalvageReport {
   bool whole() const;
 };
 
-/// Reads the database at `path` and creates a new one at `out`, where none may exist yet. NotFound:
-/// there is no data file, or no page in it can be recognised. FailedPrecondition: the database is
-/// open elsewhere. An error while writing leaves an unfinished database at `out`.
+/// Reads the database at `path` and creates a new one at `out`, where nothing or an empty directory
+/// may be. It grows in OUT.salvaging and gets its name when it is whole. NotFound: there is no data
+/// file, or no page in it can be recognised. FailedPrecondition: the database is open elsewhere.
+/// AlreadyExists: there is something at `out`. InvalidArgument: `out` lies in `path`.
 absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string& out,
                                       const SalvageOptions& options);
 

@@ -1,5 +1,9 @@
 #include "engine/salvage/salvage.h"
 
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +41,24 @@ Content ContentOf(Database& db) {
   return content;
 }
 
+/// Files of this process cannot grow beyond the limit.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
 /// A closed database of one large tree (root, leaves), one small and one of large values.
 class Patient {
  public:
@@ -53,6 +75,7 @@ class Patient {
 
   std::string path() const { return dir_.File("db"); }
   std::string file() const { return path() + "/data.lk"; }
+  std::string out() const { return dir_.File("out"); }
 
   absl::StatusOr<SalvageReport> Save(bool without_proof = false) {
     SalvageOptions options;
@@ -128,7 +151,6 @@ class Patient {
       REQUIRE_OK(db.Put(values, std::to_string(i), std::string(30'000 + i, 'a' + i)));
     }
   }
-  std::string out() const { return dir_.File("out"); }
 
   TempDir dir_;
 };
@@ -407,6 +429,30 @@ TEST_CASE("where the log is needed and gone salvage says that what was in it alo
   CHECK(report->log_error.find("log.lk") != std::string::npos);
   CHECK_FALSE(report->whole());
   CHECK(killed.Saved().at("old").size() >= 299);
+}
+
+// What an interrupt left was once a database with some of the records, which proved to be sound.
+TEST_CASE("a salvage that is cut short leaves nothing, wherever it stops") {
+  Patient patient;
+  const auto check_nothing_left = [&] {
+    CHECK_FALSE(std::filesystem::exists(patient.out()));
+    CHECK_FALSE(std::filesystem::exists(patient.out() + ".salvaging"));
+  };
+  std::atomic<bool> stop = true;
+  SalvageOptions options;
+  options.stop = &stop;
+  CHECK(absl::IsCancelled(Salvage(patient.path(), patient.out(), options).status()));
+  check_nothing_left();
+  {
+    // The new database is made and cannot grow.
+    const FileSizeLimit limit(std::filesystem::file_size(patient.file()) / 2);
+    CHECK(absl::IsResourceExhausted(patient.Save().status()));
+  }
+  check_nothing_left();
+  CHECK(absl::IsInvalidArgument(
+      Salvage(patient.path(), patient.path() + "/inside", SalvageOptions{}).status()));
+  REQUIRE_OK(patient.Save().status());
+  CHECK(patient.Saved() == patient.content);
 }
 
 TEST_CASE("what is no database is refused and nothing is made") {

@@ -258,10 +258,12 @@ absl::StatusOr<Superblock> ReadNewestSuperblock(BlockDevice& device) {
   if (newest && !damage.ok()) return damage;  // the device failed; a later open may read it
   if (newest) return *std::move(newest);
   if (!first_error.ok()) return first_error;
-  return MakeStatus(absl::StatusCode::kFailedPrecondition,
-                    "not a Latchkey data file: {} holds zeros where the superblock should be; "
-                    "nothing was changed",
-                    device.Describe());
+  return MakeStatus(
+      absl::StatusCode::kDataLoss,
+      "not a Latchkey data file, or damaged: {} holds zeros where the superblock should "
+      "be; nothing was changed; put the right file there, restore the database from a "
+      "backup, or salvage it",
+      device.Describe());
 }
 
 }  // namespace latchkey

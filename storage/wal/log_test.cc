@@ -297,9 +297,9 @@ TEST_CASE("One flush is one write and one sync, but for a new segment now and th
 TEST_CASE("A device full of something else, of another database or a newer format is refused") {
   auto medium = CrashDevice::MediumOf(DeviceImage(64u << 10, std::byte{0x5a}));
   absl::Status status = Open(medium).status();
-  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(absl::IsDataLoss(status));
   CHECK_THAT(Message(status), Contains("not a log"));
-  CHECK(absl::IsFailedPrecondition(Open(std::make_shared<CrashMedium>()).status()));
+  CHECK(absl::IsDataLoss(Open(std::make_shared<CrashMedium>()).status()));
 
   medium = std::make_shared<CrashMedium>();
   MustStart(medium);

@@ -6,7 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <iostream>
+#include <new>
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/analysis_verbs.h"
@@ -14,6 +17,7 @@
 #include "tools/cli/db_verbs.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
+#include "tools/cli/file_failure.h"
 #include "tools/cli/invocation.h"
 #include "tools/cli/man_pages.h"
 #include "tools/cli/progress.h"
@@ -51,6 +55,27 @@ std::string VersionText() {
   if (build.at("sanitizers").is_string()) built += ", sanitizers: " + text("sanitizers");
   return fmt::format("latchkey {}, revision {}\nbuilt by {}\nlibraries: {}", text("version"),
                      text("revision"), built, fmt::join(libraries, ", "));
+}
+
+// For `--name=` the parser would take the next word as the value.
+absl::Status RefuseFlagsWithoutValue(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const std::string flag = word.substr(0, word.size() - 1);
+    return InvalidArgument(
+        "{} has no value: give one, or leave the flag out; an empty value is {} ''", word, flag);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlushStdout() {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) {
+    return absl::OkStatus();
+  }
+  return FileFailure("write to", "stdout", errno != 0 ? errno : EIO);
 }
 
 class Cli {
@@ -166,7 +191,16 @@ class Cli {
 int RunCli(std::vector<std::string> arguments) {
   SetUpLogging();
   InstallStopSignals();
-  return Cli().Run(std::move(arguments));
+  const absl::Status good = RefuseFlagsWithoutValue(arguments);
+  if (!good.ok()) return FailWith(good);
+  int code = kExitOk;
+  try {
+    code = Cli().Run(std::move(arguments));
+  } catch (const std::bad_alloc&) {
+    code = FailWith(absl::ResourceExhaustedError(
+        "there is not enough memory: give a smaller input, or allow more memory (ulimit -v)"));
+  }
+  return code == kExitOk ? Finish(FlushStdout()) : code;
 }
 
 }  // namespace latchkey

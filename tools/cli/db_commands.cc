@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <set>
+#include <system_error>
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/db_stream.h"
@@ -97,6 +100,13 @@ absl::Status PutFrom(ByteSource& source, Transaction& transaction, Tree tree,
 }
 
 absl::Status PutFile(const PutFlags& flags, const std::string& key) {
+  std::error_code error;  // of what is no regular file: its size is known once it has been read
+  const uint64_t bytes = std::filesystem::file_size(flags.value_file, error);
+  if (!error && bytes > Database::kMaxValueSize) {
+    return InvalidArgument(
+        "--value-file={}: it has {} bytes, a value at most {}; nothing was written",
+        flags.value_file, bytes, Database::kMaxValueSize);
+  }
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
                             OpenFileSource(flags.value_file));
   return WithDatabase(flags.db, DatabaseUse::kCreate, [&](Database& db) -> absl::Status {
@@ -162,8 +172,13 @@ absl::Status Del(const DelFlags& flags) {
         "neither keys nor a range were given: give keys, or --from and --to, of which one may be left out");
   }
   std::vector<std::string> keys;
+  std::set<std::string> seen;
   for (const std::string& text : flags.keys) {
     LATCHKEY_ASSIGN_OR_RETURN(std::string key, ParseFlag("key", text, flags.form()));
+    if (!seen.insert(key).second) {
+      return InvalidArgument("the key \"{}\" was given twice: give it once; nothing was deleted",
+                             text);
+    }
     keys.push_back(std::move(key));
   }
   return WithDatabase(flags.db, DatabaseUse::kWrite, [&](Database& db) -> absl::Status {

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/file_failure.h"
+#include "tools/cli/output.h"
+#include "tools/cli/stoppable_file.h"
 
 namespace latchkey {
 namespace {
@@ -18,32 +22,36 @@ using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string path, OwnedFile owned)
-      : path_(std::move(path)), owned_(std::move(owned)), file_(owned_ ? owned_.get() : stdin) {}
+  explicit FileSource(StoppableFile file) : file_(std::move(file)) {}
 
-  absl::StatusOr<size_t> Read(char* to, size_t size) override {
-    const size_t got = std::fread(to, 1, size, file_);
-    if (got == 0 && std::ferror(file_) != 0) {
-      return FileFailure("read", path_ == "-" ? "stdin" : path_, errno);
-    }
-    return got;
+  absl::StatusOr<size_t> Read(char* to, size_t size) override { return file_.Read(to, size); }
+
+ private:
+  StoppableFile file_;
+};
+
+// stdout, or what no rename may replace: a device, a pipe, the target of a link.
+class StreamSink final : public ByteSink {
+ public:
+  StreamSink(std::string name, OwnedFile owned)
+      : name_(std::move(name)), owned_(std::move(owned)), file_(owned_ ? owned_.get() : stdout) {}
+
+  absl::Status Write(std::string_view bytes) override {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size()) return absl::OkStatus();
+    return FileFailure("write to", name_, errno);
+  }
+  absl::Status Finish() override {
+    if (std::fflush(file_) != 0) return FileFailure("write to", name_, errno);
+    std::error_code error;
+    const bool is_file = owned_ && std::filesystem::is_regular_file(name_, error);
+    if (is_file && fsync(fileno(file_)) != 0) return FileFailure("sync", name_, errno);
+    return absl::OkStatus();
   }
 
  private:
-  const std::string path_;
+  const std::string name_;
   OwnedFile owned_;
   std::FILE* const file_;
-};
-
-class StdoutSink final : public ByteSink {
- public:
-  absl::Status Write(std::string_view bytes) override {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return absl::OkStatus();
-    return FileFailure("write to", "stdout", errno);
-  }
-  absl::Status Finish() override {
-    return std::fflush(stdout) == 0 ? absl::OkStatus() : FileFailure("write to", "stdout", errno);
-  }
 };
 
 class ReplacingFileSink final : public ByteSink {
@@ -86,19 +94,17 @@ absl::StatusOr<size_t> StringSource::Read(char* to, size_t size) {
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path) {
-  OwnedFile file;
-  if (path != "-") {
-    file.reset(std::fopen(path.c_str(), "rb"));
-    if (file == nullptr) return FileFailure("open", path, errno);
-  }
-  return std::make_unique<FileSource>(path, std::move(file));
+  LATCHKEY_ASSIGN_OR_RETURN(StoppableFile file, StoppableFile::Open(path));
+  return std::make_unique<FileSource>(std::move(file));
 }
 
 absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path) {
-  if (path == "-") return std::make_unique<StdoutSink>();
-  const std::string partial = path + ".partial";
-  OwnedFile file(std::fopen(partial.c_str(), "wb"));
-  if (file == nullptr) return FileFailure("create", partial, errno);
+  if (path == "-") return std::make_unique<StreamSink>("stdout", nullptr);
+  const bool renames = CanBeRenamedTo(path);
+  const std::string opened = renames ? path + ".partial" : path;
+  OwnedFile file(std::fopen(opened.c_str(), "wb"));
+  if (file == nullptr) return FileFailure("create", opened, errno);
+  if (!renames) return std::make_unique<StreamSink>(path, std::move(file));
   return std::make_unique<ReplacingFileSink>(path, std::move(file));
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/backup/backup_directory.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"
 #include "tools/cli/db_commands.h"
@@ -42,6 +43,10 @@ absl::StatusOr<DumpForm> ParseForm(const std::string& name) {
 absl::Status Dump(const DumpFlags& flags) {
   Progress progress;
   LATCHKEY_ASSIGN_OR_RETURN(const DumpForm form, ParseForm(flags.format));
+  if (flags.file != "-" && LiesInFolder(flags.file, flags.db.path)) {
+    return InvalidArgument("{} lies in the database {}: give a file outside of it", flags.file,
+                           flags.db.path);
+  }
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<Database> db,
                             OpenDatabase(flags.db, DatabaseUse::kRead, progress));
   const auto run = [&]() -> absl::Status {
@@ -52,6 +57,7 @@ absl::Status Dump(const DumpFlags& flags) {
           "others; load --resume continues that load, load --restart begins it again",
           interrupted->records, interrupted->total);
     }
+    if (!flags.tree.empty()) LATCHKEY_RETURN_IF_ERROR(PickTree(*db, flags.tree, false).status());
     LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSink> sink, OpenFileSink(flags.file));
     LATCHKEY_ASSIGN_OR_RETURN(
         const DumpSummary summary,

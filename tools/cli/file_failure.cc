@@ -1,14 +1,11 @@
 #include "tools/cli/file_failure.h"
 
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <system_error>
 
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"
+#include "tools/cli/stoppable_file.h"
 
 namespace latchkey {
 namespace {
@@ -46,13 +43,19 @@ absl::Status FileFailure(std::string_view action, std::string_view path, int err
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return FileFailure("read", path, EISDIR);
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (in.is_open() && !in.bad()) return text;
-  return FileFailure("read", path, errno != 0 ? errno : EIO);
+  constexpr size_t kMostBytes = size_t{1} << 30, kPart = size_t{1} << 20;
+  LATCHKEY_ASSIGN_OR_RETURN(StoppableFile file, StoppableFile::Open(path));
+  std::string text;
+  for (;;) {
+    const size_t before = text.size();
+    text.resize(before + kPart);
+    LATCHKEY_ASSIGN_OR_RETURN(const size_t got, file.Read(text.data() + before, kPart));
+    text.resize(before + got);
+    if (got == 0) return text;
+    if (text.size() > kMostBytes) {
+      return InvalidArgument("{} has more than {} bytes: give a result file", path, kMostBytes);
+    }
+  }
 }
 
 }  // namespace latchkey

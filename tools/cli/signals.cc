@@ -28,6 +28,7 @@ void InstallStopSignals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` is an error as any other
 }
 
 const std::atomic<bool>& StopRequested() { return stop_requested; }
