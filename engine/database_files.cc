@@ -143,6 +143,7 @@ absl::StatusOr<std::unique_ptr<BlockDevice>> DatabaseFiles::OpenFile(const std::
       {.creation = must_be_new ? FileCreation::kMustBeNew : FileCreation::kMustExist,
        .lasting_name = lasting_name,
        .staged = staged,
+       .name = file == File(kStagedFile) ? File(kDataFile) : "",
        .log_sink = log_sink_});
   if (must_be_new && device.ok()) created_.push_back(file);
   if (staged && device.ok()) {

@@ -483,7 +483,7 @@ class Database {
   /// Restarts the minimum and maximum of space utilisation from now.
   void ResetStatisticsExtremes();
   uint32_t page_size() const;
-  /// The device that holds the data, e.g. "file(O_DIRECT, libaio)".
+  /// The device that holds the data, e.g. "file(db/data.lk, O_DIRECT, libaio)".
   std::string DeviceDescription() const;
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
   /// checksums of pages read from the device. DataLoss names the first fault. While a transaction

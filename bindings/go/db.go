@@ -228,7 +228,7 @@ func (db *DB) PageSize() (int, error) {
 	return int(bytes), db.leave(s, code)
 }
 
-// Device describes the device that holds the data, as "file(O_DIRECT, libaio)".
+// Device describes the device that holds the data, as "file(db/data.lk, O_DIRECT, libaio)".
 func (db *DB) Device() (string, error) {
 	s, err := db.enter()
 	if err != nil {

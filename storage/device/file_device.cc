@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<FileDevice>> FileDevice::Open(Runtime& runtime,
                                                              const std::string& path,
                                                              const FileDeviceOptions& options) {
   LATCHKEY_ASSIGN_OR_RETURN(OpenFile file, OpenDeviceFile(runtime, path, options));
-  return std::unique_ptr<FileDevice>(new FileDevice(runtime, path, options, std::move(file)));
+  return std::unique_ptr<FileDevice>(new FileDevice(
+      runtime, options.name.empty() ? path : options.name, options, std::move(file)));
 }
 
 FileDevice::FileDevice(Runtime& runtime, std::string path, const FileDeviceOptions& options,

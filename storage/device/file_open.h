@@ -33,6 +33,8 @@ struct FileDeviceOptions {
   bool lasting_name = true;
   /// The file counts only after FileDevice::Settle: until then Resize does not sync.
   bool staged = false;
+  /// What the device's messages call the file: the path that it will have; "" = the present one.
+  std::string name = {};
   LogSink log_sink = nullptr;
 };
 
