@@ -24,6 +24,10 @@ bool Exists(const std::string& file) {
   return std::filesystem::exists(file, error);
 }
 
+absl::Status NoPath() {
+  return InvalidArgument("the path of the database is empty: name a directory");
+}
+
 // Whether the data file is there. Errors: nobody may look, or its name is a link that leads nowhere.
 absl::StatusOr<bool> FindDataFile(const std::string& file) {
   std::error_code error;
@@ -63,6 +67,7 @@ bool DatabaseFiles::has_log() const { return Exists(File(kLogFile)); }
 bool DatabaseFiles::has_journal() const { return Exists(File(kJournalFile)); }
 
 absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists) {
+  if (path_.empty()) return NoPath();
   LATCHKEY_ASSIGN_OR_RETURN(exists_, FindDataFile(File(kDataFile)));
   if (exists_ && error_if_exists) {
     return MakeStatus(absl::StatusCode::kAlreadyExists, "there is a database at {} already", path_);
@@ -97,6 +102,7 @@ absl::Status DatabaseFiles::Prepare(bool create_if_missing, bool error_if_exists
 
 absl::Status DatabaseFiles::PrepareForReading() {
   for_reading_ = true;
+  if (path_.empty()) return NoPath();
   LATCHKEY_ASSIGN_OR_RETURN(exists_, FindDataFile(File(kDataFile)));
   if (exists_) return RefuseTinyData();
   return MakeStatus(absl::StatusCode::kNotFound, "there is no database at {}", path_);

@@ -296,6 +296,9 @@ bool SalvageReport::whole() const {
 absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string& out,
                                       const SalvageOptions& options) {
   const std::filesystem::path directory(path);
+  if (path.empty() || out.empty()) {
+    return InvalidArgument("the path of a database is empty: name a directory");
+  }
   if (LiesInFolder(out, path)) {
     return InvalidArgument("{} lies in the damaged database {}: name a directory outside of it",
                            out, path);

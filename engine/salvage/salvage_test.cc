@@ -458,6 +458,7 @@ TEST_CASE("a salvage that is cut short leaves nothing, wherever it stops") {
 TEST_CASE("what is no database is refused and nothing is made") {
   TempDir dir;
   CHECK(absl::IsNotFound(Salvage(dir.File("none"), dir.File("out"), {}).status()));
+  CHECK(absl::IsInvalidArgument(Salvage("", dir.File("out"), {}).status()));
   std::filesystem::create_directory(dir.File("junk"));
   std::ofstream(dir.File("junk") + "/data.lk") << std::string(3 << 20, 'j');
   CHECK(absl::IsNotFound(Salvage(dir.File("junk"), dir.File("out"), {}).status()));
