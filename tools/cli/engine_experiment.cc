@@ -139,7 +139,13 @@ Json EngineExperiment::Run(size_t index, const std::string& position) {
 
 absl::Status EngineExperiment::CheckFlags() const {
   LATCHKEY_RETURN_IF_ERROR(CheckOutputs(flags_.output));
-  if (flags_.trace.empty()) return absl::OkStatus();
+  if (flags_.trace.empty()) {
+    if (flags_.trace_limit == kDefaultTraceLimit) return absl::OkStatus();
+    return InvalidArgument(
+        "--trace-limit={} would be ignored: no trace is recorded; give --trace=FILE, or leave it "
+        "out",
+        flags_.trace_limit);
+  }
   if (size() != 1 || flags_.repeat != 1) {
     return InvalidArgument(
         "--trace={}: a trace is of one run, not of {} combinations, {} runs of each; give one "

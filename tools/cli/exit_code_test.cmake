@@ -85,6 +85,11 @@ expect(2 "threads=0: give a whole number from 1 to 1024" contention pool --threa
 expect(2 "3 frames for 1 threads: give 16 frames or more" contention pool --frames=3 --threads=1)
 expect(2 "either the policy or its parts" contention pool --policy=pg2q --replacement=lru)
 expect(2 "give --trace=FILE" contention pool --accesses=trace)
+expect(2 "--trace=f would be ignored: .*give --accesses=trace" contention pool --trace=f --pages=1000)
+expect(2 "--trace=f would be ignored: .*give --accesses=trace" contention model --trace=f)
+expect(2 "--pages=1k would be ignored: the pages are those of the trace" contention pool
+       --accesses=trace --trace=f --pages=1k)
+expect(2 "unknown access pattern 'zip'; known: zipf" contention pool --accesses=zip --trace=f)
 expect(0 "eta 32.77.*0.95 .*20.34" model)
 expect(0 "\"schema\": \"latchkey.model/1\".*\"best_hot_proportion\": 0.43" model --disk=ratio:32.8
        --distribution=knuth:80:20 --space-utilization=0.9 --json=-)
@@ -200,6 +205,8 @@ execute_process(COMMAND dd if=run.fixes of=cut.fixes bs=1 count=500 WORKING_DIRE
 expect(2 "cut.fixes: the trace ends at byte 500, .*truncated" trace info cut.fixes)
 expect(2 "cut.fixes: the trace ends at byte 500, .*truncated" cachesim --trace=cut.fixes --size=1)
 expect(2 "a trace is of one run, not of 2 combinations" bench ${quick} --threads=1,2 --trace=x.fixes)
+expect(2 "--trace-limit=5 would be ignored: no trace is recorded" bench ${quick} --trace-limit=5)
+expect(2 "--trace-limit=5 would be ignored: no trace is recorded" tpcc-lite run ${small} --trace-limit=5 --dry-run)
 expect(2 "memory has no buffer pool to trace" bench ${quick} --trace=x.fixes)
 expect(2 "give the path of a file" tpcc-lite run ${traced} --trace=-)
 expect(2 "trace=no-such-folder/x: cannot write" tpcc-lite run ${traced} --trace=no-such-folder/x)
