@@ -69,6 +69,9 @@ expect(0 "says which of their statements hold here" experiment --help)
 expect(2 "unknown definition fig-9; known: .*fig-thesis-4.6" experiment run fig-9)
 expect(0 "accesses/s" contention pool --policy=buflru,nb-gclock3 --pages=1000 --threads=1 --warmup=0 --duration=20ms)
 expect(0 "held ns per access" contention lock --threads=1 --warmup=0 --duration=20ms)
+# The lock is held for a second, so nothing ends within the tenth that is measured.
+expect(0 "\"accesses\": 0,.*\"steady\": false,.*nothing was counted: give a longer --duration" contention lock
+       --hold-us=1e6 --duration=.1 --warmup=0 --threads=1 --json=-)
 expect(0 "simulated/s" contention model --policy=pg2q,pgbat-pre --pages=1000 --processors=1,4 --simulate=10k)
 expect(0 "is faster than" contention model --policy=pg2q,pgbat-pre --pages=1000 --processors=4 --simulate=1k --sensitivity)
 expect(0 "16 threads, of which 8 have private frames and 8 use the shared ones.*actors=16" contention model
