@@ -61,7 +61,7 @@ absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const auto sizes, SplitList("size", flags.sizes));
   for (const std::string& text : sizes) {
     LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                              ParseCountOrShare("size", text, kMostFrames, "the trace's pages"));
+                              ParseCountOrShare("size", text, 1, kMostFrames, "the trace's pages"));
     plan.sizes.push_back(size);
   }
   LATCHKEY_ASSIGN_OR_RETURN(const auto regions, SplitList("regions", flags.regions));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "bufferpool/buffer_pool.h"
 #include "bufferpool/fix_choices.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
@@ -50,12 +51,14 @@ absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
 }
 
 absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
-  LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                            ParseCountOrShare("frames", text, kMostPoolFrames, "the pages"));
+  constexpr uint64_t kFewest = BufferPool::kMinFrames;
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const CountOrShare size,
+      ParseCountOrShare("frames", text, kFewest, kMostPoolFrames, "the pages"));
   const uint64_t frames = size.Of(pages);
-  if (frames <= kMostPoolFrames) return static_cast<uint32_t>(frames);
-  return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
-                         kMostPoolFrames);
+  if (frames >= kFewest && frames <= kMostPoolFrames) return static_cast<uint32_t>(frames);
+  return InvalidArgument("--frames={}: {} of {} pages; give {} to {} frames", text, frames, pages,
+                         kFewest, kMostPoolFrames);
 }
 
 }  // namespace

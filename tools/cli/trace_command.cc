@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<TracedObject>> ParseObjects(const std::string& text) 
 absl::StatusOr<uint64_t> ParseCountOrAll(std::string_view flag, const std::string& text,
                                          uint64_t most) {
   if (text == kAll) return 0;
-  return ParseCount(flag, text, 1, most, "all");
+  return ParseCount(flag, text, 1, most, ", or all");
 }
 
 /// A trace and the parts of it that the flags name.
