@@ -209,7 +209,7 @@ expect(2 "object=leaf: unknown. known: all, data, index" trace skew run.fixes --
 expect(2 "users=0: give a whole number from 1 to 65536, or all\n" trace depth run.fixes --users=0)
 expect(2 "size=0: give a whole number from 1" trace depth run.fixes --size=0)
 expect(1 "cannot open the trace" trace info no-such-file)
-expect(2 "short.u64: it does not begin with LKFIXES1: it is no trace of fixes" trace info short.u64)
+expect(2 "short.u64: it does not begin with LKFIXES1: it is no trace of fixes; .*another file, .*--trace=FILE\n" trace info short.u64)
 expect(0 "first 100 records only" bench --engine=latchkey --device=memory --records=500 --operations=1000 --warmup=0
        --workload=read-zipf --trace=run.fixes --trace-limit=100)
 execute_process(COMMAND dd if=run.fixes of=cut.fixes bs=1 count=500 WORKING_DIRECTORY ${WORK_DIR} ERROR_QUIET)
