@@ -268,6 +268,19 @@ TEST_CASE("Rows that are not steady are named as the table names them") {
                                "longer --duration or --warmup"});
 }
 
+TEST_CASE("A text is cut between code points") {
+  CHECK(CutText("a\u2581b", 2) == "a\u2581");
+  CHECK(CutText("ab", 2) == "ab");
+  CHECK(CutText("ab", 0).empty());
+}
+
+TEST_CASE("Cells wider than the table break into blocks, each with the leading columns") {
+  CHECK(FitCells({{"name", "long title", "x"}, {"one", "22", "3333333"}}, {false, true, true}, 1,
+                 14) ==
+        "       long\nname  title\n-----------\none      22\n\n"
+        "name        x\n-------------\none   3333333\n");
+}
+
 TEST_CASE("An empty result list is said to be empty") {
   CHECK(ToTable({}, kColumns) == "(no results: no run has ended)\n");
 }
