@@ -123,6 +123,8 @@ expect(2 "--cache-size=1000000GiB: more than the [0-9]+ bytes of this machine's 
 expect(0 "^memory, 2 users\nmemory, 2 users\n2 combinations, 3 runs of each; nothing was run" tpcc-lite run
        ${small} --seed=1,2 --repeat=3 --dry-run)
 expect(2 "--seed=x" tpcc-lite run ${small} --seed=x --dry-run)
+expect(0 "^memory, read-uniform 1 thread\n1 combination, 1 run of each; nothing was run" bench ${quick} --dry-run)
+expect(2 "raid5 of 1 disk, but it must have" bench --device=fixed:disks=1:raid=raid5)
 expect(2 "only one of them" bench ${quick} --json=- --csv=-)
 expect(2 "--json=no-such-folder/x.json: cannot write .*ENOENT.; check that" bench ${quick}
        --json=no-such-folder/x.json)
@@ -183,6 +185,8 @@ file(WRITE ${WORK_DIR}/abc.u64 "aaaaaaaabbbbbbbbaaaaaaaaccccccccaaaaaaaa")
 expect(0 "\"schema\": \"latchkey.cachesim/1\".*\"misses\": 3,.*\"cache_speedup\": 1.66" cachesim
        --trace=abc.u64 --replacement=lru --size=2 --json=-)
 expect(0 "clock.*lru" cachesim --trace=abc.u64 --replacement=clock,lru --size=50%,3 --regions=1,2)
+expect(0 "10 frames are enough for 2 regions only" cachesim --trace=abc.u64 --replacement=lru
+       --size=10 --regions=65536)
 expect(2 "--size=0: give" cachesim --trace=abc.u64 --size=0)
 expect(2 "--size=0%: give a whole number from 1 to .*, or 0.0001% to 1000% of the trace's pages" cachesim
        --trace=abc.u64 --size=0%)
@@ -339,7 +343,7 @@ expect(0 "<h1>Trace: skew.*class=\"mark " trace skew run.fixes --report=-)
 expect(0 "b.json against a.json\n\nmemory, 1.*NewOrder.*(faster|slower|not distinguishable)"
        compare a.json b.json)
 expect(0 "the other rows against memory, 1" compare a.json)
-expect(2 "c.json: has 1 rows: give a second file, or the result of a sweep" compare c.json)
+expect(2 "c.json: has 1 row: give a second file, or the result of a sweep" compare c.json)
 expect(2 "a.json has latchkey.run/1 and c.json has latchkey.bench/1: give results of one verb" compare a.json c.json)
 expect(0 "not enough repetitions" compare c.json c.json)
 expect(2 "required" report a.json)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
@@ -120,8 +121,8 @@ absl::StatusOr<Parts> ReadParts(const TraceFlags& flags) {
 Json RowOf(const TraceFlags& flags, const FixTrace& trace, const FixSelection& part) {
   Json warnings = Json::array();
   if (trace.limited) {
-    warnings.push_back(fmt::format("{} has the first {} records of its run only", flags.file,
-                                   trace.records.size()));
+    warnings.push_back(fmt::format("{} has the first {} of its run only", flags.file,
+                                   CountOf(trace.records.size(), "record")));
   }
   return {{"trace", flags.file},
           {"tree", TreeName(trace, part)},
