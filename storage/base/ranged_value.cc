@@ -4,12 +4,34 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "storage/base/quantity.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
+namespace {
+
+/// ", e.g. 4096 or 64KiB": at most three sizes, all within the range. "" if none of them is.
+std::string ExampleBytes(uint64_t min, uint64_t max) {
+  constexpr std::string_view kExamples[] = {"4096", "64KiB", "1.5MiB", "256MiB", "1.5GiB"};
+  constexpr size_t kMost = 3;
+  std::vector<std::string_view> fitting;
+  for (const std::string_view example : kExamples) {
+    const auto bytes = static_cast<uint64_t>(*ParseQuantity(example, ByteUnits()));
+    if (bytes >= min && bytes <= max && fitting.size() < kMost) fitting.push_back(example);
+  }
+  std::string text;
+  for (size_t i = 0; i < fitting.size(); ++i) {
+    const bool last = i + 1 == fitting.size();
+    text += (i == 0 ? ", e.g. " : last ? " or " : ", ") + std::string(fitting[i]);
+  }
+  return text;
+}
+
+}  // namespace
 
 absl::StatusOr<uint64_t> CountInRange(std::string_view subject, std::string_view text, uint64_t min,
                                       uint64_t max, std::string_view also) {
@@ -33,8 +55,8 @@ absl::StatusOr<uint64_t> BytesInRange(std::string_view subject, std::string_view
     const auto whole = static_cast<uint64_t>(*bytes);
     if (whole >= min && whole <= max) return whole;
   }
-  return InvalidArgument("{}={}: give {} to {} bytes, e.g. 4096, 64KiB or 1.5GiB{}", subject, text,
-                         min, max, also);
+  return InvalidArgument("{}={}: give {} to {} bytes{}{}", subject, text, min, max,
+                         ExampleBytes(min, max), also);
 }
 
 absl::StatusOr<uint32_t> PowerOfTwoInRange(std::string_view subject, std::string_view text,

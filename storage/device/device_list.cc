@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_device.h"
 #include "storage/device/memory_device.h"
@@ -199,8 +200,9 @@ absl::Status CheckDeviceSpec(const DeviceSpec& spec) {
                            spec.stripe_bytes >> 10);
   }
   if (spec.raid == RaidLevel::kRaid5 && spec.disks < RaidMap::kMinRaid5Disks) {
-    return InvalidArgument("{}: raid5 of {} disks, but it must have {:.0f} to {:.0f}; give disks",
-                           NameOf(spec), spec.disks, double{RaidMap::kMinRaid5Disks}, kDisks.max);
+    return InvalidArgument("{}: raid5 of {}, but it must have {:.0f} to {:.0f}; give disks",
+                           NameOf(spec), CountOf(spec.disks, "disk"),
+                           double{RaidMap::kMinRaid5Disks}, kDisks.max);
   }
   constexpr uint32_t kPageKib = FlashTranslation::kPageBytes >> 10;
   if (spec.kind == Kind::kFlash && spec.flash.erase_kb % kPageKib != 0) {

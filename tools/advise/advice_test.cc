@@ -132,6 +132,24 @@ TEST_CASE(
   CHECK_THAT(AdviceText(advice, 100), !Catch::Contains("*"));
 }
 
+TEST_CASE("No line of an advice is wider than it may be") {
+  AdviceQuestion question = Question(Disk(8, 60), {0.8, 0.95}, "hotcold:90:10", 1.37);
+  question.page_sizes.push_back(question.page_sizes[0]);
+  question.page_sizes[1].page_bytes *= 2;
+  Advice advice = AdviceFor(question);
+  advice.replays = {Replayed(advice, advice.choice.overwrite, 1, 1),
+                    Replayed(advice, advice.choice.best, 3, 0.9)};
+  advice.notes = {"The page size of a database is fixed: another one needs dump and load."};
+  for (const size_t width : {72, 80, 100}) {
+    const std::string text = AdviceText(advice, width);
+    for (size_t from = 0; from < text.size(); from = text.find('\n', from) + 1) {
+      const std::string line = text.substr(from, text.find('\n', from) - from);
+      INFO(width << ": " << line);
+      CHECK(line.size() <= width);
+    }
+  }
+}
+
 TEST_CASE("The document has each candidate and replay, and null for what is not known") {
   Advice advice = AdviceFor(Question(Disk(8, 60), {0.8}, "uniform"));
   advice.notes = {"a note"};

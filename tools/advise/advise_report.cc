@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/base/check.h"
 #include "tpcc-lite/report/table.h"
@@ -70,7 +71,10 @@ std::vector<const Candidate*> BestOfLayouts(const Advice& advice) {
   return rows;
 }
 
-std::string PredictedTable(const Advice& advice) {
+// Layout, cleaning and u_d tell the rows apart.
+constexpr size_t kLeadingColumns = 3;
+
+std::string PredictedTable(const Advice& advice, size_t width) {
   const bool sizes = advice.question.page_sizes.size() > 1;
   std::vector<std::vector<std::string>> lines = {{"layout", "segment cleaning", "u_d",
                                                   "of the file", "per write", "with its reads",
@@ -89,10 +93,10 @@ std::string PredictedTable(const Advice& advice) {
                      hybrid ? Percent(row->hot_pages) : "-"});
     if (sizes) lines.back().push_back(Bytes(row->pages.page_bytes));
   }
-  return AlignCells(lines, right);
+  return FitCells(std::move(lines), right, kLeadingColumns, width);
 }
 
-std::string ReplayTable(const Advice& advice) {
+std::string ReplayTable(const Advice& advice, size_t width) {
   std::vector<std::vector<std::string>> lines = {
       {"layout", "segment cleaning", "u_d of the file", "predicted", "measured", ""}};
   for (const Replay& replay : advice.replays) {
@@ -108,7 +112,8 @@ std::string ReplayTable(const Advice& advice) {
                      fmt::format("{:.2f}", replay.predicted),
                      fmt::format("{:.2f}", replay.measured), mark});
   }
-  return AlignCells(lines, {false, false, true, true, true, false});
+  return FitCells(std::move(lines), {false, false, true, true, true, false}, kLeadingColumns,
+                  width);
 }
 
 const Replay* ReplayOf(const Advice& advice, const Candidate& candidate) {
@@ -219,22 +224,29 @@ std::string ReasonOf(const Advice& advice) {
 }
 
 std::string AdviceText(const Advice& advice, size_t width) {
-  std::string text = fmt::format("\nworkload {}: {:.2f} reads per write\n", advice.workload,
-                                 advice.question.reads_per_write);
+  std::string text = "\n";
   const auto add = [&](const std::string& line, size_t indent) {
     text += WrapText(line, width, indent) + '\n';
   };
+  add(fmt::format("workload {}: {:.2f} reads per write", advice.workload,
+                  advice.question.reads_per_write),
+      2);
   if (advice.counted) add(DescribeWrites(*advice.counted), 0);
-  text += fmt::format("\npredicted device time, {} of data; requests per time, of overwrite\n",
-                      Bytes(advice.question.data_bytes));
-  text += PredictedTable(advice);
+  text += '\n';
+  add(fmt::format("predicted device time, {} of data; requests per time, of overwrite",
+                  Bytes(advice.question.data_bytes)),
+      2);
+  text += PredictedTable(advice, width);
   if (!advice.replays.empty()) {
-    text += fmt::format("\nreplayed on {} of these pages: requests per time, of overwrite\n",
-                        Count(advice.replayed_pages));
-    text += ReplayTable(advice);
+    text += '\n';
+    add(fmt::format("replayed on {} of these pages: requests per time, of overwrite",
+                    Count(advice.replayed_pages)),
+        2);
+    text += ReplayTable(advice, width);
   }
-  text += fmt::format("\nadvice: {}\n", FlagsOf(Advised(advice), advice.may_change_page_size));
-  add("  " + ReasonOf(advice), 2);
+  text += '\n';
+  add("advice: " + FlagsOf(Advised(advice), advice.may_change_page_size), 2);
+  text += "  " + WrapText(ReasonOf(advice), width - 2, 2) + '\n';
   for (const std::string& note : advice.notes) add("NOTE: " + note, 2);
   return text;
 }

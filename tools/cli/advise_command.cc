@@ -226,8 +226,10 @@ absl::Status Adviser::Write(const std::vector<Advice>& all) const {
   if (flags_.json != "-") {
     const size_t width = TableWidth();
     std::string text = WrapText(DescribeInput(flags_, input_), width, 0) + '\n';
-    text += DescribeDevice(device_);
-    if (durable_) text += "writes in place go through the doublewrite area first\n";
+    text += DescribeDevice(device_, width);
+    if (durable_) {
+      text += WrapText("writes in place go through the doublewrite area first", width, 2) + '\n';
+    }
     for (const Advice& advice : all) text += AdviceText(advice, width);
     std::fputs(text.c_str(), stdout);
   }

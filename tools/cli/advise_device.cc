@@ -13,6 +13,7 @@
 #include "tools/cli/model_plan.h"
 #include "tools/cli/settings.h"
 #include "tools/layout_model/measured_costs.h"
+#include "tpcc-lite/report/table.h"
 
 namespace latchkey {
 namespace {
@@ -140,19 +141,22 @@ absl::StatusOr<AdvisedDevice> FindAdvisedDevice(const AdviseFlags& flags,
   return device;
 }
 
-std::string DescribeDevice(const AdvisedDevice& device) {
-  std::string text = "device: " + device.name + '\n';
+std::string DescribeDevice(const AdvisedDevice& device, size_t width) {
+  std::string text = WrapText("device: " + device.name, width, 2) + '\n';
+  const auto add = [&](const std::string& line) {
+    text += "  " + WrapText(line, width - 2, 4) + '\n';
+  };
   for (const DevicePages& pages : device.page_sizes) {
     const PageCosts& costs = pages.costs;
-    text += fmt::format(
-        "  a page of {} KiB is written in {:.1f} us and read in {:.1f} us, a segment of {} KiB is "
-        "written in {:.0f} us: eta {:.2f}\n",
+    add(fmt::format(
+        "a page of {} KiB is written in {:.1f} us and read in {:.1f} us, a segment of {} KiB is "
+        "written in {:.0f} us: eta {:.2f}",
         pages.page_bytes >> 10, costs.page_write_ns / 1e3, costs.page_read_ns / 1e3,
         pages.segment_bytes >> 10, costs.segment_write_ns * costs.slots_per_segment / 1e3,
-        costs.eta());
+        costs.eta()));
   }
   if (device.only_ratios) {
-    text += "  only the ratios of these times are known: a page of a segment counts as 40 us\n";
+    add("only the ratios of these times are known: a page of a segment counts as 40 us");
   }
   return text;
 }

@@ -42,7 +42,7 @@ struct AdvisedDeviceQuestion {
 absl::StatusOr<AdvisedDevice> FindAdvisedDevice(const AdviseFlags& flags,
                                                 const AdvisedDeviceQuestion& question);
 
-std::string DescribeDevice(const AdvisedDevice& device);
+std::string DescribeDevice(const AdvisedDevice& device, size_t width);
 Json JsonOf(const AdvisedDevice& device);
 
 }  // namespace latchkey

@@ -81,7 +81,7 @@ absl::Status ReadTrace(const AdviseFlags& flags, AdviseInput& input) {
     if (flags.cache != "0") {
       LATCHKEY_ASSIGN_OR_RETURN(
           const CountOrShare size,
-          ParseCountOrShare("cache", flags.cache, kMostAdvisedFrames, "the trace's pages"));
+          ParseCountOrShare("cache", flags.cache, 1, kMostAdvisedFrames, "the trace's pages"));
       input.cache_frames = static_cast<uint32_t>(size.Of(trace.unique_pages));
     }
   } else if (of_fixes) {

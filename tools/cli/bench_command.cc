@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/engine_experiment.h"
 #include "tools/cli/settings.h"
@@ -33,8 +34,8 @@ class BenchExperiment final : public EngineExperiment {
   absl::Status Measure(size_t index, const std::string& what, KvBackend& backend,
                        Runtime& runtime) override;
   std::string Users(size_t index) const override {
-    return fmt::format("{} {} threads", plans_[index].config.workload->name,
-                       plans_[index].config.threads);
+    return fmt::format("{} {}", plans_[index].config.workload->name,
+                       CountOf(plans_[index].config.threads, "thread"));
   }
   Json Row() const override { return BenchToJson(record_); }
   absl::Status RunOnce(size_t index, const std::string& what, Runtime& runtime) override;

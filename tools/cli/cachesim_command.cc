@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "bufferpool/replacement/trace_replay.h"
+#include "bufferpool/synchronization/region_division.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/runtime/runtime.h"
 #include "tools/cli/exit_codes.h"
@@ -61,7 +63,7 @@ absl::StatusOr<Plan> MakePlan(const CacheSimFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(const auto sizes, SplitList("size", flags.sizes));
   for (const std::string& text : sizes) {
     LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                              ParseCountOrShare("size", text, kMostFrames, "the trace's pages"));
+                              ParseCountOrShare("size", text, 1, kMostFrames, "the trace's pages"));
     plan.sizes.push_back(size);
   }
   LATCHKEY_ASSIGN_OR_RETURN(const auto regions, SplitList("regions", flags.regions));
@@ -121,6 +123,14 @@ Json MeanJson(double mean) {
   return std::abs(mean - rounded) < 1e-6 ? Json(static_cast<uint64_t>(rounded)) : Json(mean);
 }
 
+// A warning if the regions would be so small that fewer are in use.
+Json WarningsOf(const Cell& cell) {
+  const RegionDivision division(cell.frames, cell.regions, cell.algorithm->entry().fewest_frames);
+  if (division.active() == cell.regions) return Json::array();
+  return {fmt::format("--regions={}: {} frames are enough for {} only", cell.regions, cell.frames,
+                      CountOf(division.active(), "region"))};
+}
+
 Json ToRow(const Cell& cell, const std::vector<Cell>& cells, uint64_t seeds) {
   const auto requests = static_cast<double>(cell.trace->pages.size());
   std::optional<double> normalised;
@@ -143,7 +153,7 @@ Json ToRow(const Cell& cell, const std::vector<Cell>& cells, uint64_t seeds) {
       {"cache_speedup", requests / cell.misses},
       {"speedup_over_random", OrNull(normalised)},
       {"dirty_writes", cell.trace->writes.empty() ? Json(nullptr) : MeanJson(cell.dirty_writes)},
-      {"warnings", Json::array()}};
+      {"warnings", WarningsOf(cell)}};
 }
 
 // Runs the cells on `jobs` threads, until a stop is requested.

@@ -11,7 +11,6 @@
 #include <iostream>
 #include <new>
 
-#include "storage/base/status_macros.h"
 #include "tools/cli/analysis_verbs.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/db_verbs.h"
@@ -24,6 +23,7 @@
 #include "tools/cli/rerun.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/sweep_verbs.h"
+#include "tools/cli/unknown_verb.h"
 #include "tools/cli/verb_runs.h"
 #include "tpcc-lite/report/environment.h"
 
@@ -88,6 +88,7 @@ class Cli {
   }
 
   int Run(std::vector<std::string> arguments) {
+    if (const absl::Status known = CheckVerbs(app_, arguments); !known.ok()) return FailWith(known);
     try {
       std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the order of a stack
       app_.parse(arguments);
@@ -153,7 +154,10 @@ class Cli {
     for (const std::string& word : help_words_) {
       const auto named = [&](const CLI::App* below) { return below->check_name(word); };
       const std::vector<const CLI::App*> below = verb->get_subcommands(named);
-      if (below.empty()) return FailWith(UnknownVerb(*verb));
+      if (below.empty()) {
+        const std::string said = fmt::format("help {}", fmt::join(help_words_, " "));
+        return FailWith(UnknownVerb(*verb, said, word));
+      }
       before += (before.empty() ? "" : " ") + verb->get_name();
       verb = below.front();
     }
@@ -167,15 +171,6 @@ class Cli {
     if (!script.ok()) return FailWith(script.status());
     std::cout << *script;
     return kExitOk;
-  }
-
-  absl::Status UnknownVerb(const CLI::App& within) const {
-    std::vector<std::string> known;
-    for (const CLI::App* verb : within.get_subcommands([](const CLI::App*) { return true; })) {
-      known.push_back(verb->get_name());
-    }
-    return InvalidArgument("help {}: no such verb; known: {}", fmt::join(help_words_, " "),
-                           fmt::join(known, ", "));
   }
 
   CLI::App app_;

@@ -68,7 +68,7 @@ Json RunModel(const ModelPlan& plan) {
     return row;
   }
   AddPoolFigures(row, result->emulated);
-  row["simulated_per_wall_s"] = result->accesses_per_wall_second;
+  row["host"] = {{"simulated_per_wall_s", result->accesses_per_wall_second}};
   return row;
 }
 
@@ -181,7 +181,7 @@ absl::Status RunCalibration(const CalibrateFlags& flags) {
 
 std::vector<Column> ContentionModelColumns() {
   return PoolColumns({{"processors", "/processors", ColumnFormat::kCount, true}},
-                     {{"simulated/s", "/simulated_per_wall_s", ColumnFormat::kCount}});
+                     {{"simulated/s", "/host/simulated_per_wall_s", ColumnFormat::kCount}});
 }
 
 std::vector<Column> SensitivityColumns() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "bufferpool/buffer_pool.h"
 #include "bufferpool/fix_choices.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/flag_values.h"
@@ -17,11 +18,30 @@ namespace {
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
 constexpr uint64_t kMostPoolFrames = uint64_t{1} << 26;
 
+/// An unknown pattern has both flags: its own flag refuses it.
+bool LacksAccessFlag(const Combination& so_far, const std::string& flag) {
+  if (flag != "trace" && flag != "pages") return false;
+  const std::string& accesses = so_far.Get("accesses");
+  const AccessPatternInfo* const pattern =
+      AccessPatterns().Find(std::string_view(accesses).substr(0, accesses.find(':')));
+  return pattern != nullptr && pattern->needs_trace == (flag == "pages");
+}
+
+std::string_view RemedyForContentionFlag(const std::string& flag) {
+  if (flag == "trace") return "only one pattern has it: give --accesses=trace";
+  if (flag == "pages") return "the pages are those of the trace";
+  if (flag == "policy") return "none is the default; give a preset";
+  return "no combination has it";
+}
+
 absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
                            PoolEmulatorConfig* config) {
   LATCHKEY_ASSIGN_OR_RETURN(config->accesses, AccessPatterns().Parse(from.Get("accesses")));
+  if (!config->accesses.entry().needs_trace) {
+    LATCHKEY_ASSIGN_OR_RETURN(config->pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
+    return absl::OkStatus();
+  }
   const std::string& path = from.Get("trace");
-  if (!config->accesses.entry().needs_trace) return absl::OkStatus();
   if (path.empty()) {
     return InvalidArgument("--accesses=trace: the trace is missing; give --trace=FILE");
   }
@@ -31,12 +51,14 @@ absl::Status ParseAccesses(const Combination& from, PageTraces& traces,
 }
 
 absl::StatusOr<uint32_t> ParseFrames(const std::string& text, uint64_t pages) {
-  LATCHKEY_ASSIGN_OR_RETURN(const CountOrShare size,
-                            ParseCountOrShare("frames", text, kMostPoolFrames, "the pages"));
+  constexpr uint64_t kFewest = BufferPool::kMinFrames;
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const CountOrShare size,
+      ParseCountOrShare("frames", text, kFewest, kMostPoolFrames, "the pages"));
   const uint64_t frames = size.Of(pages);
-  if (frames <= kMostPoolFrames) return static_cast<uint32_t>(frames);
-  return InvalidArgument("--frames={}: {} frames of {} pages, at most {}", text, frames, pages,
-                         kMostPoolFrames);
+  if (frames >= kFewest && frames <= kMostPoolFrames) return static_cast<uint32_t>(frames);
+  return InvalidArgument("--frames={}: {} of {} pages; give {} to {} frames", text, frames, pages,
+                         kFewest, kMostPoolFrames);
 }
 
 }  // namespace
@@ -67,12 +89,16 @@ absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<Flag
                                                           const FlagTexts& texts) {
   LATCHKEY_RETURN_IF_ERROR(CheckPolicyStandsAlone(texts));
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions, DimensionsOf(specs, texts));
-  return ExpandSweep(dimensions,
-                     [](const Combination& so_far, const std::string& flag,
-                        const std::string& value) -> std::optional<std::string> {
-                       if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
-                       return value;
-                     });
+  std::vector<Combination> combinations =
+      ExpandSweep(dimensions,
+                  [](const Combination& so_far, const std::string& flag,
+                     const std::string& value) -> std::optional<std::string> {
+                    if (LacksPolicyFlag(so_far, flag, value)) return std::nullopt;
+                    if (LacksAccessFlag(so_far, flag)) return std::nullopt;
+                    return value;
+                  });
+  LATCHKEY_RETURN_IF_ERROR(CheckNoneIgnored(combinations, texts, RemedyForContentionFlag));
+  return combinations;
 }
 
 absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, PageTraces& traces) {
@@ -83,7 +109,6 @@ absl::StatusOr<PoolEmulatorConfig> ParsePool(const Combination& from, PageTraces
   PoolEmulatorConfig config{.replacement = std::move(replacement),
                             .synchronization = std::move(synchronization),
                             .accesses = AccessPatterns().Named("uniform")};
-  LATCHKEY_ASSIGN_OR_RETURN(config.pages, ParseCount("pages", from.Get("pages"), 1, kMostPages));
   LATCHKEY_RETURN_IF_ERROR(ParseAccesses(from, traces, &config));
   LATCHKEY_ASSIGN_OR_RETURN(config.frames, ParseFrames(from.Get("frames"), config.pages));
   LATCHKEY_ASSIGN_OR_RETURN(const FixModeChoice fix, FixModes().Parse(from.Get("fix")));

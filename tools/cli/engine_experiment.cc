@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "tools/cli/signals.h"
@@ -139,13 +140,18 @@ Json EngineExperiment::Run(size_t index, const std::string& position) {
 
 absl::Status EngineExperiment::CheckFlags() const {
   LATCHKEY_RETURN_IF_ERROR(CheckOutputs(flags_.output));
-  if (flags_.trace.empty()) return absl::OkStatus();
+  if (flags_.trace.empty()) {
+    if (flags_.trace_limit == kDefaultTraceLimit) return absl::OkStatus();
+    return InvalidArgument(
+        "--trace-limit={} would be ignored: no trace is recorded; give --trace=FILE, or leave it "
+        "out",
+        flags_.trace_limit);
+  }
   if (size() != 1 || flags_.repeat != 1) {
     return InvalidArgument(
-        "--trace={}: a trace is of one run, not of {} combinations, {} runs of each; give one "
-        "value "
-        "for each flag, and --repeat=1",
-        flags_.trace, size(), flags_.repeat);
+        "--trace={}: a trace is of one run, not of {}, {} of each; give one value for each flag, "
+        "and --repeat=1",
+        flags_.trace, CountOf(size(), "combination"), CountOf(flags_.repeat, "run"));
   }
   if (!plan(0).settings.traits.techniques) {
     return InvalidArgument(
@@ -161,7 +167,8 @@ int EngineExperiment::DryRun() const {
   for (size_t index = 0; index < size(); ++index) {
     text += fmt::format("{}, {}\n", Label(plan(index).settings), Users(index));
   }
-  fmt::print("{}{} combinations, {} runs of each; nothing was run\n", text, size(), flags_.repeat);
+  fmt::print("{}{}, {} of each; nothing was run\n", text, CountOf(size(), "combination"),
+             CountOf(flags_.repeat, "run"));
   return kExitOk;
 }
 

@@ -17,6 +17,8 @@
 
 namespace latchkey {
 
+inline constexpr uint64_t kDefaultTraceLimit = 50'000'000;
+
 /// The flags of an experiment that are not swept.
 struct ExperimentFlags {
   std::string database_path = "latchkey-db";
@@ -26,7 +28,7 @@ struct ExperimentFlags {
   bool live = false;   ///< show each second's figures on a terminal
   bool dry_run = false;               ///< print what would run, and write nothing
   std::string trace;                  ///< file for the fixes of the one run; empty: none
-  uint64_t trace_limit = 50'000'000;  ///< records of the trace
+  uint64_t trace_limit = kDefaultTraceLimit;  ///< records of the trace
   OutputFlags output;
 };
 

@@ -15,6 +15,9 @@
 namespace latchkey {
 namespace {
 
+// The range of a CountOrShare that is a percentage.
+constexpr double kLeastPercent = 0.0001, kMostPercent = 1000;
+
 std::string Subject(std::string_view flag) { return "--" + std::string(flag); }
 
 /// nullopt: `text` is no number of bytes.
@@ -60,16 +63,18 @@ uint64_t CountOrShare::Of(uint64_t whole) const {
 }
 
 absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::string_view text,
-                                               uint64_t max, std::string_view whole) {
+                                               uint64_t min, uint64_t max, std::string_view whole) {
+  const std::string also = fmt::format(", or {}% to {}% of {}", kLeastPercent, kMostPercent, whole);
   CountOrShare parsed;
   if (!text.empty() && text.back() == '%') {
-    LATCHKEY_ASSIGN_OR_RETURN(const double percent,
-                              ParseNumber(flag, text.substr(0, text.size() - 1), 0.0001, 1000));
-    parsed.share = percent / 100;
+    const auto percent =
+        ParseNumber(flag, text.substr(0, text.size() - 1), kLeastPercent, kMostPercent);
+    // No whole number ends in "%", so this names the value and both ranges.
+    if (!percent.ok()) return ParseCount(flag, text, min, max, also).status();
+    parsed.share = *percent / 100;
     return parsed;
   }
-  LATCHKEY_ASSIGN_OR_RETURN(
-      parsed.count, ParseCount(flag, text, 1, max, fmt::format(", or a percentage of {}", whole)));
+  LATCHKEY_ASSIGN_OR_RETURN(parsed.count, ParseCount(flag, text, min, max, also));
   return parsed;
 }
 

@@ -32,9 +32,10 @@ struct CountOrShare {
   /// At least 1.
   uint64_t Of(uint64_t whole) const;
 };
-/// "1000", "10M", "5%". A percentage is at most 1000. `whole` names what it is a share of.
+/// "1000", "10M", "5%". `min` and `max` are of a number; a percentage is at most 1000. `whole` names
+/// what it is a share of. REQUIRES: `min` >= 1.
 absl::StatusOr<CountOrShare> ParseCountOrShare(std::string_view flag, std::string_view text,
-                                               uint64_t max, std::string_view whole);
+                                               uint64_t min, uint64_t max, std::string_view whole);
 
 /// "4096", "64KiB", "1.5GiB", "64k", "1GB": sizes of memory and pages. All units are binary.
 /// `also` as in ParseCount.

@@ -1,5 +1,7 @@
 #include "tools/cli/flag_values.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "tpcc-lite/report/environment.h"
@@ -45,6 +47,16 @@ TEST_CASE("Sizes are bytes or binary multiples of them") {
     CAPTURE(text);
     CHECK(Mentions(parse(text).status(), "give 1 to 2147483648 bytes"));
   }
+}
+
+TEST_CASE("The examples of a refused size lie within its range") {
+  const auto refusal = [](uint64_t min, uint64_t max) {
+    return std::string(ParseBytes("size", "x", min, max).status().message());
+  };
+  CHECK(refusal(1, 1 << 20) == "--size=x: give 1 to 1048576 bytes, e.g. 4096 or 64KiB");
+  CHECK(refusal(1 << 20, 1ull << 31) ==
+        "--size=x: give 1048576 to 2147483648 bytes, e.g. 1.5MiB, 256MiB or 1.5GiB");
+  CHECK(refusal(1, 10) == "--size=x: give 1 to 10 bytes");
 }
 
 TEST_CASE("Sizes that are powers of two are refused with the range") {
@@ -97,14 +109,18 @@ TEST_CASE("Numbers outside their range are refused with the range") {
 }
 
 TEST_CASE("A size is a number, or a share of a whole and then at least one") {
-  CHECK(ParseCountOrShare("size", "2k", 1 << 20, "the pages")->Of(10) == 2000);
-  CHECK(ParseCountOrShare("size", "5%", 1 << 20, "the pages")->Of(1000) == 50);
-  CHECK(ParseCountOrShare("size", "0.1%", 1 << 20, "the pages")->Of(10) == 1);
+  CHECK(ParseCountOrShare("size", "2k", 1, 1 << 20, "the pages")->Of(10) == 2000);
+  CHECK(ParseCountOrShare("size", "5%", 1, 1 << 20, "the pages")->Of(1000) == 50);
+  CHECK(ParseCountOrShare("size", "0.1%", 1, 1 << 20, "the pages")->Of(10) == 1);
   for (const char* wrong : {"0", "0%", "-5%", "2000%", "2M", "some"}) {
     CAPTURE(wrong);
-    const auto refused = ParseCountOrShare("size", wrong, 1 << 20, "the pages");
+    const auto refused = ParseCountOrShare("size", wrong, 1, 1 << 20, "the pages");
     REQUIRE(absl::IsInvalidArgument(refused.status()));
-    CHECK_THAT(std::string(refused.status().message()), Catch::Contains("--size="));
+    CHECK(
+        refused.status().message() ==
+        fmt::format("--size={}: give a whole number from 1 to 1048576, or 0.0001% to 1000% of the "
+                    "pages",
+                    wrong));
   }
 }
 

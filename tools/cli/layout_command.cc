@@ -13,6 +13,7 @@
 #include "layout/clean/cleaning_policy.h"
 #include "layout/image/page_codec.h"
 #include "layout/separate/separator.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/device_flags.h"
 #include "tools/cli/flag_values.h"
@@ -50,7 +51,8 @@ class LayoutExperiment {
 
   int DryRun() const {
     for (const LayoutPlan& plan : plans_) fmt::print("{}\n", plan.label);
-    fmt::print("{} combinations, {} runs of each; nothing was run\n", plans_.size(), flags_.repeat);
+    fmt::print("{}, {} of each; nothing was run\n", CountOf(plans_.size(), "combination"),
+               CountOf(flags_.repeat, "run"));
     return kExitOk;
   }
 

@@ -10,6 +10,7 @@
 #include "layout/geometry.h"
 #include "layout/image/page_codec.h"
 #include "layout/space/space_sizing.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
 #include "tools/cli/device_flags.h"
@@ -120,10 +121,9 @@ absl::Status ParsePages(const Combination& from, LabConfig& config) {
   if (config.trace != nullptr) {
     config.pages = config.trace->unique_pages;
     if (config.pages >= kFewestLabPages) return absl::OkStatus();
-    return InvalidArgument(
-        "--trace={}: its requests are for {} different pages; give a trace of "
-        "at least {}",
-        from.Get("trace"), config.pages, kFewestLabPages);
+    return InvalidArgument("--trace={}: its requests are for {}; give a trace of at least {}",
+                           from.Get("trace"), CountOf(config.pages, "different page"),
+                           kFewestLabPages);
   }
   const uint64_t page = config.store.page_size;
   LATCHKEY_ASSIGN_OR_RETURN(

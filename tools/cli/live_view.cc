@@ -20,16 +20,6 @@ void Keep(double value, std::deque<double>& values) {
   if (values.size() > kMostBars) values.pop_front();
 }
 
-/// The first `columns` code points.
-std::string Cut(const std::string& text, size_t columns) {
-  size_t bytes = 0;
-  for (size_t points = 0; bytes < text.size(); ++bytes) {
-    const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80;
-    if (begins && points++ == columns) break;
-  }
-  return text.substr(0, bytes);
-}
-
 std::string Line(std::string_view label, const std::string& value, const std::string& rest) {
   return fmt::format("{:{}} {:>{}}  {}", label, kLabel, value, kValue, rest);
 }
@@ -135,7 +125,7 @@ std::vector<std::string> LiveView::Add(const LiveSample& sample, LiveFigures fig
     lines.insert(lines.end(), more.begin(), more.end());
   }
   before_ = std::move(figures);
-  for (std::string& line : lines) line = Cut(line, columns);
+  for (std::string& line : lines) line = CutText(line, columns);
   return lines;
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tpcc-lite/report/table.h"
+
 namespace latchkey {
 namespace {
 
@@ -24,8 +26,10 @@ void Progress::ShowLines(const std::vector<std::string>& lines) {
   if (!on_terminal_ || is_quiet.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
   ClearShown();
+  const size_t most =
+      Columns() - 1;  // of a line that wraps, ClearShown would clear the last part only
   for (size_t i = 0; i < lines.size(); ++i) {
-    std::fprintf(stderr, "%s%s", i == 0 ? "" : "\n", lines[i].c_str());
+    std::fprintf(stderr, "%s%s", i == 0 ? "" : "\n", CutText(lines[i], most).c_str());
   }
   std::fflush(stderr);
   shown_lines_ = lines.size();

@@ -23,7 +23,7 @@ class Progress {
 
   /// Replaces the text shown before by `text`; on a terminal only.
   void Show(const std::string& text);
-  /// The same for several lines, each narrower than Columns().
+  /// The same for several lines. What does not fit the terminal's width is not shown.
   void ShowLines(const std::vector<std::string>& lines);
   /// Width of the terminal; 80 where it is not known.
   static size_t Columns();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
@@ -41,8 +42,8 @@ absl::StatusOr<std::string> ComparisonsOf(const std::vector<ResultDocument>& doc
   if (documents.size() == 1) {
     const ResultComparison within = CompareWithin(first);
     if (!within.rows.empty()) return ComparisonText(within, width);
-    return InvalidArgument("{}: has {} rows: give a second file, or the result of a sweep",
-                           first.name, first.rows().size());
+    return InvalidArgument("{}: has {}: give a second file, or the result of a sweep", first.name,
+                           CountOf(first.rows().size(), "row"));
   }
   std::string text;
   for (size_t i = 1; i < documents.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/engine_experiment.h"
 #include "tools/cli/settings.h"
@@ -39,7 +40,7 @@ class TpccExperiment final : public EngineExperiment {
   absl::Status Measure(size_t index, const std::string& what, KvBackend& backend,
                        Runtime& runtime) override;
   std::string Users(size_t index) const override {
-    return fmt::format("{} users", plans_[index].config.users);
+    return CountOf(plans_[index].config.users, "user");
   }
   Json Row() const override { return RunToJson(record_); }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
@@ -82,7 +83,7 @@ absl::StatusOr<std::vector<TracedObject>> ParseObjects(const std::string& text) 
 absl::StatusOr<uint64_t> ParseCountOrAll(std::string_view flag, const std::string& text,
                                          uint64_t most) {
   if (text == kAll) return 0;
-  return ParseCount(flag, text, 1, most, "all");
+  return ParseCount(flag, text, 1, most, ", or all");
 }
 
 /// A trace and the parts of it that the flags name.
@@ -120,8 +121,8 @@ absl::StatusOr<Parts> ReadParts(const TraceFlags& flags) {
 Json RowOf(const TraceFlags& flags, const FixTrace& trace, const FixSelection& part) {
   Json warnings = Json::array();
   if (trace.limited) {
-    warnings.push_back(fmt::format("{} has the first {} records of its run only", flags.file,
-                                   trace.records.size()));
+    warnings.push_back(fmt::format("{} has the first {} of its run only", flags.file,
+                                   CountOf(trace.records.size(), "record")));
   }
   return {{"trace", flags.file},
           {"tree", TreeName(trace, part)},

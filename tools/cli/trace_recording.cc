@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/output.h"
 #include "tpcc-lite/workload/tpcc_driver.h"
@@ -64,8 +65,8 @@ std::string TraceRecording::End(KvBackend& backend, const KvStatistics& begin,
   }
   spdlog::info("recorded {} fixes and unfixes in {}", writer_->records(), path_);
   if (!writer_->limited()) return "";
-  return fmt::format("the trace has the first {} records only: raise --trace-limit for more",
-                     writer_->records());
+  return fmt::format("the trace has the first {} only: raise --trace-limit for more",
+                     CountOf(writer_->records(), "record"));
 }
 
 }  // namespace latchkey

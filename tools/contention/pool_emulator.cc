@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bufferpool/buffer_pool.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/contention/modelled_accesses.h"
 #include "tools/contention/zero_page_store.h"
@@ -52,8 +53,9 @@ absl::Status Fill(BufferPool& pool, const PoolEmulatorConfig& config) {
 absl::Status CheckPoolEmulator(const PoolEmulatorConfig& config) {
   const uint64_t fewest = std::max<uint64_t>(BufferPool::kMinFrames, 2 * config.times.threads);
   if (config.frames < fewest) {
-    return InvalidArgument("a pool of {} frames for {} threads: give {} frames or more",
-                           config.frames, config.times.threads, fewest);
+    return InvalidArgument("a pool of {} for {}: give {} frames or more",
+                           CountOf(config.frames, "frame"), CountOf(config.times.threads, "thread"),
+                           fewest);
   }
   if (config.costs != nullptr) {
     LATCHKEY_RETURN_IF_ERROR(CostsOf(*config.costs, config.replacement.name()).status());

@@ -132,10 +132,10 @@ void AddMeasured(const LabConfig& config, const LabResult& result, Json& row) {
                    {"seconds", result.warmup_s},
                    {"not_steady", result.not_steady.empty() ? Json() : Json(result.not_steady)}};
   row["duration_s"] = seconds;
-  row["real_s"] = result.real_s;
-  row["times_real_time"] = config.device.is_simulated() && result.real_s > 0
-                               ? Json((result.warmup_s + seconds) / result.real_s)
-                               : Json(nullptr);
+  const bool timed = config.device.is_simulated() && result.real_s > 0;
+  row["host"] = {{"real_s", result.real_s},
+                 {"times_real_time",
+                  timed ? Json((result.warmup_s + seconds) / result.real_s) : Json(nullptr)}};
   row["interrupted"] = result.interrupted;
   row["samples"] = Samples(result);
 }

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <utility>
+
+#include "storage/base/counted_noun.h"
 
 namespace latchkey {
 namespace {
@@ -166,6 +169,17 @@ ResultComparison CompareDocuments(const ResultDocument& from, const ResultDocume
   }
   for (const auto& [key, rows] : waiting) result.only_from += rows.size();
   return result;
+}
+
+std::string DescribeUnpaired(const ResultComparison& comparison) {
+  std::string text;
+  for (const auto& [rows, file] : {std::pair(comparison.only_from, comparison.from),
+                                   std::pair(comparison.only_to, comparison.to)}) {
+    if (rows == 0) continue;
+    text += fmt::format("{}{} {} in {} alone.", text.empty() ? "" : " ", CountOf(rows, "row"),
+                        rows == 1 ? "is" : "are", file);
+  }
+  return text;
 }
 
 ResultComparison CompareWithin(const ResultDocument& document) {

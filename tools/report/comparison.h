@@ -64,6 +64,9 @@ struct ResultComparison {
 /// the same kind.
 ResultComparison CompareDocuments(const ResultDocument& from, const ResultDocument& to);
 
+/// "2 rows are in a.json alone. 1 row is in b.json alone." "": each row has a partner.
+std::string DescribeUnpaired(const ResultComparison& comparison);
+
 /// Every row against the first one. No rows: it has fewer than two.
 ResultComparison CompareWithin(const ResultDocument& document);
 

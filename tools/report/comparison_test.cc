@@ -56,6 +56,15 @@ TEST_CASE("A verdict has the word of its figure") {
   CHECK(Word(kRate, {90, 100, 110}, {}) == "-");
 }
 
+TEST_CASE("Rows without a partner are counted in whole sentences") {
+  ResultComparison comparison = {.from = "a", .to = "b"};
+  CHECK(DescribeUnpaired(comparison).empty());
+  comparison.only_to = 1;
+  CHECK(DescribeUnpaired(comparison) == "1 row is in b alone.");
+  comparison.only_from = 2;
+  CHECK(DescribeUnpaired(comparison) == "2 rows are in a alone. 1 row is in b alone.");
+}
+
 TEST_CASE("Runs in virtual time and computed figures need no repetitions") {
   const Json a = {{"rate", 100.0}, {"virtual_time", true}};
   const Json b = {{"rate", 101.0}, {"virtual_time", true}};

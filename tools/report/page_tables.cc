@@ -54,8 +54,7 @@ std::string FigureRow(const FigureComparison& c) {
 std::string Unpaired(const ResultComparison& c) {
   std::string text;
   if (c.rows.empty()) text = "No row of one has the settings of a row of the other. ";
-  if (c.only_from > 0) text += fmt::format("{} rows are in {} alone. ", c.only_from, c.from);
-  if (c.only_to > 0) text += fmt::format("{} rows are in {} alone.", c.only_to, c.to);
+  text += DescribeUnpaired(c);
   return text.empty() ? "" : Element("p", "class=\"note\"", EscapeHtml(text));
 }
 

@@ -61,9 +61,7 @@ std::string ComparisonText(const ResultComparison& c, size_t width) {
     out += '\n' + above + Fitted(lines, width);
     if (row.figures.empty()) out += "  no figure that both measured\n";
   }
-  std::string unpaired;
-  if (c.only_from > 0) unpaired += fmt::format("{} rows are in {} alone. ", c.only_from, c.from);
-  if (c.only_to > 0) unpaired += fmt::format("{} rows are in {} alone.", c.only_to, c.to);
+  const std::string unpaired = DescribeUnpaired(c);
   if (!unpaired.empty()) out += '\n' + WrapText(unpaired, width, 2) + '\n';
   return out;
 }

@@ -58,9 +58,9 @@ class FixTraceDecoder::Decoding {
     if (position_ == 0) {
       if (bytes.substr(0, kFixTraceMagic.size()) != kFixTraceMagic.substr(0, bytes.size())) {
         return InvalidArgument(
-            "{}: it does not begin with {}: it is no trace of fixes; record one "
-            "by --trace={}",
-            path_, kFixTraceMagic, path_);
+            "{}: it does not begin with {}: it is no trace of fixes; record one into another file, "
+            "by tpcc-lite run or bench with --trace=FILE",
+            path_, kFixTraceMagic);
       }
       return bytes.size() < kFixTraceMagic.size() ? 0 : kFixTraceMagic.size();
     }

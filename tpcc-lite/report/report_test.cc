@@ -236,6 +236,25 @@ TEST_CASE("Repetitions far apart and a log whose cleaning has not begun are not 
   CHECK(SteadinessOf(even, {{"things_per_s", nullptr}})["steady"].is_null());
 }
 
+TEST_CASE("A rate of zero is not steady") {
+  const Json row = SteadinessOf({0, 0, 0, 0}, {{"things_per_s", 0.0}});
+  CHECK(row["steady"] == false);
+  CHECK(row["unsteady"] == Json{"nothing was counted: give a longer --duration"});
+}
+
+TEST_CASE("A row of the layout laboratory is told the flags that its verb has") {
+  Json row = {{"throughput", 5.0}, {"samples", Json::array()}};
+  for (const int count : {100, 100, 60, 60}) {
+    row["samples"].push_back({{"seconds", 1.0}, {"operations", count}});
+  }
+  row["spread"] = {{"throughput", {{"half_range", 0.14}}}};
+  AddSteadiness(row, "/throughput");
+  CHECK(row["unsteady"] ==
+        Json{"second half 40 % slower than the first, limit 10 %: give a larger --measure or "
+             "--warmup",
+             "repetitions +-14 %, limit 10 %: give a higher --repeat or a larger --measure"});
+}
+
 TEST_CASE("Rows that are not steady are named as the table names them") {
   std::vector<Json> rows = {SteadinessOf({9, 9, 1, 1}), SteadinessOf({5, 5, 5, 5})};
   rows[0]["layout"] = "lfs";
@@ -247,6 +266,19 @@ TEST_CASE("Rows that are not steady are named as the table names them") {
       DescribeUnsteady(rows, columns) ==
       std::vector<std::string>{"x, lfs: second half 89 % slower than the first, limit 10 %: give a "
                                "longer --duration or --warmup"});
+}
+
+TEST_CASE("A text is cut between code points") {
+  CHECK(CutText("a\u2581b", 2) == "a\u2581");
+  CHECK(CutText("ab", 2) == "ab");
+  CHECK(CutText("ab", 0).empty());
+}
+
+TEST_CASE("Cells wider than the table break into blocks, each with the leading columns") {
+  CHECK(FitCells({{"name", "long title", "x"}, {"one", "22", "3333333"}}, {false, true, true}, 1,
+                 14) ==
+        "       long\nname  title\n-----------\none      22\n\n"
+        "name        x\n-------------\none   3333333\n");
 }
 
 TEST_CASE("An empty result list is said to be empty") {

@@ -11,21 +11,27 @@ namespace {
 
 constexpr size_t kFewestSamples = 4;
 
+// The rate of the layout laboratory, which measures writes per page in place of a time.
+constexpr std::string_view kLayoutRate = "throughput";
+
 std::vector<std::string> ReasonsOf(const Json& row, const std::string& name) {
   std::vector<std::string> reasons;
+  const char* longer = name == kLayoutRate ? "larger --measure" : "longer --duration";
+  if (const Json rate = ValueAt(row, "/" + name); rate.is_number() && rate == 0) {
+    reasons.push_back(fmt::format("nothing was counted: give a {}", longer));
+  }
   const Json drift = row.at("drift");
   if (drift.is_number() && std::abs(drift.get<double>()) > kMaxDrift) {
     const double change = drift.get<double>();
-    reasons.push_back(
-        fmt::format("second half {:.0f} % {} than the first, limit {:.0f} %: give a longer "
-                    "--duration or --warmup",
-                    std::abs(change) * 100, change < 0 ? "slower" : "faster", kMaxDrift * 100));
+    reasons.push_back(fmt::format(
+        "second half {:.0f} % {} than the first, limit {:.0f} %: give a {} or --warmup",
+        std::abs(change) * 100, change < 0 ? "slower" : "faster", kMaxDrift * 100, longer));
   }
   const Json half_range = ValueAt(row, "/spread/" + name + "/half_range");
   if (half_range.is_number() && half_range.get<double>() > kMaxHalfRange) {
-    reasons.push_back(fmt::format(
-        "repetitions +-{:.0f} %, limit {:.0f} %: give a higher --repeat or a longer --duration",
-        half_range.get<double>() * 100, kMaxHalfRange * 100));
+    reasons.push_back(
+        fmt::format("repetitions +-{:.0f} %, limit {:.0f} %: give a higher --repeat or a {}",
+                    half_range.get<double>() * 100, kMaxHalfRange * 100, longer));
   }
   if (ValueAt(row, "/layout_stats/steady") == false) {
     reasons.push_back("free segments not yet filled once: give a longer --warmup");
@@ -60,7 +66,7 @@ std::optional<double> HalfToHalfDrift(const Json& samples, std::string_view coun
 void AddSteadiness(Json& row, const std::string& figure) {
   const std::string name = figure.substr(1);
   const std::string count =
-      name == "throughput" ? "operations" : name.substr(0, name.rfind("_per_s"));
+      name == kLayoutRate ? "operations" : name.substr(0, name.rfind("_per_s"));
   const Json samples = row.contains("samples") ? row.at("samples") : Json(nullptr);
   row["drift"] = OrNull(HalfToHalfDrift(samples, count));
   const std::vector<std::string> reasons = ReasonsOf(row, name);

@@ -1,6 +1,7 @@
 // Decides whether a row's rate is steady, so that it may be compared with the rate of another row.
 //
 // A row is steady if none of these holds:
+//  - its rate is 0: nothing was counted;
 //  - its rate in the second half of the measured part differs from that in the first half by more
 //    than kMaxDrift (relative to the first half, in the median repetition);
 //  - half the range of its repetitions is more than kMaxHalfRange of their median;

@@ -174,10 +174,10 @@ size_t BreakHeader(Lines& lines) {
 
 /// These columns of `lines`, aligned. A header line that is empty in all of them is left out.
 std::string Block(const Lines& lines, size_t headers, const std::vector<size_t>& chosen,
-                  const std::vector<Column>& shown) {
+                  const std::vector<bool>& right) {
   Lines part;
-  std::vector<bool> right;
-  for (const size_t i : chosen) right.push_back(shown[i].format != ColumnFormat::kText);
+  std::vector<bool> right_of_part;
+  for (const size_t i : chosen) right_of_part.push_back(right[i]);
   size_t kept = headers;
   for (size_t row = 0; row < lines.size(); ++row) {
     std::vector<std::string> cells;
@@ -192,35 +192,7 @@ std::string Block(const Lines& lines, size_t headers, const std::vector<size_t>&
       part.push_back(std::move(cells));
     }
   }
-  return AlignCells(part, right, kept);
-}
-
-/// One table if it fits; else several below each other, each with the leading columns.
-std::string FitTable(Lines lines, const ColumnSplit& split, size_t width) {
-  size_t headers = 1;
-  if (TotalWidth(WidthsOf(lines)) > width) headers = BreakHeader(lines);
-  const std::vector<size_t> widths = WidthsOf(lines);
-  std::vector<size_t> leading;
-  size_t leading_width = 0;
-  for (size_t i = 0; i < split.leading; ++i) {
-    leading.push_back(i);
-    leading_width += widths[i] + 2;
-  }
-  std::string out;
-  std::vector<size_t> chosen = leading;
-  size_t used = leading_width;
-  const auto end_block = [&] {
-    out += (out.empty() ? "" : "\n") + Block(lines, headers, chosen, split.shown);
-    chosen = leading;
-    used = leading_width;
-  };
-  for (size_t i = split.leading; i < widths.size(); ++i) {
-    if (used + widths[i] > width && chosen.size() > leading.size()) end_block();
-    chosen.push_back(i);
-    used += widths[i] + 2;
-  }
-  end_block();
-  return out;
+  return AlignCells(part, right_of_part, kept);
 }
 
 }  // namespace
@@ -291,8 +263,10 @@ std::string ToTable(std::span<const Json> results, std::span<const Column> colum
     const std::string begin = without.empty() ? "Every row: " : "Every row but " + without + ": ";
     above += WrapText(begin + fmt::format("{}", fmt::join(settings, ", ")), width, 2) + '\n';
   }
+  std::vector<bool> right;
+  for (const Column& column : split.shown) right.push_back(column.format != ColumnFormat::kText);
   return above + (above.empty() ? "" : "\n") +
-         FitTable(CellsOf(results, split.shown), split, width);
+         FitCells(CellsOf(results, split.shown), right, split.leading, width);
 }
 
 std::string WrapText(const std::string& text, size_t width, size_t indent) {
@@ -313,6 +287,15 @@ std::string WrapText(const std::string& text, size_t width, size_t indent) {
   return out;
 }
 
+std::string CutText(const std::string& text, size_t width) {
+  size_t bytes = 0;
+  for (size_t points = 0; bytes < text.size(); ++bytes) {
+    const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80;
+    if (begins && points++ == width) break;
+  }
+  return text.substr(0, bytes);
+}
+
 std::string AlignCells(const std::vector<std::vector<std::string>>& lines,
                        const std::vector<bool>& right, size_t headers) {
   const std::vector<size_t> widths = WidthsOf(lines);
@@ -328,6 +311,34 @@ std::string AlignCells(const std::vector<std::vector<std::string>>& lines,
     out += text + '\n';
     if (row + 1 == headers) out += std::string(TotalWidth(widths), '-') + '\n';
   }
+  return out;
+}
+
+std::string FitCells(std::vector<std::vector<std::string>> lines, const std::vector<bool>& right,
+                     size_t leading_columns, size_t width) {
+  size_t headers = 1;
+  if (TotalWidth(WidthsOf(lines)) > width) headers = BreakHeader(lines);
+  const std::vector<size_t> widths = WidthsOf(lines);
+  std::vector<size_t> leading;
+  size_t leading_width = 0;
+  for (size_t i = 0; i < leading_columns; ++i) {
+    leading.push_back(i);
+    leading_width += widths[i] + 2;
+  }
+  std::string out;
+  std::vector<size_t> chosen = leading;
+  size_t used = leading_width;
+  const auto end_block = [&] {
+    out += (out.empty() ? "" : "\n") + Block(lines, headers, chosen, right);
+    chosen = leading;
+    used = leading_width;
+  };
+  for (size_t i = leading_columns; i < widths.size(); ++i) {
+    if (used + widths[i] > width && chosen.size() > leading.size()) end_block();
+    chosen.push_back(i);
+    used += widths[i] + 2;
+  }
+  end_block();
   return out;
 }
 

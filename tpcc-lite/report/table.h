@@ -64,6 +64,15 @@ std::vector<std::string> RowNames(std::span<const Json> results, std::span<const
 std::string AlignCells(const std::vector<std::vector<std::string>>& lines,
                        const std::vector<bool>& right, size_t headers = 1);
 
+/// As AlignCells, at most `width` code points wide. If the table is wider, the header, which is the
+/// first line, breaks into lines. If that is not enough, the columns break into blocks below each
+/// other, each with the first `leading_columns`.
+std::string FitCells(std::vector<std::vector<std::string>> lines, const std::vector<bool>& right,
+                     size_t leading_columns, size_t width);
+
+/// The first `width` code points of `text`.
+std::string CutText(const std::string& text, size_t width);
+
 /// `text` broken at spaces into lines of at most `width` code points, unless a word is longer. All
 /// lines but the first are indented by `indent` spaces. No line break at the end.
 std::string WrapText(const std::string& text, size_t width, size_t indent);
