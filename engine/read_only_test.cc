@@ -207,6 +207,8 @@ TEST_CASE("A read-only open that cannot be done says why and leaves the director
   const TempDir dir;
   const fs::path path = dir.path() / "db";
   CHECK(absl::IsNotFound(Database::Open(path, ReadOnly()).status()));
+  CHECK(absl::IsInvalidArgument(Database::Open("", ReadOnly()).status()));
+  CHECK(absl::IsInvalidArgument(Database::Open("", {}).status()));
   CHECK_FALSE(fs::exists(path));
   fs::create_directory(path);
   std::ofstream(path / "data.lk.new") << "cut short";

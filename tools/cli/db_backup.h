@@ -21,7 +21,7 @@ int BackupCommand(const BackupFlags& flags);
 struct RestoreFlags {
   DatabaseFlags db;  ///< the new database
   std::string directory;
-  uint32_t number = 0;  ///< of the backup; 0 = the newest
+  std::string number = "0";  ///< of the backup; 0 = the newest
 };
 /// Exit code 3: the backup is damaged.
 int RestoreCommand(const RestoreFlags& flags);

@@ -57,7 +57,9 @@ absl::Status Backup(const BackupFlags& flags) {
 absl::Status Restore(const RestoreFlags& flags) {
   Progress progress;
   RestoreOptions options;
-  options.number = flags.number;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint64_t number,
+                            ParseCount("number", flags.number, 0, UINT32_MAX));
+  options.number = static_cast<uint32_t>(number);
   options.progress = ShowOn(progress);
   LATCHKEY_ASSIGN_OR_RETURN(options.database, DatabaseOptions(flags.db, progress));
   LATCHKEY_RETURN_IF_ERROR(

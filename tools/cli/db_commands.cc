@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/db_stream.h"
 #include "tools/cli/exit_codes.h"
@@ -270,7 +271,7 @@ absl::Status Stat(const StatFlags& flags) {
       text += "tree \"" + ToText(name, TextForm::kEscaped) + '"';
       if (flags.count) {
         LATCHKEY_ASSIGN_OR_RETURN(const TreeSize size, CountTree(db, name));
-        text += fmt::format(": {} records, {} bytes of keys, {} of values", size.records,
+        text += fmt::format(": {}, {} bytes of keys, {} of values", CountOf(size.records, "record"),
                             size.key_bytes, size.value_bytes);
       }
       text.push_back('\n');

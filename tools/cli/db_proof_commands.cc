@@ -9,6 +9,7 @@
 #include "engine/database_impl.h"
 #include "engine/salvage/salvage.h"
 #include "engine/transaction_impl.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "tools/cli/db_backup.h"
 #include "tools/cli/db_commands.h"
@@ -61,8 +62,8 @@ absl::Status Verify(DatabaseImpl& db, Progress& progress) {
   std::string text;
   for (const std::string& name : db.ListTrees()) {
     LATCHKEY_ASSIGN_OR_RETURN(const TreeProof proof, ReadTree(db, name, progress));
-    text += fmt::format("tree \"{}\": {} records, {} bytes\n", ToText(name, TextForm::kEscaped),
-                        proof.records, proof.bytes);
+    text += fmt::format("tree \"{}\": {}, {} bytes\n", ToText(name, TextForm::kEscaped),
+                        CountOf(proof.records, "record"), proof.bytes);
   }
   progress.Clear();
   text += fmt::format(
@@ -77,8 +78,8 @@ absl::Status Verify(DatabaseImpl& db, Progress& progress) {
 }
 
 void PrintTree(const SalvagedTree& tree) {
-  std::printf("tree \"%s\": %llu records", ToText(tree.name, TextForm::kEscaped).c_str(),
-              static_cast<unsigned long long>(tree.records));
+  std::printf("tree \"%s\": %s", ToText(tree.name, TextForm::kEscaped).c_str(),
+              CountOf(tree.records, "record").c_str());
   const auto print = [](uint64_t count, const char* what) {
     if (count > 0) std::printf("; %llu %s", static_cast<unsigned long long>(count), what);
   };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/backup/backup_directory.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"
 #include "tools/cli/db_commands.h"
@@ -63,8 +64,8 @@ absl::Status Dump(const DumpFlags& flags) {
         const DumpSummary summary,
         DumpDatabase(*db, flags.tree, form, *sink, HooksFor(progress, "dumping", "records", 0)));
     progress.Clear();
-    spdlog::info("dumped {} trees, {} records, {} bytes; digest {:016x}", summary.trees,
-                 summary.records, summary.bytes, summary.digest);
+    spdlog::info("dumped {}, {}, {} bytes; digest {:016x}", CountOf(summary.trees, "tree"),
+                 CountOf(summary.records, "record"), summary.bytes, summary.digest);
     return absl::OkStatus();
   };
   return CloseAfter(*db, AboutDatabase(flags.db.path, run()));
@@ -179,7 +180,8 @@ absl::Status Load(const LoadFlags& flags) {
                               LoadDump(*db, *source, *valid, options,
                                        HooksFor(progress, "loading", "bytes", dump->bytes())));
     progress.Clear();
-    spdlog::info("loaded {} records of {} into {} trees", applied, valid->records, valid->trees);
+    spdlog::info("loaded {} of {} into {}", applied, CountOf(valid->records, "record"),
+                 CountOf(valid->trees, "tree"));
     return absl::OkStatus();
   };
   return CloseAfter(*db, AboutDatabase(flags.db.path, run()));
