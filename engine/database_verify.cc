@@ -19,6 +19,8 @@ absl::Status UnexpectedChain(PageId root) {
 
 absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
   *verified = {};
+  // A version that only a snapshot reads may name an overflow chain. No tree names that chain.
+  const bool keeps_chains = snapshots_->HasSnapshotBelow(snapshots_->clock());
   if (ranges_->any()) TryFinishRanges();
   versions_->CollectAll();
   LATCHKEY_RETURN_IF_ERROR(overflow_->FreeWaiting());
@@ -58,9 +60,7 @@ absl::Status DatabaseImpl::Verify(VerifiedPages* verified) {
   }
   const uint64_t live = store_->stats().live_pages, pages = verified->pages();
   verified->free_ids = seen.size() - std::min<uint64_t>(live, seen.size());
-  // Old versions that a snapshot may read name chains, too.
-  const bool may_be_kept = pages < live && snapshots_->HasSnapshotBelow(snapshots_->clock());
-  if (pages != live && !may_be_kept) {
+  if (pages != live && !(pages < live && keeps_chains)) {
     return MakeStatus(absl::StatusCode::kDataLoss,
                       "the trees use {} pages, the layout holds {}: pages have leaked", pages,
                       live);

@@ -17,12 +17,17 @@ namespace latchkey {
 /// tells what a killed process left from what a process that runs is making. Not thread-safe.
 class StagedDatabase {
  public:
-  /// Removes what is left of an earlier one. `suffix`: "restoring"; `maker`: "a restore".
-  /// AlreadyExists: `path` is there and not an empty directory, or PATH.SUFFIX holds files of others.
+  /// Removes what is left of an earlier one. `suffix`: "restoring"; `maker`: "a restore"; `source`:
+  /// the directory that it reads.
+  ///   AlreadyExists       `path` is there and not an empty directory, or PATH.SUFFIX holds files of
+  ///                       others
+  ///   FailedPrecondition  `path` is a mount point, or a link to nothing
+  ///   InvalidArgument     `source` lies in PATH.SUFFIX
   static absl::StatusOr<std::unique_ptr<StagedDatabase>> Make(Runtime& runtime,
                                                               const std::string& path,
                                                               const std::string& suffix,
-                                                              const std::string& maker);
+                                                              const std::string& maker,
+                                                              const std::string& source);
   /// Removes PATH.SUFFIX with all that is in it.
   ~StagedDatabase();
   StagedDatabase(const StagedDatabase&) = delete;

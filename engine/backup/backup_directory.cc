@@ -153,7 +153,8 @@ absl::Status BackupDirectory::ReadBegun() {
 }
 
 // A reader may meet a backup that is being made. Its mark comes before its files, and goes once the
-// manifest is there or the files are gone. So the files are looked for first, and once more.
+// manifest is there or the files are gone. So the files are looked for first and once more between
+// two looks for the mark: another backup may have begun.
 absl::Status BackupDirectory::RefuseFilesWithoutManifest() const {
   LATCHKEY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path_));
   const auto next = static_cast<uint32_t>(finished_.size() + 1);
@@ -161,10 +162,10 @@ absl::Status BackupDirectory::RefuseFilesWithoutManifest() const {
   std::error_code error;
   for (const std::string& name : names) {
     if (!name.starts_with(prefix)) continue;
-    for (const std::string& other : {std::string(kBegunFile), ManifestName(next)}) {
-      if (fs::exists(PathOf(other), error)) return absl::OkStatus();
-    }
-    if (!fs::exists(PathOf(name), error)) continue;
+    const auto is_explained = [&] {
+      return fs::exists(PathOf(kBegunFile), error) || fs::exists(PathOf(ManifestName(next)), error);
+    };
+    if (is_explained() || !fs::exists(PathOf(name), error) || is_explained()) continue;
     return MakeStatus(absl::StatusCode::kDataLoss,
                       "{} holds {} and not the manifest {} of that backup: put the manifest back, "
                       "or remove the files of that backup",

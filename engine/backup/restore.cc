@@ -189,8 +189,9 @@ absl::Status Restore(const std::string& directory_path, const std::string& path,
   LATCHKEY_ASSIGN_OR_RETURN(const BackupDirectory directory,
                             BackupDirectory::OpenToRead(runtime, directory_path));
   LATCHKEY_ASSIGN_OR_RETURN(const uint32_t number, ChosenBackup(directory, options.number));
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDatabase> staged,
-                            StagedDatabase::Make(runtime, path, "restoring", "a restore"));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<StagedDatabase> staged,
+      StagedDatabase::Make(runtime, path, "restoring", "a restore", directory_path));
   LATCHKEY_RETURN_IF_ERROR(
       RestoreJob(runtime, directory, number, options).Run(staged->directory()));
   return staged->Publish();

@@ -307,8 +307,9 @@ absl::StatusOr<SalvageReport> Salvage(const std::string& path, const std::string
       const std::unique_ptr<FileDevice> device,
       FileDevice::Open(ThreadRuntime(), (directory / kDataFile).string(),
                        {.creation = FileCreation::kMustExist, .read_only = true}));
-  LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDatabase> staged,
-                            StagedDatabase::Make(ThreadRuntime(), out, "salvaging", "a salvage"));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<StagedDatabase> staged,
+      StagedDatabase::Make(ThreadRuntime(), out, "salvaging", "a salvage", path));
   const std::optional<Superblock> superblock = FindAnySuperblock(*device);
   LATCHKEY_ASSIGN_OR_RETURN(
       const PageProof proof,

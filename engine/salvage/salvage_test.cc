@@ -451,8 +451,35 @@ TEST_CASE("a salvage that is cut short leaves nothing, wherever it stops") {
   check_nothing_left();
   CHECK(absl::IsInvalidArgument(
       Salvage(patient.path(), patient.path() + "/inside", SalvageOptions{}).status()));
+  // What a killed salvage left is itself the source: it must not be removed.
+  const std::string left = patient.out() + ".salvaging";
+  std::filesystem::create_directory(left);
+  std::ofstream(left + "/lock.lkb") << "";
+  std::filesystem::copy(patient.path(), left + "/db");
+  CHECK(absl::IsInvalidArgument(Salvage(left + "/db", patient.out(), SalvageOptions{}).status()));
+  CHECK(std::filesystem::exists(left + "/db/data.lk"));
   REQUIRE_OK(patient.Save().status());
   CHECK(patient.Saved() == patient.content);
+}
+
+// The rename at the end failed for some of these names, when all work was done.
+TEST_CASE("salvage makes its database in an empty directory, whatever names it") {
+  Patient patient;
+  std::filesystem::create_directory(patient.out());
+  std::string out = patient.out();
+  SECTION("its path") {}
+  SECTION("a path with a slash at its end") { out += "/"; }
+  SECTION("a path with a dot at its end") { out += "/."; }
+  SECTION("a link") {
+    out += ".link";
+    std::filesystem::create_directory_symlink(patient.out(), out);
+  }
+  REQUIRE_OK(Salvage(patient.path(), out, SalvageOptions{}).status());
+  CHECK(patient.Saved() == patient.content);
+
+  std::filesystem::create_symlink(patient.out() + ".none", patient.out() + ".dangling");
+  CHECK(absl::IsFailedPrecondition(
+      Salvage(patient.path(), patient.out() + ".dangling", SalvageOptions{}).status()));
 }
 
 TEST_CASE("what is no database is refused and nothing is made") {
