@@ -118,7 +118,8 @@ absl::Status DatabaseFiles::RefuseTinyData() const {
   if (error || is_new || bytes >= kLargestBlock) return absl::OkStatus();  // the open tells
   return MakeStatus(absl::StatusCode::kFailedPrecondition,
                     "{} has {} bytes and so is no data file, or what is left of one: name another "
-                    "database, or restore it from a backup",
+                    "database, restore it from a backup, or remove the directory if nothing was "
+                    "ever in it",
                     File(kDataFile), bytes);
 }
 

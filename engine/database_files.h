@@ -27,9 +27,11 @@ class DatabaseFiles {
 
   /// Looks at the directory, creates it if need be, and removes what an interrupted creation has
   /// left. AlreadyExists, NotFound: as the two options ask. FailedPrecondition: the directory holds
-  /// a log or a journal without the data file that it belongs to.
+  /// a log or a journal without the data file that it belongs to, or the data file is a link to
+  /// nothing or too small. InvalidArgument: the path is empty.
   absl::Status Prepare(bool create_if_missing, bool error_if_exists);
   /// For an open that changes nothing: the files are opened read-only. NotFound: there is no database.
+  /// Other errors as Prepare.
   absl::Status PrepareForReading();
   /// REQUIRES: Prepare or PrepareForReading.
   bool exists() const { return exists_; }

@@ -225,9 +225,9 @@ class Transaction {
   absl::Status Commit(const CommitOptions& options = {});
   absl::Status Rollback();
 
-  /// After an Aborted of a write or GetForUpdate: whether a repetition would end in the same way. The
-  /// key stayed locked for longer than Options::lock_wait_ms, or is locked by another transaction of
-  /// this thread. RunTransaction then ends; a loop of the caller's should end too.
+  /// After an Aborted of a write or GetForUpdate: whether a repetition would end in the same way. One
+  /// other transaction has kept the key locked for Options::lock_wait_ms, or a transaction of this
+  /// thread has it. RunTransaction then ends; a loop of the caller's should end too.
   bool is_vain_to_repeat() const;
 
  private:
@@ -446,6 +446,7 @@ class Database {
   // Each of these calls is a transaction of its own and retries conflicts inside. It returns
   // Aborted if another transaction kept a key locked for longer than Options::lock_wait_ms, or if
   // the lock is held by a transaction that this thread has used last (that wait would never end).
+  // While other transactions hold the key one after another, it repeats, also for longer than that.
   absl::Status Get(Tree tree, std::string_view key, std::string* value);
   absl::Status Put(Tree tree, std::string_view key, std::string_view value);
   absl::Status Delete(Tree tree, std::string_view key);

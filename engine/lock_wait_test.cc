@@ -174,8 +174,6 @@ TEST_CASE("A wait for a lock that nobody gives back ends after lock_wait_ms") {
   });
 }
 
-// The range delete waited for the first transaction, that one for the lock of the second, and the
-// second for the range delete. All three stood until lock_wait_ms was over.
 // A queue for one key that takes longer than lock_wait_ms. Puts were Aborted, with the reason that
 // one transaction had kept the lock.
 TEST_CASE("Puts of one key go on, however long the queue for its lock") {
@@ -209,6 +207,8 @@ TEST_CASE("Puts of one key go on, however long the queue for its lock") {
   });
 }
 
+// The range delete waited for the first transaction, that one for the lock of the second, and the
+// second for the range delete. All three stood until lock_wait_ms was over.
 TEST_CASE("A writer that a range delete waits for, behind another one's lock, may go on") {
   Simulated s;
   s.Run([&](Database& db, Tree tree) {

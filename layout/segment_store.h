@@ -107,7 +107,8 @@ absl::StatusOr<bool> CheckSegmentStore(BlockDevice& device, const SegmentStoreOp
 ///   InvalidArgument: an option out of range, or different from the file's fixed value.
 ///   FailedPrecondition: not a Latchkey file, a newer format, a file where mode kCreate expects
 ///     none or none where kOpen expects one, or not closed cleanly and without a journal.
-///   DataLoss: superblock, page map, segment table or journal damaged, or the file truncated.
+///   DataLoss: superblock, page map, segment table or journal damaged, or the file truncated or
+///     overwritten with zeros.
 ///   ResourceExhausted: the device is too small for an empty store.
 absl::StatusOr<OpenedSegmentStore> OpenSegmentStore(Runtime& runtime,
                                                     std::unique_ptr<BlockDevice> device,

@@ -309,8 +309,8 @@ LK_API lk_code lk_write_with(lk_db db, lk_batch batch, const lk_commit_options *
                              lk_error *error);
 
 /* After LK_ABORTED of a write or of lk_txn_get_for_update: not 0 if a repetition would end in the
- * same way, because the key stayed locked for longer than the option "lock-wait-ms", or because
- * another transaction of this thread holds it. A loop that repeats transactions must end then. 0 for
+ * same way, because one other transaction has kept the key locked for the option "lock-wait-ms", or
+ * because another transaction of this thread holds it. A loop that repeats transactions must end then. 0 for
  * a handle that is not valid. */
 LK_API int lk_txn_is_vain_to_repeat(lk_txn txn);
 

@@ -180,8 +180,8 @@ func (tx *Tx) CommitWith(durability Durability) error {
 }
 
 // IsVainToRepeat reports, after an ErrAborted of Put, Insert, Delete or GetForUpdate, whether running the transaction
-// again would end in the same way: the key stayed locked for longer than lock-wait-ms, or a transaction of the same
-// thread holds it. A loop around Begin must end then; Update does.
+// again would end in the same way: one other transaction has kept the key locked for lock-wait-ms, or a transaction
+// of the same thread holds it. A loop around Begin must end then; Update does.
 func (tx *Tx) IsVainToRepeat() bool {
 	if tx == nil || tx.t == nil {
 		return false

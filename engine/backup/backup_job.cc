@@ -7,6 +7,7 @@
 
 #include "engine/backup/backup_check.h"
 #include "storage/base/canary.h"
+#include "storage/base/counted_noun.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
 
@@ -75,9 +76,8 @@ absl::Status BackupJob::CheckSeries() {
   if (!options_.incremental) {
     if (finished.empty()) return absl::OkStatus();
     return MakeStatus(absl::StatusCode::kAlreadyExists,
-                      "the directory holds {} finished backups: make an incremental one, or name "
-                      "another directory",
-                      finished.size());
+                      "the directory holds {}: make an incremental one, or name another directory",
+                      CountOf(finished.size(), "finished backup"));
   }
   if (finished.empty()) {
     return absl::FailedPreconditionError(

@@ -126,7 +126,7 @@ absl::Status WriteSuperblock(BlockDevice& device, const Superblock& superblock,
 
 /// The newest superblock. FailedPrecondition: the device holds something else. If neither copy of a
 /// written generation is valid, the newest state may be in it: DataLoss when both are damaged,
-/// Unavailable when the device could not read one of them.
+/// Unavailable when the device could not read one of them. DataLoss, too: zeros in place of all.
 absl::StatusOr<Superblock> ReadNewestSuperblock(BlockDevice& device);
 
 }  // namespace latchkey

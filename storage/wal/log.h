@@ -244,8 +244,8 @@ class Log {
 absl::StatusOr<std::unique_ptr<Log>> CreateLog(Runtime& runtime,
                                                std::unique_ptr<BlockDevice> device,
                                                const LogOptions& options);
-/// Opens an existing log and changes nothing. FailedPrecondition: not a log, a log of another
-/// database, or a newer format. DataLoss: damaged segment headers.
+/// Opens an existing log and changes nothing. FailedPrecondition: a log of another database, or a
+/// newer format. DataLoss: not a log, or its headers are damaged.
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(Runtime& runtime, std::unique_ptr<BlockDevice> device,
                                              const LogOptions& options);
 

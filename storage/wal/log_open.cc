@@ -68,10 +68,11 @@ absl::Status RefuseIfLog(BlockDevice& device, const std::string& name) {
 
 absl::StatusOr<LogFileHeader> ReadFileHeader(BlockDevice& device, const std::string& name) {
   const auto not_a_log = [&] {
-    return MakeStatus(absl::StatusCode::kDataLoss,
-                      "{}: {} is not a log of Latchkey, or its begin is lost; put the right file "
-                      "there, restore the database from a backup, or salvage it",
-                      name, device.Describe());
+    return MakeStatus(
+        absl::StatusCode::kDataLoss,
+        "{}: {} is not a log of Latchkey, or its beginning is lost; put the right file "
+        "there, restore the database from a backup, or salvage it",
+        name, device.Describe());
   };
   if (device.geometry().size_bytes < kLogSegmentsBegin) return not_a_log();
   AlignedBuffer start(kLogSegmentsBegin);

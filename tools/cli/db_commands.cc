@@ -103,7 +103,7 @@ absl::Status PutFrom(ByteSource& source, Transaction& transaction, Tree tree,
 absl::Status PutFile(const PutFlags& flags, const std::string& key) {
   std::error_code error;  // of what is no regular file: its size is known once it has been read
   const uint64_t bytes = std::filesystem::file_size(flags.value_file, error);
-  if (!error && bytes > Database::kMaxValueSize) {
+  if (flags.value_file != "-" && !error && bytes > Database::kMaxValueSize) {
     return InvalidArgument(
         "--value-file={}: it has {} bytes, a value at most {}; nothing was written",
         flags.value_file, bytes, Database::kMaxValueSize);

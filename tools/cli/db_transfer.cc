@@ -31,6 +31,12 @@ absl::Status Report(const TransferHooks& hooks, uint64_t amount, const char* sto
   return CheckStop(hooks, stopped);
 }
 
+// A source may notice the stop first. It does not know what the stop means.
+absl::StatusOr<DumpSummary> AsStopped(absl::StatusOr<DumpSummary> read, const char* stopped) {
+  if (!absl::IsCancelled(read.status())) return read;
+  return absl::CancelledError(stopped);
+}
+
 absl::Status DumpTree(Database& db, Transaction& transaction, const std::string& name,
                       DumpWriter& writer, const TransferHooks& hooks) {
   LATCHKEY_ASSIGN_OR_RETURN(const Tree tree, db.OpenTree(name, /*create=*/false));
@@ -143,8 +149,9 @@ absl::StatusOr<DumpSummary> DumpDatabase(Database& db, const std::string& tree, 
 
 absl::StatusOr<DumpSummary> ValidateDump(ByteSource& source, const TransferHooks& hooks) {
   Ignore ignore;
-  return ReadDump(source, ignore,
-                  [&](uint64_t bytes) { return Report(hooks, bytes, kCheckStopped); });
+  return AsStopped(
+      ReadDump(source, ignore, [&](uint64_t bytes) { return Report(hooks, bytes, kCheckStopped); }),
+      kCheckStopped);
 }
 
 absl::StatusOr<std::optional<LoadProgress>> FindInterruptedLoad(Database& db) {
@@ -177,10 +184,11 @@ absl::StatusOr<uint64_t> LoadDump(Database& db, ByteSource& source, const DumpSu
   LATCHKEY_ASSIGN_OR_RETURN(const LoadProgress begin, PlanStart(db, validated, options.start));
   LATCHKEY_ASSIGN_OR_RETURN(const Tree marker, db.OpenTree(kLoadTree));
   Applier applier(db, marker, begin, options, hooks);
-  LATCHKEY_ASSIGN_OR_RETURN(const DumpSummary applied,
-                            ReadDump(source, applier, [&](uint64_t bytes) {
-                              return Report(hooks, bytes, kLoadStopped);
-                            }));
+  LATCHKEY_ASSIGN_OR_RETURN(
+      const DumpSummary applied,
+      AsStopped(ReadDump(source, applier,
+                         [&](uint64_t bytes) { return Report(hooks, bytes, kLoadStopped); }),
+                kLoadStopped));
   if (applied != validated) {
     return MakeStatus(absl::StatusCode::kAborted,
                       "the dump changed while it was loaded: load it again with --restart");

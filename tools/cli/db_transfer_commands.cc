@@ -115,16 +115,17 @@ absl::Status DumpFile::CopyStdin(Progress& progress) {
   const TransferHooks hooks = HooksFor(progress, "reading", "bytes", 0);
   std::vector<char> buffer(size_t{1} << 20);
   for (;;) {
-    if (hooks.stop->load(std::memory_order_relaxed)) {
+    const absl::StatusOr<size_t> got = source->Read(buffer.data(), buffer.size());
+    if (absl::IsCancelled(got.status())) {
       return MakeStatus(absl::StatusCode::kCancelled,
                         "interrupted after {} bytes of the dump on stdin: nothing was loaded; run "
                         "load again",
                         bytes_);
     }
-    LATCHKEY_ASSIGN_OR_RETURN(const size_t got, source->Read(buffer.data(), buffer.size()));
-    if (got == 0) break;
-    bytes_ += got;
-    if (std::fwrite(buffer.data(), 1, got, spool_.get()) != got) {
+    LATCHKEY_RETURN_IF_ERROR(got.status());
+    if (*got == 0) break;
+    bytes_ += *got;
+    if (std::fwrite(buffer.data(), 1, *got, spool_.get()) != *got) {
       return NoCopy(folder, bytes_, errno);
     }
     hooks.progress(bytes_);

@@ -296,7 +296,7 @@ expect(2 "lies in the damaged database" salvage copy copy/saved)
 # Backups.
 expect(1 "no finished backup" backup db backups --incremental)
 expect(0 "backup 1 \\(full\\): [0-9]+ pages" backup db backups --max-mb-s=1000)
-expect(1 "1 finished backups: make an incremental one" backup db backups)
+expect(1 "1 finished backup: make an incremental one" backup db backups)
 expect(0 "" put db dave 7)
 expect(0 "backup 2 \\(incremental\\)" backup db backups --incremental)
 expect(0 "backup 1 .*backup 2 .*sound" verify backups)

@@ -53,7 +53,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
     text.resize(before + got);
     if (got == 0) return text;
     if (text.size() > kMostBytes) {
-      return InvalidArgument("{} has more than {} bytes: give a result file", path, kMostBytes);
+      return InvalidArgument("{} has more than {} bytes: give a result file",
+                             path == "-" ? "stdin" : path, kMostBytes);
     }
   }
 }

@@ -26,8 +26,8 @@ void Progress::ShowLines(const std::vector<std::string>& lines) {
   if (!on_terminal_ || is_quiet.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
   ClearShown();
-  const size_t most =
-      Columns() - 1;  // of a line that wraps, ClearShown would clear the last part only
+  // Of a line that wraps, ClearShown would clear the last part only.
+  const size_t most = Columns() - 1;
   for (size_t i = 0; i < lines.size(); ++i) {
     std::fprintf(stderr, "%s%s", i == 0 ? "" : "\n", CutText(lines[i], most).c_str());
   }

@@ -503,8 +503,8 @@ static PyGetSetDef transaction_properties[] = {
     {"was_aborted", (getter)transaction_get_was_aborted, NULL,
      "Whether the library has ended it, by Aborted: run it again.", NULL},
     {"is_vain_to_repeat", (getter)transaction_get_is_vain, NULL,
-     "After Aborted: whether a repetition would end in the same way. The key stayed locked for\nlonger than "
-     "lock_wait_ms, or another transaction of this thread holds it.", NULL},
+     "After Aborted: whether a repetition would end in the same way. One other transaction\nhas kept the key "
+     "locked for lock_wait_ms, or another transaction of this thread holds it.", NULL},
     {"is_open", (getter)transaction_get_is_open, NULL, "Whether it was neither committed nor rolled back.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
