@@ -48,8 +48,10 @@ class CrashWorkload::User {
     for (uint32_t i = 0; i < transactions && !workload_.stopped(); ++i) {
       workload_.Pause(rng_, 100 * kNanosPerMicro);
       if (rng_.Below(16) == 0) workload_.BeQuiet();
-      LATCHKEY_RETURN_IF_ERROR(workload_.BesideOthers([this] { return Once(); }));
-      if (rng_.Below(14) == 0) LATCHKEY_RETURN_IF_ERROR(workload_.PutAlone(rng_));
+      LATCHKEY_RETURN_IF_ERROR(workload_.actions_.Beside([this] { return Once(); }));
+      if (rng_.Below(14) != 0) continue;
+      LATCHKEY_RETURN_IF_ERROR(
+          workload_.actions_.Alone([this] { return workload_.PutSome(rng_); }));
     }
     return absl::OkStatus();
   }
@@ -181,7 +183,12 @@ class CrashWorkload::User {
 
 CrashWorkload::CrashWorkload(DatabaseImpl& db, CrashMachine& machine,
                              const CrashWorkloadOptions& options, uint64_t seed)
-    : db_(db), machine_(machine), options_(options), seed_(seed) {
+    : db_(db),
+      machine_(machine),
+      options_(options),
+      seed_(seed),
+      actions_(machine.runtime()),
+      commits_(machine.runtime()) {
   LATCHKEY_CHECK(options.users >= 1 && options.users <= kMostUsers);
 }
 
@@ -284,43 +291,33 @@ void CrashWorkload::Promise(Done& done) {
 }
 
 absl::Status CrashWorkload::Commit(TransactionImpl& txn, std::vector<Step> steps) {
-  while (dropping_) machine_.runtime().SleepFor(kNanosPerMicro);
-  ++committing_;
-  Done& done = Submit(/*is_between=*/false, std::move(steps));
-  const absl::Status committed = txn.Commit();
-  --committing_;
+  Done* done = nullptr;
+  const absl::Status committed = commits_.Beside([&] {
+    done = &Submit(/*is_between=*/false, std::move(steps));
+    return txn.Commit();
+  });
   if (committed.ok()) {
-    done.place = txn.last_commit();
-    Promise(done);
+    done->place = txn.last_commit();
+    Promise(*done);
   } else {
-    done.steps.clear();  // as if it had not happened
+    done->steps.clear();  // as if it had not happened
   }
   return committed;
 }
 
 absl::Status CrashWorkload::BetweenCommits(std::vector<Step> steps,
                                            absl::FunctionRef<absl::Status()> change) {
-  while (dropping_) machine_.runtime().SleepFor(kNanosPerMicro);
-  dropping_ = true;
-  while (committing_ > 0) machine_.runtime().SleepFor(kNanosPerMicro);
-  Done& done = Submit(/*is_between=*/true, std::move(steps));
-  done.place = db_.context().snapshots.clock();
-  const absl::Status changed = change();
-  if (changed.ok() && options_.promise == Nanos{0}) Promise(done);
-  dropping_ = false;
-  return changed;
+  return commits_.Alone([&] {
+    Done& done = Submit(/*is_between=*/true, std::move(steps));
+    done.place = db_.context().snapshots.clock();
+    const absl::Status changed = change();
+    if (changed.ok() && options_.promise == Nanos{0}) Promise(done);
+    return changed;
+  });
 }
 
-absl::Status CrashWorkload::BesideOthers(absl::FunctionRef<absl::Status()> action) {
-  while (alone_) machine_.runtime().SleepFor(kNanosPerMicro);
-  ++busy_;
-  const absl::Status done = action();
-  --busy_;
-  return done;
-}
-
-// With a change buffer the tree has more leaves than there are frames, because a put waits only for a
-// leaf that has left its frame.
+// A put waits only for a leaf that has left its frame. So with a change buffer the tree has more
+// leaves than there are frames.
 absl::Status CrashWorkload::MakePutTree() {
   LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BulkLoadImpl> load,
                             db_.NewBulkLoad(TreeName(kPutTree), {}));
@@ -336,10 +333,7 @@ absl::Status CrashWorkload::MakePutTree() {
   return absl::OkStatus();
 }
 
-absl::Status CrashWorkload::PutAlone(Rng& rng) {
-  while (alone_) machine_.runtime().SleepFor(kNanosPerMicro);
-  alone_ = true;
-  while (busy_ > 0) machine_.runtime().SleepFor(kNanosPerMicro);
+absl::Status CrashWorkload::PutSome(Rng& rng) {
   absl::Status status;
   const uint64_t first = rng.Below(kPutKeys);  // neighbours, so that several puts wait for one leaf
   for (uint64_t left = 1 + rng.Below(40); left > 0 && status.ok(); --left) {
@@ -353,7 +347,6 @@ absl::Status CrashWorkload::PutAlone(Rng& rng) {
     status = db_.Put(*puts_, step.key, step.value);
     if (status.ok()) Promise(done);
   }
-  alone_ = false;
   return status;
 }
 

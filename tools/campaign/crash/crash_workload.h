@@ -1,7 +1,7 @@
 // The workload of crash runs. Several users at once: their transactions conflict, abort, roll back
-// to savepoints and commit in groups. Now and then one user puts alone, so that its puts may wait in
-// a change buffer. Besides: checkpoints, trees dropped and made again, page and segment cleaners. In
-// simulated time equal seeds give equal events.
+// to savepoints and commit in groups. Now and then one user puts alone, so that its puts may wait
+// in a change buffer. Besides: checkpoints, trees dropped and made again, page and segment cleaners.
+// In simulated time equal seeds give equal events.
 #pragma once
 
 #include <absl/status/status.h>
@@ -17,6 +17,7 @@
 
 #include "engine/database_impl.h"
 #include "storage/base/rng.h"
+#include "tools/campaign/crash/alone_gate.h"
 #include "tools/campaign/shared/crash_subject.h"
 
 namespace latchkey {
@@ -61,8 +62,8 @@ class CrashWorkload {
     uint32_t tree = 0;
     std::string key, value;  ///< kDeleteRange: from, to
   };
-  /// A commit, a single put, or a drop, load or rename of a tree. Positions are event numbers of the
-  /// disks.
+  /// A commit, a single put, or a drop, load or rename of a tree. Positions are event numbers of
+  /// the disks.
   struct Done {
     CommitTs place = 0;  ///< in the order of commits; is_between: of the commit before it
     bool is_between = false;
@@ -91,11 +92,9 @@ class CrashWorkload {
   absl::Status DeleteRange(uint32_t tree, Rng& rng);
   absl::Status LoadAgain(uint32_t tree, Rng& rng);
   absl::Status MakePutTree();
-  /// Some single puts while no other user does anything: a put waits for its leaf only if no
-  /// transaction is open.
-  absl::Status PutAlone(Rng& rng);
-  /// Runs `action` at a time at which no user puts alone.
-  absl::Status BesideOthers(absl::FunctionRef<absl::Status()> action);
+  /// Makes some single puts. No other user does anything meanwhile: a put waits for its leaf only if
+  /// no transaction is open.
+  absl::Status PutSome(Rng& rng);
   Done& Submit(bool is_between, std::vector<Step> steps);
   void Promise(Done& done);
 
@@ -107,12 +106,9 @@ class CrashWorkload {
   TreeImpl* puts_ = nullptr;  // the tree of single puts
   absl::Status status_;
   uint32_t running_ = 0;  // users
-  uint32_t busy_ = 0;     // users in BesideOthers
-  bool alone_ = false;    // a user is in PutAlone
-  // A drop has its place between two commits: no user commits during a drop.
-  uint32_t committing_ = 0;
+  AloneGate actions_;     // what users do, or PutSome of one of them
+  AloneGate commits_;     // a drop has its place between two commits: no user commits during a drop
   Nanos quiet_until_ = 0;
-  bool dropping_ = false;
   std::vector<std::unique_ptr<Done>> done_;
   uint64_t aborts_ = 0, savepoint_rollbacks_ = 0, loads_ = 0, values_in_parts_ = 0;
 };
