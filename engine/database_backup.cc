@@ -1,6 +1,7 @@
 // Backups of an open database.
 #include "engine/backup/backup_job.h"
 #include "engine/database_impl.h"
+#include "engine/folders.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {

@@ -28,7 +28,8 @@ absl::Status NoPath() {
   return InvalidArgument("the path of the database is empty: name a directory");
 }
 
-// Whether the data file is there. Errors: nobody may look, or its name is a link that leads nowhere.
+// Whether the data file exists. An error if this user may not look, or if the name is a link to a
+// file that is missing.
 absl::StatusOr<bool> FindDataFile(const std::string& file) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);

@@ -598,7 +598,7 @@ TEST_CASE("An open that is refused leaves no file behind") {
   CHECK(NamesIn(crashed) == std::vector<std::string>{"data.lk", "log.lk"});
 }
 
-// The pages that only the snapshot needs were once reported as leaked: DataLoss of a sound database.
+// Verify once called pages that only the snapshot needs leaked: DataLoss of a sound database.
 TEST_CASE("A database beside a reader of an older state is sound, and loses no page") {
   TempDir directory;
   const auto db = OpenOrFail(directory.File("db"), {});

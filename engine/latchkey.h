@@ -225,9 +225,9 @@ class Transaction {
   absl::Status Commit(const CommitOptions& options = {});
   absl::Status Rollback();
 
-  /// After an Aborted of a write or GetForUpdate: whether a repetition would end in the same way. One
-  /// other transaction has kept the key locked for Options::lock_wait_ms, or a transaction of this
-  /// thread has it. RunTransaction then ends; a loop of the caller's should end too.
+  /// After an Aborted of a write or GetForUpdate: whether a repetition would end in the same way.
+  /// One other transaction has kept the key locked for Options::lock_wait_ms, or a transaction of
+  /// this thread has it. RunTransaction then ends; a loop of the caller's should end too.
   bool is_vain_to_repeat() const;
 
  private:
@@ -488,8 +488,8 @@ class Database {
   std::string DeviceDescription() const;
   /// Walks every page and checks tree order, separators, overflow chains, page ownership, and the
   /// checksums of pages read from the device. DataLoss names the first fault. While a transaction
-  /// reads an older state, pages that only it needs look like leaked ones, so Verify does not look for
-  /// leaked pages then. REQUIRES: no writers.
+  /// reads an older state, Verify does not look for leaked pages: pages that only this transaction
+  /// needs look the same. REQUIRES: no writers.
   absl::Status Verify();
   /// Makes the data file small, while other threads go on reading and writing: fills leaves that
   /// deletes have left sparse, then has the pages at the end of the file moved to its front, and cuts

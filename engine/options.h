@@ -131,9 +131,9 @@ struct Options {
   /// Isolation of transactions whose BeginOptions name none.
   Isolation isolation = Isolation::kSnapshot;
   /// Longest wait of one call for other transactions to unlock its key, ms; 1 to 3,600,000. After
-  /// it the call returns Aborted; a call that is a transaction of its own repeats if several
-  /// transactions have held the key in turn. Two cases return Aborted at once: a deadlock, and a thread that
-  /// would wait for a transaction which that thread itself has used last.
+  /// it the call returns Aborted. A call that is a transaction of its own repeats if several
+  /// transactions have held the key in turn. Two cases return Aborted at once: a deadlock, and a
+  /// thread that would wait for a transaction which that thread itself has used last.
   uint32_t lock_wait_ms = 5000;
   /// Share of cache_bytes for old versions, undo of running transactions and read sets, bytes. 0 =
   /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/backup/backup_directory.h"
+#include "engine/folders.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"
 

@@ -19,8 +19,8 @@ class StagedDatabase {
  public:
   /// Removes what is left of an earlier one. `suffix`: "restoring"; `maker`: "a restore"; `source`:
   /// the directory that it reads.
-  ///   AlreadyExists       `path` is there and not an empty directory, or PATH.SUFFIX holds files of
-  ///                       others
+  ///   AlreadyExists       `path` is there and not an empty directory, or PATH.SUFFIX holds files
+  ///                       of others
   ///   FailedPrecondition  `path` is a mount point, or a link to nothing
   ///   InvalidArgument     `source` lies in PATH.SUFFIX
   static absl::StatusOr<std::unique_ptr<StagedDatabase>> Make(Runtime& runtime,

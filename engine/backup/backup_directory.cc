@@ -37,16 +37,6 @@ absl::Status AboutFile(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-bool LiesInFolder(const std::string& path, const std::string& folder) {
-  std::error_code error;
-  const fs::path inner = fs::weakly_canonical(path, error);
-  if (error) return false;
-  const fs::path outer = fs::weakly_canonical(folder, error);
-  if (error) return false;
-  const auto [rest, at] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-  return rest == outer.end() || rest->empty();
-}
-
 std::string BackupDirectory::PathOf(const std::string& name) const {
   return (fs::path(path_) / name).string();
 }

@@ -80,7 +80,4 @@ absl::StatusOr<std::unique_ptr<PageFileReader>> OpenPageFile(Runtime& runtime,
                                                              const BackupManifest& backup,
                                                              uint32_t file);
 
-/// Whether `path` lies in the directory `folder`, or is it.
-bool LiesInFolder(const std::string& path, const std::string& folder);
-
 }  // namespace latchkey

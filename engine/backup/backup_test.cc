@@ -196,7 +196,7 @@ TEST_CASE("a check finds every kind of damage to a backup, and a restore refuses
 }
 
 // A restore once took the backup before it, without a word.
-TEST_CASE("a newest backup whose manifest is lost is missed") {
+TEST_CASE("a check and a restore notice that the newest backup has lost its manifest") {
   TempDir dir;
   const auto db = OpenOrFail(dir.File("db"), {});
   Alter(*db, 1, 200);

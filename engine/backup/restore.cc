@@ -7,6 +7,7 @@
 #include "engine/backup/backup_check.h"
 #include "engine/backup/backup_directory.h"
 #include "engine/database_impl.h"
+#include "engine/folders.h"
 #include "engine/latchkey.h"
 #include "engine/open_store.h"
 #include "engine/staged_database.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/backup/backup_directory.h"
+#include "engine/folders.h"
 #include "engine/salvage/catalog_rescue.h"
 #include "engine/salvage/log_rescue.h"
 #include "engine/salvage/overflow_rescue.h"

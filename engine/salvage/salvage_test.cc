@@ -431,7 +431,7 @@ TEST_CASE("where the log is needed and gone salvage says that what was in it alo
   CHECK(killed.Saved().at("old").size() >= 299);
 }
 
-// What an interrupt left was once a database with some of the records, which proved to be sound.
+// An interrupted salvage once left a database with some of the records. Verify called it sound.
 TEST_CASE("a salvage that is cut short leaves nothing, wherever it stops") {
   Patient patient;
   const auto check_nothing_left = [&] {
@@ -463,7 +463,7 @@ TEST_CASE("a salvage that is cut short leaves nothing, wherever it stops") {
 }
 
 // The rename at the end failed for some of these names, when all work was done.
-TEST_CASE("salvage makes its database in an empty directory, whatever names it") {
+TEST_CASE("salvage takes an empty directory, named by its path, with a dot, or by a link") {
   Patient patient;
   std::filesystem::create_directory(patient.out());
   std::string out = patient.out();

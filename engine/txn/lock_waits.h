@@ -29,8 +29,8 @@ class LockWaits {
       : runtime_(runtime), graph_(graph), counters_(counters) {}
 
   /// Waits until `owner` has finished. Aborted: the wait would be a deadlock, would be of the
-  /// calling actor for itself, or the call has waited for the longest time that SetMostWait allows. A
-  /// repetition is in vain only if all that time one owner has kept the lock. REQUIRES: no latches
+  /// calling actor for itself, or the call has waited for the longest time that SetMostWait allows.
+  /// A repetition is vain only if one owner has kept the lock all that time. REQUIRES: no latches
   /// held.
   absl::Status WaitFor(Txn& txn, const WriterRef& owner, LockWait& wait);
   /// Sets how long one call may wait for other transactions. REQUIRES: no call has waited yet.

@@ -7,7 +7,8 @@
 
 namespace latchkey {
 
-/// `count` and `noun`, which takes an s unless the count is 1. REQUIRES: `noun` has a regular plural.
+/// `count` and `noun`, which takes an s unless the count is 1. REQUIRES: the plural of `noun` is
+/// regular.
 inline std::string CountOf(uint64_t count, std::string_view noun) {
   return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
 }

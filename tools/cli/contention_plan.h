@@ -23,8 +23,8 @@ inline constexpr double kMostMicros = 1'000'000;
 /// The flags of the pool and of its accesses, with this default of --pages.
 std::vector<FlagSpec> PoolFlags(const std::string& pages);
 
-/// The combinations of the flags. A policy stands in place of its parts. InvalidArgument if a flag of
-/// `texts` is in none of them.
+/// The combinations of the flags. A policy stands in place of its parts. InvalidArgument if a flag
+/// of `texts` is in none of them.
 absl::StatusOr<std::vector<Combination>> ExpandContention(const std::vector<FlagSpec>& specs,
                                                           const FlagTexts& texts);
 

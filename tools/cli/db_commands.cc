@@ -101,7 +101,7 @@ absl::Status PutFrom(ByteSource& source, Transaction& transaction, Tree tree,
 }
 
 absl::Status PutFile(const PutFlags& flags, const std::string& key) {
-  std::error_code error;  // of what is no regular file: its size is known once it has been read
+  std::error_code error;  // the size of a pipe or a device is known only once it has been read
   const uint64_t bytes = std::filesystem::file_size(flags.value_file, error);
   if (flags.value_file != "-" && !error && bytes > Database::kMaxValueSize) {
     return InvalidArgument(

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/backup/backup_directory.h"
+#include "engine/folders.h"
 #include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/file_errors.h"

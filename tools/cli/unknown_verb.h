@@ -1,4 +1,5 @@
-// The error for a word that stands where a verb must stand: it names the verbs there, and the likely one.
+// The error for a word that stands where a verb must stand. It names the verbs there, and the likely
+// one.
 #pragma once
 
 #include <absl/status/status.h>
