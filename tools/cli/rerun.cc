@@ -45,6 +45,13 @@ std::pair<const CLI::App*, size_t> FindVerb(const CLI::App& program,
   return {writes_results ? verb : nullptr, count};
 }
 
+/// The words that give the flag `word`, "--name" or "--name=value", to the parser. An empty value
+/// is a word of its own, because the parser takes the word behind "--name=" as its value.
+std::vector<std::string> GivenAs(const std::string& word) {
+  if (word.find('=') != word.size() - 1) return {word};
+  return {word.substr(0, word.size() - 1), ""};
+}
+
 /// The run that a result file describes.
 class RecordedRun {
  public:
@@ -95,6 +102,10 @@ class RecordedRun {
     return absl::OkStatus();
   }
 
+  void Add(const std::string& word) {
+    for (std::string& given : GivenAs(word)) words_.push_back(std::move(given));
+  }
+
   absl::StatusOr<const CLI::Option*> FindFlag(const std::string& name) const {
     const CLI::Option* option = verb_->get_option_no_throw("--" + name);
     if (option != nullptr) return option;
@@ -118,7 +129,7 @@ class RecordedRun {
     }
     given_.push_back(name);
     if (!IsPlace(*verb_, name)) {
-      words_.push_back(word);
+      Add(word);
       return absl::OkStatus();
     }
     return TakePlace(name, word);
@@ -135,7 +146,7 @@ class RecordedRun {
     if (value == option->get_default_str()) return absl::OkStatus();
     const std::string word = fmt::format("--{}={}", name, value.get<std::string>());
     if (IsPlace(*verb_, name)) return TakePlace(name, word);
-    words_.push_back(word);
+    Add(word);
     return absl::OkStatus();
   }
 
@@ -144,13 +155,13 @@ class RecordedRun {
   absl::Status TakePlace(const std::string& name, const std::string& word) {
     if (rerun_.count("--" + name) > 0) return absl::OkStatus();
     if (flags_.dry_run) {
-      words_.push_back(word);
+      Add(word);
       return absl::OkStatus();
     }
     return InvalidArgument(
         "{}: was run with {}, and rerun writes only where its own flags say: give {} to rerun, for "
         "the same place or another; --dry-run prints the whole command",
-        flags_.file, ShellWords({word}),
+        flags_.file, ShellWords(GivenAs(word)),
         name == "keep" ? "--keep" : fmt::format("--{}=PLACE", name));
   }
 
@@ -163,7 +174,7 @@ class RecordedRun {
     for (const auto& [name, where] : places) {
       if (rerun_.count(fmt::format("--{}", name)) == 0) continue;
       LATCHKEY_RETURN_IF_ERROR(CheckHas(name));
-      words_.push_back(fmt::format("--{}={}", name, *where));
+      Add(fmt::format("--{}={}", name, *where));
     }
     if (!flags_.keep) return absl::OkStatus();
     LATCHKEY_RETURN_IF_ERROR(CheckHas("keep"));

@@ -70,6 +70,16 @@ endif()
 write_argv(model)
 expect(2 "--trace would be ignored: other.json is a result of model" rerun other.json --trace=x)
 
+# The printed command runs in a shell, also with an empty value.
+write_argv(bench --trace= --engine=memory --records=100 --operations=100 --warmup=0)
+execute_process(COMMAND ${PROGRAM} rerun other.json --dry-run WORKING_DIRECTORY ${WORK_DIR} OUTPUT_VARIABLE line)
+string(REGEX REPLACE "^latchkey" "'${PROGRAM}'" pasted "${line}")
+execute_process(COMMAND sh -c "${pasted}" WORKING_DIRECTORY ${WORK_DIR}
+                RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+if(NOT line MATCHES "^latchkey bench --trace '' --engine=memory " OR NOT code EQUAL 0)
+  message(SEND_ERROR "rerun --dry-run prints '${line}', which exits ${code}:\n${out}${err}")
+endif()
+
 # Bad files.
 write_argv(bench --json x)
 expect(2 "its argv has '--json', which is no --FLAG=VALUE" rerun other.json)
