@@ -57,7 +57,7 @@ class StreamSink final : public ByteSink {
 class ReplacingFileSink final : public ByteSink {
  public:
   ReplacingFileSink(std::string path, OwnedFile file)
-      : path_(std::move(path)), partial_(path_ + ".partial"), file_(std::move(file)) {}
+      : path_(std::move(path)), partial_(PartialOf(path_)), file_(std::move(file)) {}
   ~ReplacingFileSink() override {
     if (file_ != nullptr) unlink(partial_.c_str());
   }
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& pa
 absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path) {
   if (path == "-") return std::make_unique<StreamSink>("stdout", nullptr);
   const bool renames = CanBeRenamedTo(path);
-  const std::string opened = renames ? path + ".partial" : path;
+  const std::string opened = renames ? PartialOf(path) : path;
   OwnedFile file(std::fopen(opened.c_str(), "wb"));
   if (file == nullptr) return FileFailure("create", opened, errno);
   if (!renames) return std::make_unique<StreamSink>(path, std::move(file));

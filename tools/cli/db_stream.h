@@ -54,8 +54,8 @@ class StringSink final : public ByteSink {
 
 /// A file, or stdin for "-". Errors as StoppableFile.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
-/// A file that replaces `path` as a whole at Finish (until then it is `path`.partial), or stdout
-/// for "-". A device, a pipe or a link is not replaced: it is written into.
+/// A file that replaces `path` as a whole at Finish (until then it is PartialOf(path)), or
+/// stdout for "-". A device, a pipe or a link is not replaced: it is written into.
 absl::StatusOr<std::unique_ptr<ByteSink>> OpenFileSink(const std::string& path);
 
 /// Reads a source byte by byte or in pieces, and knows its position. After an error every read

@@ -24,6 +24,8 @@
 
 namespace latchkey {
 
+std::string PartialOf(const std::string& where) { return where + ".partial"; }
+
 bool CanBeRenamedTo(const std::string& where) {
   std::error_code error;
   const auto status = std::filesystem::symlink_status(where, error);
@@ -70,8 +72,6 @@ absl::Status WriteStdout(const std::string& text) {
   if (std::fflush(stdout) == 0 && written) return absl::OkStatus();
   return FileFailure("write the results to", "stdout", errno);
 }
-
-std::string PartialOf(const std::string& where) { return where + ".partial"; }
 
 /// 0, or the errno.
 int WriteFile(const std::string& where, const std::string& text) {

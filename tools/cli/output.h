@@ -27,6 +27,9 @@ absl::Status CheckOutputFile(std::string_view flag, const std::string& where);
 /// Whether a rename can replace `path`: a regular file, or no file yet. Not /dev/null, not a pipe.
 bool CanBeRenamedTo(const std::string& where);
 
+/// The name of the file `where` until it is complete.
+std::string PartialOf(const std::string& where);
+
 /// Columns of the tables on stdout: those of the terminal, from kNarrowestTable to kWidestTable.
 /// kTableWidth if stdout is no terminal, so that files and pipes do not depend on a window.
 size_t TableWidth();
@@ -34,7 +37,7 @@ inline constexpr size_t kNarrowestTable = 40;
 inline constexpr size_t kWidestTable = 200;
 
 /// Writes `text` to the file `where`, or to stdout if that is "-". The file appears as a whole: it
-/// is written under its name plus ".partial" and then renamed.
+/// is written as PartialOf(where) and then renamed.
 absl::Status WriteTextFile(const std::string& where, const std::string& text);
 
 /// `document` as a JSON file. A byte that is not UTF-8 (of a file's name, say) becomes U+FFFD.

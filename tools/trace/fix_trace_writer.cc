@@ -12,6 +12,7 @@
 
 #include "storage/base/status_macros.h"
 #include "tools/cli/file_failure.h"
+#include "tools/cli/output.h"
 #include "tools/trace/fix_trace_format.h"
 
 namespace latchkey {
@@ -57,8 +58,6 @@ struct FixTraceWriter::Buffer {
 };
 
 namespace {
-
-std::string PartialOf(const std::string& path) { return path + ".partial"; }
 
 std::string HeaderText(const FixTraceHeader& header) {
   Json trees = Json::array();

@@ -21,7 +21,7 @@
 
 namespace latchkey {
 
-/// Thread-safe, except Finish. The file is `path` + ".partial" until Finish: a trace appears whole.
+/// Thread-safe, except Finish. The file is PartialOf(path) until Finish: a trace appears whole.
 class FixTraceWriter final : public FixRecorder {
  public:
   /// Creates the file, and replaces an old one. At most `limit` records are kept: the first ones.
