@@ -11,12 +11,22 @@
 namespace latchkey {
 namespace {
 
-// For each request, the number of the next one for its page, or UINT32_MAX.
-std::vector<uint32_t> NextUses(std::span<const uint32_t> requests, size_t pages) {
+// Whether to go on is asked before every request whose number is a multiple of this.
+constexpr size_t kRequestsBetweenLooks = 4096;
+
+bool IsToldToStop(const TraceReplaySettings& settings, size_t request) {
+  return request % kRequestsBetweenLooks == 0 && settings.stop != nullptr &&
+         settings.stop->load(std::memory_order_relaxed);
+}
+
+// For each request, the number of the next one for its page, or UINT32_MAX. Not complete if it is
+// told to stop.
+std::vector<uint32_t> NextUses(const TraceReplaySettings& settings,
+                               std::span<const uint32_t> requests, size_t pages) {
   LATCHKEY_CHECK(requests.size() < UINT32_MAX);
   std::vector<uint32_t> next_use_of(pages, UINT32_MAX);
   std::vector<uint32_t> next_uses(requests.size());
-  for (size_t i = requests.size(); i-- > 0;) {
+  for (size_t i = requests.size(); i-- > 0 && !IsToldToStop(settings, i);) {
     next_uses[i] = std::exchange(next_use_of[requests[i]], static_cast<uint32_t>(i));
   }
   return next_uses;
@@ -99,10 +109,15 @@ TraceReplayResult ReplayTrace(const ReplacementChoice& replacement,
   std::vector<uint32_t> next_uses;
   if (replacement.entry().needs_future) {
     LATCHKEY_CHECK(settings.regions == 1);
-    next_uses = NextUses(requests, pages);
+    next_uses = NextUses(settings, requests, pages);
   }
   Replay replay(replacement, settings, {.next_use = next_uses, .pages = pages}, !writes.empty());
   for (size_t i = 0; i < requests.size(); ++i) {
+    if (IsToldToStop(settings, i)) {
+      TraceReplayResult part = replay.result();
+      part.stopped = true;
+      return part;
+    }
     replay.Request(requests[i]);
     if (!writes.empty() && writes[i]) replay.Write(requests[i]);
   }

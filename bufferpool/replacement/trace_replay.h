@@ -2,6 +2,7 @@
 // page per request, a victim only when every frame is in use.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,11 +16,13 @@ struct TraceReplaySettings {
   uint32_t regions = 1;    ///< as `regions:N` divides the frames of a pool
   uint64_t seed = 42;      ///< of algorithms that draw lots
   uint64_t hash_seed = 0;  ///< of the regions' hash; 0: that of the pool
+  const std::atomic<bool>* stop = nullptr;  ///< ends the replay early; may be nullptr
 };
 
 struct TraceReplayResult {
   uint64_t misses = 0;
   uint64_t dirty_writes = 0;  ///< evictions of pages that were written since they were loaded
+  bool stopped = false;       ///< the figures are those of a part of the requests
 };
 
 /// Replays `requests`. The ids should be dense, because a table has an entry for each id up to the

@@ -37,6 +37,8 @@ struct Plan {
   std::vector<uint32_t> regions;
   uint64_t seeds = 1;
   uint64_t jobs = 1;
+
+  size_t cells() const { return traces.size() * sizes.size() * regions.size() * algorithms.size(); }
 };
 
 absl::StatusOr<std::vector<ReplacementChoice>> ParseAlgorithms(const std::string& text) {
@@ -103,14 +105,17 @@ struct Cell {
   bool done = false;
 };
 
+// The cell is not done if a stop is requested.
 void RunCell(Cell& cell, uint64_t seeds) {
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     const TraceReplayResult result = ReplayTrace(*cell.algorithm,
                                                  {.frames = cell.frames,
                                                   .regions = cell.regions,
                                                   .seed = kFirstSeed + seed,
-                                                  .hash_seed = seed},
+                                                  .hash_seed = seed,
+                                                  .stop = &StopRequested()},
                                                  cell.trace->pages, cell.trace->writes);
+    if (result.stopped) return;
     cell.misses += static_cast<double>(result.misses) / static_cast<double>(seeds);
     cell.dirty_writes += static_cast<double>(result.dirty_writes) / static_cast<double>(seeds);
   }
@@ -174,13 +179,7 @@ void RunCells(std::vector<Cell>& cells, const Plan& plan) {
   }
 }
 
-absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
-  LATCHKEY_ASSIGN_OR_RETURN(const Plan plan, MakePlan(flags));
-  std::vector<PageTrace> traces;
-  for (const std::string& path : plan.traces) {
-    LATCHKEY_ASSIGN_OR_RETURN(PageTrace trace, ReadPageTrace(path));
-    traces.push_back(std::move(trace));
-  }
+std::vector<Cell> CellsOf(const Plan& plan, const std::vector<PageTrace>& traces) {
   std::vector<Cell> cells;
   for (size_t t = 0; t < traces.size(); ++t) {
     for (const CountOrShare& size : plan.sizes) {
@@ -195,19 +194,39 @@ absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
       }
     }
   }
-  RunCells(cells, plan);
-  std::vector<Json> rows;
-  for (const Cell& cell : cells) {
-    if (cell.done) rows.push_back(ToRow(cell, cells, plan.seeds));
+  return cells;
+}
+
+absl::StatusOr<std::vector<PageTrace>> ReadTraces(const Plan& plan) {
+  std::vector<PageTrace> traces;
+  for (const std::string& path : plan.traces) {
+    LATCHKEY_ASSIGN_OR_RETURN(PageTrace trace, ReadPageTrace(path));
+    traces.push_back(std::move(trace));
   }
-  const bool interrupted = rows.size() < cells.size();
+  return traces;
+}
+
+absl::StatusOr<ExitCode> Run(const CacheSimFlags& flags) {
+  LATCHKEY_ASSIGN_OR_RETURN(const Plan plan, MakePlan(flags));
+  const absl::StatusOr<std::vector<PageTrace>> traces = ReadTraces(plan);
+  std::vector<Json> rows;
+  if (traces.ok()) {
+    std::vector<Cell> cells = CellsOf(plan, *traces);
+    RunCells(cells, plan);
+    for (const Cell& cell : cells) {
+      if (cell.done) rows.push_back(ToRow(cell, cells, plan.seeds));
+    }
+  } else if (!absl::IsCancelled(traces.status())) {
+    return traces.status();
+  }
+  const size_t not_run = plan.cells() - rows.size();
   LATCHKEY_RETURN_IF_ERROR(WriteResults(flags.output, {.schema = kCacheSimSchema,
                                                        .database_path = ".",
                                                        .rows = rows,
                                                        .columns = CacheSimColumns(),
-                                                       .interrupted = interrupted,
-                                                       .not_run = cells.size() - rows.size()}));
-  return interrupted ? kExitInterrupted : kExitOk;
+                                                       .interrupted = not_run > 0,
+                                                       .not_run = not_run}));
+  return not_run > 0 ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace

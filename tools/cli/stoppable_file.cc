@@ -13,10 +13,11 @@
 
 namespace latchkey {
 
-absl::StatusOr<StoppableFile> StoppableFile::Open(const std::string& path) {
+absl::StatusOr<StoppableFile> StoppableFile::Open(const std::string& path,
+                                                  std::string_view action) {
   if (path == "-") return StoppableFile("stdin", STDIN_FILENO);
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return FileFailure("open", path, errno);
+  if (file < 0) return FileFailure(action, path, errno);
   return StoppableFile(path, file);
 }
 

@@ -5,14 +5,17 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace latchkey {
 
 /// Not thread-safe.
 class StoppableFile {
  public:
-  /// Opens `path`; "-" is stdin. Does not wait for the writer of a pipe. Errors: FileFailure.
-  static absl::StatusOr<StoppableFile> Open(const std::string& path);
+  /// Opens `path`; "-" is stdin. Does not wait for the writer of a pipe. Errors: FileFailure with
+  /// `action`.
+  static absl::StatusOr<StoppableFile> Open(const std::string& path,
+                                            std::string_view action = "open");
   ~StoppableFile();
   StoppableFile(StoppableFile&& other) noexcept;
   StoppableFile& operator=(StoppableFile&&) = delete;

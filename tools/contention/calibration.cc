@@ -22,18 +22,6 @@ constexpr double kThreshold = 32;          // of bp-wrapper as it is without par
 constexpr double kMostTransfer = 1000;     // more is a wait for a processor
 constexpr const char* kReference = "lru";  // common costs are measured with it
 
-// The least time of a call of `body`, in ns, when `body` makes `calls` calls.
-double LeastTime(uint32_t repetitions, uint32_t calls, absl::FunctionRef<void()> body) {
-  Runtime& runtime = ThreadRuntime();
-  double least = std::numeric_limits<double>::infinity();
-  for (uint32_t i = 0; i < repetitions; ++i) {
-    const Nanos start = runtime.Now();
-    body();
-    least = std::min(least, static_cast<double>(runtime.Now() - start) / calls);
-  }
-  return least;
-}
-
 class Calibrator {
  public:
   explicit Calibrator(const CalibrationConfig& config) : config_(config) {}
@@ -41,6 +29,7 @@ class Calibrator {
   absl::StatusOr<ModelCosts> Run() {
     LATCHKEY_RETURN_IF_ERROR(MeasureAccesses());
     costs_.transfer = TurnTime([](uint32_t) {});
+    LATCHKEY_RETURN_IF_ERROR(GoOn());
     if (costs_.transfer > kMostTransfer) {
       return absl::UnavailableError(fmt::format(
           "the two threads of the calibration did not run at once: the transfer of a cache line "
@@ -55,12 +44,29 @@ class Calibrator {
       LATCHKEY_RETURN_IF_ERROR(MeasureAlgorithm(algorithm));
     }
     MeasureSleepers();
+    LATCHKEY_RETURN_IF_ERROR(GoOn());
     return std::move(costs_);
   }
 
  private:
   bool Stopped() const {
     return config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed);
+  }
+  // Cancelled: stopped, and what was measured last makes no sense.
+  absl::Status GoOn() const {
+    return Stopped() ? absl::CancelledError("interrupted while calibrating") : absl::OkStatus();
+  }
+
+  // The least time of a call of `body`, in ns, when `body` makes `calls` calls. Infinity: stopped.
+  double LeastTime(uint32_t repetitions, uint32_t calls, absl::FunctionRef<void()> body) const {
+    Runtime& runtime = ThreadRuntime();
+    double least = std::numeric_limits<double>::infinity();
+    for (uint32_t i = 0; i < repetitions && !Stopped(); ++i) {
+      const Nanos start = runtime.Now();
+      body();
+      least = std::min(least, static_cast<double>(runtime.Now() - start) / calls);
+    }
+    return least;
   }
 
   // A pool over zeros, full.
@@ -70,7 +76,7 @@ class Calibrator {
   };
   absl::StatusOr<FullPool> MakePool(const std::string& replacement, const char* synchronization,
                                     bool fits) {
-    if (Stopped()) return absl::CancelledError("the calibration was stopped");
+    LATCHKEY_RETURN_IF_ERROR(GoOn());
     LATCHKEY_ASSIGN_OR_RETURN(const auto algorithm, ReplacementAlgorithms().Parse(replacement));
     const auto frames = static_cast<uint32_t>(fits ? config_.pages : config_.pages / 4);
     LATCHKEY_ASSIGN_OR_RETURN(
@@ -82,6 +88,7 @@ class Calibrator {
     LATCHKEY_ASSIGN_OR_RETURN(full.pool, BufferPool::Create(ThreadRuntime(), *full.store,
                                                             std::move(policy), frames, frames));
     for (uint64_t page = 0; page < config_.pages; ++page) {
+      LATCHKEY_RETURN_IF_ERROR(GoOn());
       OptimisticGuard guard;
       LATCHKEY_RETURN_IF_ERROR(full.pool->FixOptimistic(full.pool->Here(), PageId{page}, &guard));
     }
@@ -114,6 +121,7 @@ class Calibrator {
     const uint64_t misses = actor.LoadsBy(LoadCause::kDemand);
     const double time = LeastTime(config_.repetitions, kCalls, fix_many);
     LATCHKEY_RETURN_IF_ERROR(failure);
+    LATCHKEY_RETURN_IF_ERROR(GoOn());
     const auto missed = static_cast<double>(actor.LoadsBy(LoadCause::kDemand) - misses);
     return AccessTime{.time = time, .miss_ratio = missed / config_.repetitions / kCalls};
   }
@@ -152,7 +160,7 @@ class Calibrator {
     AlgorithmCosts& costs = costs_.algorithms[name];
     costs.hit = std::max(0.5, locked.time - costs_.access - costs_.lock);
     MeasureDirectly(choice, &costs);
-    return absl::OkStatus();
+    return GoOn();
   }
 
   // The calls of an algorithm without a pool around it.
@@ -162,6 +170,7 @@ class Calibrator {
     const auto algorithm =
         choice.Make(ReplacementConfig{.frame_capacity = frames, .reference_bytes = bytes.data()});
     for (uint32_t f = 1; f <= frames; ++f) {
+      if (Stopped()) return;
       algorithm->OnLoad(FrameId{f}, PageId{f - 1}, LoadKind::kDemand);
     }
     const auto stream = config_.accesses.Make(AccessPatternConfig{.pages = config_.pages});
@@ -266,6 +275,7 @@ class Calibrator {
     double time = std::numeric_limits<double>::infinity();
     const Nanos end = runtime.Now() + kMostTime;
     for (uint32_t i = 0; i < 10 * config_.repetitions && (i == 0 || runtime.Now() < end); ++i) {
+      if (Stopped()) break;
       time = std::min(time, LeastTime(1, 2 * kTurns, [&] { play(0, kTurns); }));
     }
     ended.store(true);
@@ -289,7 +299,7 @@ class Calibrator {
     });
     constexpr Nanos kFallsAsleep = 50 * kNanosPerMicro;
     std::vector<double> wakes, runs;
-    for (uint32_t i = 0; i < 4 * config_.repetitions; ++i) {
+    for (uint32_t i = 0; i < 4 * config_.repetitions && !Stopped(); ++i) {
       runtime.SleepFor(kFallsAsleep);
       const Nanos start = runtime.Now();
       const uint32_t before = reply.load();
@@ -303,6 +313,7 @@ class Calibrator {
     word.fetch_add(1);
     runtime.Wake(word, 1);
     other->Join();
+    if (Stopped()) return;  // there may be none
     // The medians: the least are those of wake-ups that came before the thread was asleep.
     std::nth_element(wakes.begin(), wakes.begin() + wakes.size() / 2, wakes.end());
     std::nth_element(runs.begin(), runs.begin() + runs.size() / 2, runs.end());

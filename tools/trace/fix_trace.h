@@ -98,9 +98,9 @@ class FixTraceDecoder {
   std::unique_ptr<Decoding> decoding_;
 };
 
-/// Reads the trace in `path`, plain or compressed. NotFound or another error of the system: the
-/// file cannot be read. InvalidArgument: it is no trace of fixes, is damaged or truncated; the
-/// message has the position and the reason.
+/// Reads the trace in `path`, plain or compressed; "-" is stdin. NotFound or another error of the
+/// system: the file cannot be read. Cancelled: the user asked the program to stop. InvalidArgument:
+/// it is no trace of fixes, is damaged or truncated; the message has the position and the reason.
 absl::StatusOr<FixTrace> ReadFixTrace(const std::string& path);
 
 }  // namespace latchkey

@@ -23,9 +23,10 @@ struct PageTrace {
   uint32_t page_size = 0;  ///< bytes, of a trace of fixes; 0: the trace does not say
 };
 
-/// Reads the trace in `path`. NotFound or another error of the system: the file cannot be read.
-/// InvalidArgument: it is no trace, is truncated (the message has the position) or is empty.
-/// ResourceExhausted: it has more than 2^32 - 1 different pages.
+/// Reads the trace in `path`; "-" is stdin. NotFound or another error of the system: the file
+/// cannot be read. Cancelled: the user asked the program to stop. InvalidArgument: it is no trace,
+/// is truncated (the message has the position) or is empty. ResourceExhausted: it has more than
+/// 2^32 - 1 different pages.
 absl::StatusOr<PageTrace> ReadPageTrace(const std::string& path);
 
 /// Traces by their paths: each is read once. Not thread-safe.

@@ -1,6 +1,7 @@
 // The pool against the replay: the same algorithm misses at the same requests. One actor, one victim
 // at a time, no page cleaner.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -90,6 +91,25 @@ TEST_CASE("A pool misses at the same requests of OLTP as the replay, with every 
   ComparePoolWithReplay("OLTP", 5000);
 }
 #endif
+
+TEST_CASE("A replay ends when it is told to stop, and says that it has not seen all") {
+  std::vector<uint32_t> requests(100'000);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i] = static_cast<uint32_t>(i);
+  std::atomic<bool> stop{false};
+  for (const ReplacementInfo& info : ReplacementAlgorithms()) {
+    CAPTURE(std::string(info.description.name));
+    const ReplacementChoice algorithm = ReplacementAlgorithms().Named(info.description.name);
+    const TraceReplaySettings settings{.frames = 100, .stop = &stop};
+    stop.store(false);
+    const TraceReplayResult whole = ReplayTrace(algorithm, settings, requests);
+    CHECK(whole.misses == requests.size());
+    CHECK_FALSE(whole.stopped);
+    stop.store(true);
+    const TraceReplayResult part = ReplayTrace(algorithm, settings, requests);
+    CHECK(part.misses == 0);
+    CHECK(part.stopped);
+  }
+}
 
 }  // namespace
 }  // namespace latchkey::pool_replay_test

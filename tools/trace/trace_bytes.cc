@@ -2,15 +2,14 @@
 
 #include <zstd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "storage/base/status_macros.h"
-#include "tools/cli/file_failure.h"
+#include "tools/cli/stoppable_file.h"
 
 namespace latchkey {
 namespace {
@@ -18,10 +17,6 @@ namespace {
 constexpr uint32_t kZstdMagic = 0xFD2FB528;
 constexpr size_t kFirstPortion = 8;
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
 struct ContextFreer {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
@@ -30,7 +25,7 @@ class Reader {
  public:
   using Take = absl::FunctionRef<absl::Status(std::string_view)>;
 
-  Reader(const std::string& path, File file, Take take)
+  Reader(const std::string& path, StoppableFile file, Take take)
       : path_(path), file_(std::move(file)), take_(take), in_(ZSTD_DStreamInSize()) {}
 
   absl::Status Read() {
@@ -46,10 +41,14 @@ class Reader {
   }
 
  private:
+  /// Fills in_, or less at the end: a pipe hands out a few bytes at a time.
   absl::StatusOr<size_t> Fill() {
-    errno = 0;
-    const size_t size = std::fread(in_.data(), 1, in_.size(), file_.get());
-    if (std::ferror(file_.get()) != 0) return FileFailure("read", path_, errno);
+    size_t size = 0;
+    while (size < in_.size()) {
+      LATCHKEY_ASSIGN_OR_RETURN(const size_t got, file_.Read(in_.data() + size, in_.size() - size));
+      if (got == 0) break;
+      size += got;
+    }
     position_ += size;
     return size;
   }
@@ -89,7 +88,7 @@ class Reader {
   }
 
   const std::string& path_;
-  File file_;
+  StoppableFile file_;
   Take take_;
   std::vector<char> in_;
   uint64_t position_ = 0;  // bytes of the file that were read
@@ -100,9 +99,7 @@ class Reader {
 
 absl::Status ReadTraceBytes(const std::string& path,
                             absl::FunctionRef<absl::Status(std::string_view)> take) {
-  errno = 0;
-  File file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return FileFailure("open the trace", path, errno);
+  LATCHKEY_ASSIGN_OR_RETURN(StoppableFile file, StoppableFile::Open(path, "open the trace"));
   return Reader(path, std::move(file), take).Read();
 }
 
