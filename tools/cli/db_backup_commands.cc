@@ -62,8 +62,9 @@ absl::Status Restore(const RestoreFlags& flags) {
   options.number = static_cast<uint32_t>(number);
   options.progress = ShowOn(progress);
   LATCHKEY_ASSIGN_OR_RETURN(options.database, DatabaseOptions(flags.db, progress));
-  LATCHKEY_RETURN_IF_ERROR(
-      WithPath(flags.directory, RestoreBackup(flags.directory, flags.db.path, options)));
+  LATCHKEY_RETURN_IF_ERROR(RefuseFile(
+      flags.directory, "a directory of backups",
+      WithPath(flags.directory, RestoreBackup(flags.directory, flags.db.path, options))));
   progress.Clear();
   spdlog::info("restored and verified: {}", flags.db.path);
   return absl::OkStatus();

@@ -53,7 +53,11 @@ absl::Status BinaryReader::Take(size_t size, const char* what, std::string* byte
 }
 
 absl::Status BinaryReader::ReadHeader() {
-  LATCHKEY_RETURN_IF_ERROR(Take(kBinaryHeaderSize, "the header", &header_));
+  const absl::Status taken = Take(kBinaryHeaderSize, "the header", &header_);
+  LATCHKEY_RETURN_IF_ERROR(source_.status());
+  const std::string_view mark = std::string_view(header_).substr(0, kBinaryMark.size());
+  if (!kBinaryMark.starts_with(mark)) return NotADump();
+  LATCHKEY_RETURN_IF_ERROR(taken);
   if (header_.substr(0, 8) != kBinaryMagic ||
       IntegerAt(header_, 16, 8) != Hash64(std::string_view(header_).substr(0, 16))) {
     return Bad(0, "the header is damaged");

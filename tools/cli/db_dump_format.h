@@ -77,8 +77,9 @@ class DumpVisitor {
   virtual absl::Status OnRecord(std::string_view key, std::string_view value) = 0;
 };
 
-/// Reads a whole dump of either form. DataLoss: the dump is malformed; the message names the line
-/// (text) or the byte (binary), and content already passed to the visitor may be wrong. `position`
+/// Reads a whole dump of either form. InvalidArgument: it is no dump, as its first bytes show.
+/// DataLoss: the dump is malformed; the message names the line (text) or the byte (binary), and
+/// content already passed to the visitor may be wrong. `position`
 /// is called now and then with the bytes read so far.
 absl::StatusOr<DumpSummary> ReadDump(ByteSource& source, DumpVisitor& visitor,
                                      absl::FunctionRef<absl::Status(uint64_t)> position);

@@ -2,18 +2,23 @@
 #pragma once
 
 #include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
 
 #include <cstdint>
 #include <string_view>
 
 #include "engine/latchkey.h"
 #include "storage/base/hash.h"
+#include "storage/base/status_macros.h"
 #include "tools/cli/db_dump_format.h"
 
 namespace latchkey::dump {
 
 inline constexpr std::string_view kTextHeader = "latchkey-dump text 1";
 inline constexpr std::string_view kBinaryMagic{"LKDUMP\r\n", 8};
+/// What begins otherwise is no dump. What begins so, or ends before it could, may be a damaged one.
+inline constexpr std::string_view kTextMark = kTextHeader.substr(0, 14);
+inline constexpr std::string_view kBinaryMark = kBinaryMagic.substr(0, 6);
 inline constexpr uint32_t kBinaryVersion = 1;
 inline constexpr size_t kBinaryHeaderSize = 24;
 inline constexpr size_t kBlockHeaderSize = 16;
@@ -34,6 +39,14 @@ inline uint64_t BlockChecksum(uint64_t number, uint32_t kind, std::string_view p
 
 /// The end of every message on a malformed dump.
 inline constexpr std::string_view kTakeAgain = "take the dump again, or give an intact copy of it";
+
+/// InvalidArgument: the file has the mark of no dump.
+inline absl::Status NotADump() {
+  return InvalidArgument(
+      "it begins neither with \"{}\" nor with \"{}\": it is no dump; give a file that latchkey "
+      "dump has written",
+      kTextMark, kBinaryMark);
+}
 
 /// Called with the bytes read so far.
 using Position = absl::FunctionRef<absl::Status(uint64_t)>;

@@ -172,6 +172,31 @@ TEST_CASE("text dumps may be written and edited by hand") {
   CHECK(content == Content{{"t", {{"a", "1\n"}, {"b", ""}}}});
 }
 
+TEST_CASE("what has the mark of no dump is no dump, and what has it is a damaged one") {
+  const auto code_of = [](const std::string& bytes) {
+    Content content;
+    return Read(bytes, &content).status().code();
+  };
+  const std::string text = Write(DumpForm::kText, {{"t", {{"k", "v"}}}});
+  const std::string binary = Write(DumpForm::kBinary, {{"t", {{"k", "v"}}}});
+  for (const std::string& foreign :
+       {std::string("{\"schema\": 1}\n"), std::string("Lorem ipsum dolor sit amet, consectetur"),
+        std::string("Lorem"), std::string("latchkey-backup 1\n"), std::string(4096, '\0'),
+        std::string("LATCHKEY\2\0\0\0", 12)}) {
+    CAPTURE(foreign);
+    CHECK(code_of(foreign) == absl::StatusCode::kInvalidArgument);
+  }
+  // One flipped bit in the rest of the header, a conversion of line breaks, and nothing at all.
+  std::string converted = binary;
+  converted.erase(converted.find('\r'), 1);
+  std::string flipped = text;
+  flipped[16] ^= 1;
+  for (const std::string& damaged : {flipped, converted, std::string()}) {
+    CAPTURE(damaged);
+    CHECK(code_of(damaged) == absl::StatusCode::kDataLoss);
+  }
+}
+
 TEST_CASE("what is wrong in a text dump is said with its line") {
   const std::string begin = "latchkey-dump text 1\ntree t\n";
   CHECK(MessageOf("latchkey-dump text 2\n").find("line 1: it does not begin with") !=

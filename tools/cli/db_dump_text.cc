@@ -123,11 +123,11 @@ absl::Status TextReader::SkipLine() {
 }
 
 absl::Status TextReader::ReadHeader() {
-  for (const char expected : kTextHeader) {
-    if (source_.Get() != expected) {
-      return Bad("it does not begin with \"{}\": not a dump, or one of another version",
-                 kTextHeader);
-    }
+  for (size_t at = 0; at < kTextHeader.size(); ++at) {
+    const int next = source_.Get();
+    if (next == kTextHeader[at]) continue;
+    if (at < kTextMark.size() && next != BufferedSource::kEnd) return NotADump();
+    return Bad("it does not begin with \"{}\": not a dump, or one of another version", kTextHeader);
   }
   return ExpectLineEnd();
 }

@@ -1,9 +1,16 @@
 #include "tools/cli/db_open.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 
+#include "engine/salvage/salvage.h"
+#include "engine/testing/testing_database.h"
+#include "layout/checkpoint/superblock.h"
 #include "storage/base/status_macros.h"
+#include "storage/base/testing/temp_dir.h"
 
 namespace latchkey::db_open_test {
 namespace {
@@ -18,6 +25,85 @@ TEST_CASE("Damage that any verb meets names the database and the way to save the
   const absl::Status full = absl::ResourceExhaustedError("no space");
   CHECK(std::string(AboutDatabase("/data/db", full).message()) == "/data/db: no space");
   CHECK(AboutDatabase("/data/db", absl::OkStatus()).ok());
+}
+
+/// What a verb says that opens the database `path` for this use.
+absl::Status StatusOfOpen(const std::string& path, DatabaseUse use) {
+  Progress progress;
+  DatabaseFlags flags;
+  flags.path = path;
+  return OpenDatabase(flags, use, progress).status();
+}
+
+/// What every verb on the database `path` says, in whatever way it opens it.
+std::set<absl::StatusCode> CodesOf(const TempDir& dir, const std::string& path) {
+  std::set<absl::StatusCode> codes;
+  for (const DatabaseUse use : {DatabaseUse::kRead, DatabaseUse::kWrite, DatabaseUse::kCreate}) {
+    codes.insert(StatusOfOpen(path, use).code());
+  }
+  codes.insert(AboutDatabase(path, Salvage(path, dir.File("saved"), {}).status()).code());
+  CHECK_FALSE(std::filesystem::exists(dir.File("saved")));
+  return codes;
+}
+
+std::string DataFileOf(const std::string& path) { return path + "/data.lk"; }
+
+/// Makes a database and closes it.
+std::string SoundDatabase(const TempDir& dir) {
+  const std::string path = dir.File("db");
+  Progress progress;
+  DatabaseFlags flags;
+  flags.path = path;
+  flags.durability = "commit";
+  auto db = OpenDatabase(flags, DatabaseUse::kCreate, progress);
+  REQUIRE_OK(db.status());
+  REQUIRE_OK((*db)->Close());
+  return path;
+}
+
+using Code = absl::StatusCode;
+
+// The exit code was 1 for some of them, which is that of a failing device.
+TEST_CASE("A foreign file in the place of a database is the user's mistake, whatever the verb") {
+  TempDir dir;
+  std::string path = dir.File("foreign");
+  SECTION("a file in place of the directory") { std::ofstream(path) << "text"; }
+  SECTION("a large data file") {
+    std::filesystem::create_directory(path);
+    std::ofstream(DataFileOf(path)) << std::string(3 << 20, 'j');
+  }
+  SECTION("a small one") {
+    std::filesystem::create_directory(path);
+    std::ofstream(DataFileOf(path)) << std::string(10'000, 'j');
+  }
+  SECTION("one smaller than a block") {
+    std::filesystem::create_directory(path);
+    std::ofstream(DataFileOf(path)) << "text";
+  }
+  CHECK(CodesOf(dir, path) == std::set<Code>{Code::kInvalidArgument});
+}
+
+TEST_CASE("A database that lost its header is damaged, not foreign") {
+  TempDir dir;
+  const std::string path = SoundDatabase(dir);
+  SECTION("the header is cut off") { std::filesystem::resize_file(DataFileOf(path), 65536); }
+  SECTION("almost all is cut off") { std::filesystem::resize_file(DataFileOf(path), 5); }
+  SECTION("all is cut off") { std::filesystem::resize_file(DataFileOf(path), 0); }
+  SECTION("the header is overwritten, but the log lies beside") {
+    std::fstream file(DataFileOf(path), std::ios::in | std::ios::out | std::ios::binary);
+    file << std::string(1 << 20, 'j');
+  }
+  SECTION("every superblock is damaged") {
+    std::fstream file(DataFileOf(path), std::ios::in | std::ios::out | std::ios::binary);
+    for (const uint64_t generation : {0, 1}) {
+      for (const int copy : {0, 1}) {
+        file.seekp(static_cast<std::streamoff>(SuperblockOffset(generation, copy)) + 100);
+        file << "damage";
+      }
+    }
+  }
+  CHECK(StatusOfOpen(path, DatabaseUse::kRead).code() == Code::kDataLoss);
+  CHECK(StatusOfOpen(path, DatabaseUse::kWrite).code() == Code::kDataLoss);
 }
 
 }  // namespace

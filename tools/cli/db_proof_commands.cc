@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "engine/cursor_impl.h"
@@ -173,6 +174,21 @@ absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
   return Salvage(flags.db.path, flags.out, options);
 }
 
+/// AboutDatabase; DataLoss if no page was found in a data file that may be ours.
+absl::Status AboutSalvage(const SalvageFlags& flags, const absl::Status& status) {
+  namespace fs = std::filesystem;
+  const absl::Status about = AboutDatabase(flags.db.path, status);
+  if (!absl::IsNotFound(status) || absl::IsInvalidArgument(about)) return about;
+  const absl::Status named = WithPath(flags.db.path, status);
+  std::error_code error;
+  const fs::path data = fs::path(flags.db.path) / "data.lk";
+  const fs::path out = fs::absolute(flags.out, error) / "";
+  // An empty file alone is a database that was not created yet.
+  const bool could_look = fs::exists(data, error) && !fs::is_empty(data, error) &&
+                          fs::exists(out.parent_path().parent_path(), error);
+  return could_look ? absl::DataLossError(named.message()) : named;
+}
+
 // Uses the interface below the public one, which has no page counts.
 absl::Status OpenAndVerify(const VerifyFlags& flags) {
   Progress progress;
@@ -194,7 +210,7 @@ int VerifyCommand(const VerifyFlags& flags) {
 
 int SalvageCommand(const SalvageFlags& flags) {
   const absl::StatusOr<SalvageReport> report = RunSalvage(flags);
-  if (!report.ok()) return Finish(report.status());
+  if (!report.ok()) return Finish(AboutSalvage(flags, report.status()));
   PrintReport(*report);
   return report->whole() ? kExitOk : kExitInconsistent;
 }
