@@ -1,5 +1,6 @@
 #include "engine/memory_plan.h"
 
+#include <absl/functional/function_ref.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,12 +31,16 @@ uint64_t TableBytes(uint64_t cache_bytes, uint64_t pages) {
                                            : PageTable::RoomFor(std::max<uint64_t>(pages, 1));
 }
 
-// Every user may latch a path and its siblings at once. With fewer frames fixes begin to fail.
-constexpr uint32_t kMinFrames = 64;
-
 uint64_t PhysicalMemory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+/// The least cache that is `need(itself)` or more. `need` grows by less than its argument.
+uint64_t LeastCache(absl::FunctionRef<uint64_t(uint64_t cache_bytes)> need) {
+  uint64_t cache_bytes = 0;
+  while (need(cache_bytes) > cache_bytes) cache_bytes = need(cache_bytes);
+  return cache_bytes;
 }
 
 }  // namespace
@@ -58,19 +63,31 @@ uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices) {
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
                                       uint64_t bytes_per_frame, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes) {
-  const uint64_t versions = version_bytes != 0 ? version_bytes : VersionShare(cache_bytes);
+  const auto versions_of = [&](uint64_t cache) {
+    return version_bytes != 0 ? version_bytes : VersionShare(cache);
+  };
+  const auto reserved_of = [&](uint64_t cache) {
+    return store_bytes + TableBytes(cache, pages) + versions_of(cache);
+  };
+  const uint64_t versions = versions_of(cache_bytes);
   MemoryPlan plan;
   plan.version_bytes = version_bytes != 0
                            ? version_bytes
                            : std::max(versions, std::min(cache_bytes / 4, kUsualVersionBytes));
-  plan.reserved_bytes = store_bytes + TableBytes(cache_bytes, pages) + versions;
-  const uint64_t minimum = plan.reserved_bytes + kMinFrames * bytes_per_frame;
-  if (cache_bytes < minimum) {
+  plan.reserved_bytes = reserved_of(cache_bytes);
+  const uint64_t for_frames = kFewestFrames * bytes_per_frame;
+  if (cache_bytes < plan.reserved_bytes + for_frames) {
+    // Some parts grow with the cache: versions, and by a smaller share the layout and the log.
+    constexpr uint64_t kStoreShare = 8;
+    const uint64_t enough = LeastCache([&](uint64_t cache) {
+      const uint64_t more = std::max(cache, cache_bytes) - cache_bytes;
+      return reserved_of(cache) + more / kStoreShare + for_frames;
+    });
     return InvalidArgument(
         "a cache of {} bytes is too small: maps, buffers and versions of this database need {}, "
         "and "
-        "{} frames of {} bytes are the fewest that work: at least {} bytes",
-        cache_bytes, plan.reserved_bytes, kMinFrames, bytes_per_frame, minimum);
+        "{} frames of {} bytes are the fewest that work: give {} bytes",
+        cache_bytes, plan.reserved_bytes, kFewestFrames, bytes_per_frame, enough);
   }
   constexpr uint64_t kMostFrames = PageState::kMaxFrames;
   plan.frames = static_cast<uint32_t>(

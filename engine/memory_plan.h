@@ -17,6 +17,12 @@ namespace latchkey {
 /// addition to them (maps that grow with it) is a small part. Below it the plan counts every byte.
 inline constexpr uint64_t kOrdinaryCacheBytes = StoreBuffers::kOrdinaryCache;
 
+/// Every user may latch a path and its siblings at once. With fewer frames fixes begin to fail.
+inline constexpr uint32_t kFewestFrames = 64;
+
+/// No cache below this size is worth opening a store for.
+inline constexpr uint64_t kLeastCacheBytes = 1 << 20;
+
 struct MemoryPlan {
   uint32_t frames = 0;
   uint32_t max_frames = 0;      ///< the most frames that a later SetCacheBytes may ask for
@@ -35,7 +41,8 @@ uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices);
 /// Divides `cache_bytes` for a database of `pages` page ids whose layout and log take
 /// `store_bytes`. `bytes_per_frame`: see BytesPerFrame.
 /// `version_bytes`: bound of the version store; 0 = a share.
-/// InvalidArgument, with the minimum, if too few bytes for the smallest number of frames are left.
+/// InvalidArgument, with a size that is enough, if too few bytes for the smallest number of frames
+/// are left. `store_bytes` may grow by an eighth of what the cache grows.
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
                                       uint64_t bytes_per_frame, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes = 0);

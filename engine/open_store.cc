@@ -247,12 +247,14 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const Options& options) {
                            options.checkpoint_log_bytes, kMinCheckpointLogBytes);
   }
   const uint32_t page_size = options.page_size == 0 ? kDefaultPageSize : options.page_size;
-  LATCHKEY_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
+  const absl::StatusOr<MemoryPlan> plan =
       PlanMemory(options.cache_bytes, page_size, BytesPerFrame(page_size, choices), /*pages=*/0,
-                 /*store_bytes=*/0));
+                 /*store_bytes=*/0);
+  // A larger cache is refused only when the store is open, which tells how much it needs itself.
+  if (!plan.ok() && options.cache_bytes < kLeastCacheBytes) return plan.status();
+  const uint32_t frames = plan.ok() ? plan->frames : kFewestFrames;
   LATCHKEY_RETURN_IF_ERROR(MakeFixPolicy(ThreadRuntime(), choices.replacement,
-                                         choices.synchronization, plan.frames, plan.frames,
+                                         choices.synchronization, frames, frames,
                                          options.techniques.seed)
                                .status());
   return ResolvedOptions{options, std::move(choices)};

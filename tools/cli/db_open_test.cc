@@ -9,6 +9,7 @@
 #include "engine/salvage/salvage.h"
 #include "engine/testing/testing_database.h"
 #include "layout/checkpoint/superblock.h"
+#include "layout/separate/separator.h"
 #include "storage/base/status_macros.h"
 #include "storage/base/testing/temp_dir.h"
 
@@ -104,6 +105,41 @@ TEST_CASE("A database that lost its header is damaged, not foreign") {
   }
   CHECK(StatusOfOpen(path, DatabaseUse::kRead).code() == Code::kDataLoss);
   CHECK(StatusOfOpen(path, DatabaseUse::kWrite).code() == Code::kDataLoss);
+}
+
+/// The cache size that a refusal asks for.
+uint64_t EnoughIn(const absl::Status& refusal) {
+  const std::string message(refusal.message()), before = ": give ";
+  const size_t at = message.rfind(before);
+  REQUIRE(at != std::string::npos);
+  return std::stoull(message.substr(at + before.size()));
+}
+
+// It was refused, too: it did not count the layout and the log, and the share of the versions grows
+// with the cache.
+TEST_CASE("The cache size that a refusal names is accepted, in every layout") {
+  for (const std::string& layout : Layouts().Names()) {
+    for (const uint32_t page_size : {16384u, 32768u, 65536u}) {
+      for (const Durability durability : {Durability::kNone, Durability::kCommit}) {
+        CAPTURE(layout, page_size, static_cast<int>(durability));
+        TempDir dir;
+        const std::string path = dir.File("db");
+        Options options;
+        options.techniques.layout = layout;
+        options.page_size = page_size;
+        options.durability = durability;
+        options.cache_bytes = 1 << 20;
+        const absl::Status refusal = Database::Open(path, options).status();
+        REQUIRE(absl::IsInvalidArgument(refusal));
+        CHECK_FALSE(std::filesystem::exists(path));
+        CAPTURE(std::string(refusal.message()));
+        options.cache_bytes = EnoughIn(refusal);
+        const auto db = Database::Open(path, options);
+        REQUIRE_OK(db.status());
+        REQUIRE_OK((*db)->Close());
+      }
+    }
+  }
 }
 
 }  // namespace
