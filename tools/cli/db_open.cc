@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 
-#include "layout/checkpoint/superblock.h"
-#include "layout/geometry.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
+#include "tools/cli/database_marks.h"
 #include "tools/cli/experiment.h"
 #include "tools/cli/flag_values.h"
 #include "tools/cli/settings.h"
@@ -32,44 +28,6 @@ absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
   std::error_code error;
   const bool logged = std::filesystem::exists(std::filesystem::path(flags.path) / "log.lk", error);
   return logged ? Durability::kCommit : Durability::kNone;
-}
-
-/// What tells whether a directory holds a database, or did so once.
-struct Marks {
-  bool ours = false;     ///< a superblock's magic number, or what a cut has left of it
-  bool others = false;   ///< something else in the place of a superblock, and not only zeros
-  bool cut_off = false;  ///< the data file ends within its header
-  bool other_files = false;
-
-  bool foreign() const { return others && !ours && !other_files; }
-  bool damaged() const { return cut_off || (others && !ours && other_files); }
-};
-
-Marks FindMarks(const std::string& database) {
-  namespace fs = std::filesystem;
-  const fs::path path = fs::path(database) / "data.lk";
-  Marks marks;
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return marks;
-  marks.other_files = fs::exists(fs::path(database) / "log.lk", error) ||
-                      fs::exists(fs::path(database) / "map.lk", error);
-  const uint64_t size = fs::file_size(path, error);
-  // An empty file alone is a database that was not created yet.
-  marks.cut_off = size < kHeaderAreaBytes && (size > 0 || marks.other_files);
-  std::ifstream file(path, std::ios::binary);
-  for (const uint64_t generation : {0, 1}) {
-    for (const int copy : {0, 1}) {
-      std::array<char, kSuperblockMagic.size()> bytes{};
-      file.clear();
-      file.seekg(static_cast<std::streamoff>(SuperblockOffset(generation, copy)));
-      file.read(bytes.data(), bytes.size());
-      const std::string_view found(bytes.data(), static_cast<size_t>(file.gcount()));
-      if (found.find_first_not_of('\0') == std::string_view::npos) continue;  // or empty
-      const bool is_ours = std::equal(found.begin(), found.end(), kSuperblockMagic.begin());
-      (is_ours ? marks.ours : marks.others) = true;
-    }
-  }
-  return marks;
 }
 
 }  // namespace
@@ -129,7 +87,7 @@ absl::Status AboutDatabase(const std::string& path, const absl::Status& status) 
       RefuseFile(path, "the directory of a database", WithPath(path, status));
   const std::string message(named.message());
   const bool may_tell_more = absl::IsFailedPrecondition(named) || absl::IsNotFound(named);
-  const Marks marks = may_tell_more ? FindMarks(path) : Marks{};
+  const DatabaseMarks marks = may_tell_more ? FindMarks(path) : DatabaseMarks{};
   if (marks.foreign()) {
     return InvalidArgument("{}; give the directory of a database", message);
   }
