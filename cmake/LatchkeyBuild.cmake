@@ -30,6 +30,8 @@ add_library(latchkey_compile INTERFACE)
 target_compile_options(latchkey_compile INTERFACE -Wall -Wextra -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(latchkey_compile INTERFACE -Wshadow=local)
+  # gcc collects its own garbage from 512 MiB on. From 128 MiB on it takes a seventh more time.
+  target_compile_options(latchkey_compile INTERFACE --param=ggc-min-heapsize=524288)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # clang does not see that a variable of a loop's condition is changed by another actor.
@@ -123,8 +125,6 @@ endfunction()
 if(LATCHKEY_PRECOMPILED_HEADERS)
   add_compile_options(${LATCHKEY_PCH_FLAGS})
   latchkey_precompiled(latchkey_pch ${library_headers})
-  latchkey_precompiled(latchkey_unoptimised_pch ${library_headers})
-  target_compile_options(latchkey_unoptimised_pch PRIVATE -O0)
 endif()
 if(LATCHKEY_BUILD_TESTS)
   latchkey_precompiled(latchkey_test_pch ${library_headers} <catch2/catch.hpp>)
@@ -139,6 +139,7 @@ endif()
 # more. The names in the anonymous namespaces of a folder must differ. Files with canaries are compiled together with
 # others of their kind alone (latchkey_canaries). tools/check_house finds a file that does not include what it names.
 option(LATCHKEY_UNITY "Compile several files at a time" ON)
+set(unity_files 16)
 function(latchkey_unity target)
   if(NOT LATCHKEY_UNITY)
     return()
@@ -154,28 +155,31 @@ function(latchkey_unity target)
     endif()
     list(APPEND files_of_${folder} ${file})
     list(LENGTH files_of_${folder} count)
-    math(EXPR part "(${count} - 1) / 16")
+    math(EXPR part "(${count} - 1) / ${unity_files}")
     set_property(SOURCE ${file} PROPERTY UNITY_GROUP ${folder}_${part})
   endforeach()
 endfunction()
 
-# latchkey_unity_tests(TARGET): the same for test programs, eight files at a time of any folder. Each has a namespace of
-# its own.
+# latchkey_unity_tests(TARGET): the same for test programs, sixteen files at a time of any folder. Each has a namespace
+# of its own.
 function(latchkey_unity_tests target)
   if(LATCHKEY_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 
-# latchkey_flag_parsers(FILES...): those that include CLI11, which is a header of 10,000 lines, take long to
-# compile with sanitizers. They are not optimised there: they run once.
-function(latchkey_flag_parsers)
-  foreach(file ${ARGN})
-    file(STRINGS ${file} includes REGEX "^#include <CLI/CLI\\.hpp>")
-    if(includes AND LATCHKEY_SANITIZE)
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
-    endif()
-  endforeach()
+# latchkey_runs_once(TARGET FILES DEPENDS HEADERS): the objects of a layer's files of which most runs once.
+function(latchkey_runs_once target files depends headers)
+  add_library(${target} OBJECT ${files})
+  target_link_libraries(${target} PRIVATE latchkey_compile ${depends})
+  set(optimised -O1)
+  if(LATCHKEY_SANITIZE)
+    set(optimised -O0)
+  endif()
+  target_compile_options(${target} PRIVATE ${optimised} ${LATCHKEY_PCH_FLAGS})
+  target_precompile_headers(${target} PRIVATE ${library_headers} ${headers})
+  set(unity_files 32)  # nothing of speed depends on what is inlined
+  latchkey_unity(${target} ${files})
 endfunction()
 
 # latchkey_canaries(FILES...): remembers those that have canaries, for latchkey_campaign_canaries, which
@@ -195,10 +199,11 @@ endfunction()
 # latchkey_layer(NAME DEPENDS libraries...): the static library latchkey_NAME of every .cc below this
 # folder, and the test program NAME_tests of every _test.cc. Files named *_main.cc are left to the
 # folder's own CMakeLists.txt. EXCLUDE takes regular expressions of files to leave out; TEST_DEPENDS
-# more libraries for the tests alone. UNOPTIMISED: not optimised with sanitizers, since most of it runs once; that
-# halves the time to compile it.
+# more libraries for the tests alone. RUNS_ONCE: regular expressions of files of which most runs once. They are
+# optimised a little in release and not at all with sanitizers, which halves the time to compile them. HEADERS: what
+# many of these files include, parsed once for them.
 function(latchkey_layer name)
-  cmake_parse_arguments(ARG "UNOPTIMISED" "" "DEPENDS;EXCLUDE;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;EXCLUDE;RUNS_ONCE;HEADERS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|main|bench)\\.cc$")
@@ -208,21 +213,21 @@ function(latchkey_layer name)
     list(FILTER tests EXCLUDE REGEX ${pattern})
   endforeach()
   latchkey_canaries(${sources})
-  set(pch latchkey_pch)
-  if(ARG_UNOPTIMISED AND LATCHKEY_SANITIZE)
-    set(pch latchkey_unoptimised_pch)
-  else()
-    latchkey_flag_parsers(${sources})
+  if(ARG_RUNS_ONCE AND (LATCHKEY_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Release"))
+    list(JOIN ARG_RUNS_ONCE "|" once)
+    set(sources_once ${sources})
+    list(FILTER sources_once INCLUDE REGEX "${once}")
+    list(FILTER sources EXCLUDE REGEX "${once}")
+    latchkey_runs_once(latchkey_${name}_once "${sources_once}" "${ARG_DEPENDS}" "${ARG_HEADERS}")
+    set(objects_once $<TARGET_OBJECTS:latchkey_${name}_once>)
   endif()
-  if(sources)
-    add_library(latchkey_${name} STATIC ${sources})
+  if(sources OR sources_once)
+    add_library(latchkey_${name} STATIC ${sources} ${objects_once})
+    set_target_properties(latchkey_${name} PROPERTIES LINKER_LANGUAGE CXX)
     target_link_libraries(latchkey_${name} PUBLIC ${ARG_DEPENDS}
                           PRIVATE $<BUILD_INTERFACE:latchkey_compile>)
-    if(TARGET ${pch})
-      target_precompile_headers(latchkey_${name} REUSE_FROM ${pch})
-    endif()
-    if(ARG_UNOPTIMISED AND LATCHKEY_SANITIZE)
-      target_compile_options(latchkey_${name} PRIVATE -O0)
+    if(TARGET latchkey_pch)
+      target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
     latchkey_unity(latchkey_${name} ${sources})
     if(LATCHKEY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND name MATCHES "^(storage|bufferpool|layout|engine)$")

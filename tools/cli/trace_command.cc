@@ -18,7 +18,7 @@
 namespace latchkey {
 namespace {
 
-constexpr uint64_t kMostUsers = 65'536, kMostFixes = uint64_t{1} << 40;
+constexpr uint64_t kMostTracedUsers = 65'536, kMostFixes = uint64_t{1} << 40;
 constexpr uint64_t kMostPages = uint64_t{1} << 32;
 constexpr const char* kAll = "all";
 
@@ -98,7 +98,8 @@ absl::StatusOr<Parts> ReadParts(const TraceFlags& flags) {
   std::vector<uint32_t> users;
   LATCHKEY_ASSIGN_OR_RETURN(const auto texts, SplitList("users", flags.users));
   for (const std::string& text : texts) {
-    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t count, ParseCountOrAll("users", text, kMostUsers));
+    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t count,
+                              ParseCountOrAll("users", text, kMostTracedUsers));
     users.push_back(static_cast<uint32_t>(count));
   }
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t fixes,
