@@ -323,7 +323,7 @@ TEST_CASE("Random transactions agree with an ordered map in a cache that holds e
   auto db = OpenInMemory(options);
   std::map<std::string, std::string> model;
   Rng rng(42);
-  RunModel(*db, TreeOrFail(*db, "t"), model, rng, kThreadSanitizer ? 200 : 1'000);
+  RunModel(*db, TreeOrFail(*db, "t"), model, rng, kThreadSanitizer ? 200 : kSanitizer ? 500 : 1'000);
 }
 
 TEST_CASE("Random transactions agree with an ordered map through small caches and reopenings") {
@@ -339,7 +339,7 @@ TEST_CASE("Random transactions agree with an ordered map through small caches an
     options.techniques.replacement = round % 2 == 0 ? "2q" : "clock";
     auto db = OpenOrFail(path, options);
     const Tree tree = TreeOrFail(*db, "t");
-    RunModel(*db, tree, model, rng, kThreadSanitizer ? 30 : 150);
+    RunModel(*db, tree, model, rng, kThreadSanitizer ? 30 : kSanitizer ? 75 : 150);
     REQUIRE_OK(db->Close());
   }
 }

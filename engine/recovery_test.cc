@@ -30,7 +30,7 @@ using Model = std::map<std::string, std::string>;  // "tree/key" -> value
 constexpr size_t kTrees = 3;
 
 // A sweep goes through `kSeeds` databases, each of which lives `kLives` times.
-constexpr uint64_t kSeeds = kThreadSanitizer ? 1 : 3;
+constexpr uint64_t kSeeds = kThreadSanitizer ? 1 : kSanitizer ? 2 : 3;
 constexpr int kLives = kThreadSanitizer ? 5 : 12;
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> OpenOn(CrashDisks& disks, const Options& options) {

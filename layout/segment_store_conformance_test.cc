@@ -295,7 +295,7 @@ TEST_CASE("Writers, readers and the cleaner may work at once") {
   REQUIRE(opened.ok());
   SegmentStore& store = *opened->store;
   constexpr uint64_t kPages = 900, kActors = 3;
-  constexpr uint64_t kOperations = kThreadSanitizer ? 800 : 2500;
+  constexpr uint64_t kOperations = kSanitizer ? 800 : 2500;
   std::vector<std::atomic<uint64_t>> versions(kPages);
   std::atomic<uint64_t> failures{0};
   for (uint64_t i = 0; i < kPages; ++i) REQUIRE(*store.AllocatePage() == PageId{i});

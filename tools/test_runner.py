@@ -316,6 +316,15 @@ def in_processes(tests, at_once):
     return lists
 
 
+def seconds_of_cases(output):
+    """{test case or section: wall seconds} of Catch2's --durations: "0.012 s: the name". A test case with generators
+    has a line for each of its runs."""
+    took = {}
+    for seconds, name in re.findall(r"^([\d.]+) s: (.*)$", output, re.MULTILINE):
+        took[name.strip()] = took.get(name.strip(), 0.0) + float(seconds)
+    return took
+
+
 def run_together(build_name, number, tests, prefix, tally):
     """One process for all of `tests`; the outcomes. If it fails each is run alone, which says what failed."""
     if len(tests) > 1:
@@ -326,9 +335,7 @@ def run_together(build_name, number, tests, prefix, tally):
                                   first.environment, max(test.timeout_s for test in tests))
         output = text_of(log)
         if code == 0 and re.search(rf"assertions? in {len(tests)} test cases\)", output):
-            # "0.012 s: the name of a test case"
-            took = {name.strip(): float(seconds)
-                    for seconds, name in re.findall(r"^([\d.]+) s: (.*)$", output, re.MULTILINE)}
+            took = seconds_of_cases(output)
             shares = [took.get(test.name.partition(":")[2].strip(), 0.0) + 1e-3 for test in tests]
             with print_lock:
                 for test, share in zip(tests, shares):

@@ -272,7 +272,7 @@ TEST_CASE("a bulk load that ends during a backup is in it, wherever its pages ar
   TempDir dir;
   Options options;
   options.techniques.layout = GENERATE("overwrite", "lfs", "hylog");
-  if (kThreadSanitizer && options.techniques.layout != "hylog") return;
+  if (kSanitizer && options.techniques.layout != "hylog") return;
   const auto db = OpenOrFail(dir.File("db"), options);
   REQUIRE_OK(BeginLoad(*db, "low", 1)->Finish().status());  // its ids come first
   Alter(*db, 1, 20'000);

@@ -272,6 +272,7 @@ TEST_CASE("Several threads put, read and scan at once through the change buffer"
 TEST_CASE("After a power failure the acknowledged puts are there, whether they waited or not") {
   const std::string layout = GENERATE("overwrite", "lfs", "hylog");
   const uint64_t seed = GENERATE(range(1, kSanitizer ? 2 : 6));
+  if (kSanitizer && layout != "hylog") return;  // it has the parts of the others
   CAPTURE(layout, seed);
   Options options = BufferOptions(Durability::kCommit, 512 << 10);
   options.cache_bytes = 2 << 20;

@@ -178,7 +178,7 @@ TEST_CASE("Making a tree at a full log does not keep the checkpoint away that ma
   const absl::Status ran = runtime.Run([&] {
     const uint64_t log_bytes = 1 << 20;
     auto db = OpenSmall(runtime, {.checkpoint_log_bytes = 64 << 20, .log_max_bytes = log_bytes});
-    const uint64_t full_logs = kThreadSanitizer ? 2 : 4;
+    const uint64_t full_logs = kSanitizer ? 2 : 4;
     while (StatsOf(*db).record_bytes < full_logs * log_bytes) {
       const std::string name = "tree " + KeyOf(db->ListTrees().size());
       REQUIRE_OK(db->OpenTree(name, /*create=*/true).status());

@@ -205,7 +205,7 @@ TEST_CASE("random transactions of many actors are snapshot isolated, and leave n
   const bool spills = GENERATE(false, true);
   const bool has_reclaimer = GENERATE(false, true);
   CAPTURE(seed, keys, spills, has_reclaimer);
-  constexpr int kActors = 4, kTransactions = 1500;
+  constexpr int kActors = 4, kTransactions = kSanitizer ? 700 : 1500;
   ToyTree tree(ThreadRuntime());
   if (spills) {
     auto device = MemoryDevice::Create(ThreadRuntime(), {.name = "spill"});
