@@ -30,7 +30,7 @@ add_library(latchkey_compile INTERFACE)
 target_compile_options(latchkey_compile INTERFACE -Wall -Wextra -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(latchkey_compile INTERFACE -Wshadow=local)
-  # gcc collects its own garbage from 512 MiB on. From 128 MiB on it takes a seventh more time.
+  # gcc collects its own garbage from 512 MiB on. Its own choice is 128 MiB, and then it takes a seventh more time.
   target_compile_options(latchkey_compile INTERFACE --param=ggc-min-heapsize=524288)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -109,7 +109,7 @@ endfunction()
 # Abseil, fmt, Catch2 and the standard library are half of what the compiler does for a file of ours. They are
 # parsed once for the tests (latchkey_test_pch), whose objects are compiled with -fPIE, and in the builds with
 # sanitizers once for the libraries (latchkey_pch). Not for the libraries in release: with a precompiled header gcc 12
-# no longer knows that inlined std::string is the system's, and warns of it.
+# no longer knows that inlined std::string is the system's, and warns of it. It does not with -O1 (latchkey_runs_once).
 if(LATCHKEY_SANITIZE)
   option(LATCHKEY_PRECOMPILED_HEADERS "Parse the libraries' headers once for all files" ON)
 endif()
@@ -134,7 +134,8 @@ if(LATCHKEY_BUILD_TESTS)
   latchkey_test_options(latchkey_test_pch)
 endif()
 
-# latchkey_unity(TARGET FILES...): with LATCHKEY_UNITY up to sixteen files of one folder are compiled at a time. The compiler
+# latchkey_unity(TARGET FILES...): with LATCHKEY_UNITY up to sixteen files of one folder are compiled at a time (32 of
+# those of which most runs once). The compiler
 # parses and instantiates once what they have in common. A whole build takes a third of the time, a change of one file
 # more. The names in the anonymous namespaces of a folder must differ. Files with canaries are compiled together with
 # others of their kind alone (latchkey_canaries). tools/check_house finds a file that does not include what it names.
@@ -177,9 +178,19 @@ function(latchkey_runs_once target files depends headers)
     set(optimised -O0)
   endif()
   target_compile_options(${target} PRIVATE ${optimised} ${LATCHKEY_PCH_FLAGS})
-  target_precompile_headers(${target} PRIVATE ${library_headers} ${headers})
-  set(unity_files 32)  # nothing of speed depends on what is inlined
+  if(LATCHKEY_PRECOMPILED_HEADERS OR NOT LATCHKEY_SANITIZE)
+    target_precompile_headers(${target} PRIVATE ${library_headers} ${headers})
+  endif()
+  set(unity_files 32)
   latchkey_unity(${target} ${files})
+endfunction()
+
+# latchkey_inlines_fully(TARGET): as much is inlined in files that are compiled together as in files by themselves. Else
+# a lookup takes 3 % more instructions.
+function(latchkey_inlines_fully target)
+  if(LATCHKEY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE --param=large-unit-insns=200000)
+  endif()
 endfunction()
 
 # latchkey_canaries(FILES...): remembers those that have canaries, for latchkey_campaign_canaries, which
@@ -199,11 +210,11 @@ endfunction()
 # latchkey_layer(NAME DEPENDS libraries...): the static library latchkey_NAME of every .cc below this
 # folder, and the test program NAME_tests of every _test.cc. Files named *_main.cc are left to the
 # folder's own CMakeLists.txt. EXCLUDE takes regular expressions of files to leave out; TEST_DEPENDS
-# more libraries for the tests alone. RUNS_ONCE: regular expressions of files of which most runs once. They are
-# optimised a little in release and not at all with sanitizers, which halves the time to compile them. HEADERS: what
-# many of these files include, parsed once for them.
+# more libraries for the tests alone. RUNS_ONCE: a regular expression of files of which most runs once, as they are
+# called from this folder. They are optimised a little in release and not at all with sanitizers, which halves the time
+# to compile them. HEADERS: what many of these files include, parsed once for them.
 function(latchkey_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;EXCLUDE;RUNS_ONCE;HEADERS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "RUNS_ONCE" "DEPENDS;EXCLUDE;HEADERS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|main|bench)\\.cc$")
@@ -214,10 +225,13 @@ function(latchkey_layer name)
   endforeach()
   latchkey_canaries(${sources})
   if(ARG_RUNS_ONCE AND (LATCHKEY_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Release"))
-    list(JOIN ARG_RUNS_ONCE "|" once)
-    set(sources_once ${sources})
-    list(FILTER sources_once INCLUDE REGEX "${once}")
-    list(FILTER sources EXCLUDE REGEX "${once}")
+    foreach(file ${sources})
+      file(RELATIVE_PATH called ${CMAKE_CURRENT_SOURCE_DIR} ${file})
+      if(called MATCHES "${ARG_RUNS_ONCE}")
+        list(APPEND sources_once ${file})
+      endif()
+    endforeach()
+    list(REMOVE_ITEM sources ${sources_once})
     latchkey_runs_once(latchkey_${name}_once "${sources_once}" "${ARG_DEPENDS}" "${ARG_HEADERS}")
     set(objects_once $<TARGET_OBJECTS:latchkey_${name}_once>)
   endif()
@@ -230,9 +244,8 @@ function(latchkey_layer name)
       target_precompile_headers(latchkey_${name} REUSE_FROM latchkey_pch)
     endif()
     latchkey_unity(latchkey_${name} ${sources})
-    if(LATCHKEY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND name MATCHES "^(storage|bufferpool|layout|engine)$")
-      # As much is inlined as in files by themselves. Else a lookup takes 3 % more instructions.
-      target_compile_options(latchkey_${name} PRIVATE --param=large-unit-insns=200000)
+    if(name MATCHES "^(storage|bufferpool|layout|engine)$")
+      latchkey_inlines_fully(latchkey_${name})
     endif()
     target_compile_features(latchkey_${name} PUBLIC cxx_std_20)
     target_include_directories(latchkey_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
