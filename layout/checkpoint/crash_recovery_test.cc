@@ -15,7 +15,7 @@ TEST_CASE("What was flushed survives power failures of every kind, at every layo
   CAPTURE(layout, utilization);
   CrashingStore test(ThreadRuntime(), CrashOptions(layout, utilization), /*seed=*/5);
   Rng rng(17);
-  const int rounds = kShorter > 1 ? 5 : 25;
+  const int rounds = kThreadSanitizer ? 5 : kSanitizer ? 10 : 25;
   for (int round = 0; round < rounds; ++round) {
     const Damage damage = kDamages[static_cast<size_t>(round) % 5];
     CAPTURE(round, static_cast<int>(damage));

@@ -154,7 +154,7 @@ TEST_CASE("What was flushed with a full journal survives power failures of every
   options.journal_checkpoint_bytes = 0;
   CrashingStore test(ThreadRuntime(), options, /*seed=*/11, kLeastJournal, /*checkpoints=*/false);
   Rng rng(19);
-  const int rounds = kShorter > 1 ? 5 : 40;
+  const int rounds = kThreadSanitizer ? 5 : kSanitizer ? 13 : 40;
   for (int round = 0; round < rounds; ++round) {
     const Damage damage = kDamages[static_cast<size_t>(round) % 5];
     CAPTURE(round, static_cast<int>(damage));

@@ -19,8 +19,8 @@
 
 namespace latchkey {
 
-/// Under ThreadSanitizer, long runs of a single writer are divided by this: it copies pages byte by
-/// byte, and such runs have no races to find.
+/// With a sanitizer, long runs of a single writer are divided by this: each of their steps takes
+/// several times as long, and ThreadSanitizer finds no races there.
 inline constexpr int kShorter = kThreadSanitizer ? 10 : kSanitizer ? 3 : 1;
 
 inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_t{1} << 30,
