@@ -77,11 +77,13 @@ absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
   plan.reserved_bytes = reserved_of(cache_bytes);
   const uint64_t for_frames = kFewestFrames * bytes_per_frame;
   if (cache_bytes < plan.reserved_bytes + for_frames) {
-    // Some parts grow with the cache: versions, and by a smaller share the layout and the log.
-    constexpr uint64_t kStoreShare = 8;
+    // Some parts grow with the cache: versions, and the layout and the log by a smaller share, in
+    // steps.
+    constexpr uint64_t kStoreShare = 8, kStoreStep = 256 << 10;
     const uint64_t enough = LeastCache([&](uint64_t cache) {
-      const uint64_t more = std::max(cache, cache_bytes) - cache_bytes;
-      return reserved_of(cache) + more / kStoreShare + for_frames;
+      const uint64_t more =
+          cache > cache_bytes ? (cache - cache_bytes) / kStoreShare + kStoreStep : 0;
+      return reserved_of(cache) + more + for_frames;
     });
     return InvalidArgument(
         "a cache of {} bytes is too small: maps, buffers and versions of this database need {}, "

@@ -20,7 +20,7 @@ inline constexpr uint64_t kOrdinaryCacheBytes = StoreBuffers::kOrdinaryCache;
 /// Every user may latch a path and its siblings at once. With fewer frames fixes begin to fail.
 inline constexpr uint32_t kFewestFrames = 64;
 
-/// No cache below this size is worth opening a store for.
+/// A smaller cache is refused before the store is opened, unless its frames are small enough.
 inline constexpr uint64_t kLeastCacheBytes = 1 << 20;
 
 struct MemoryPlan {
@@ -42,7 +42,8 @@ uint64_t BytesPerFrame(uint32_t page_size, const TechniqueChoices& choices);
 /// `store_bytes`. `bytes_per_frame`: see BytesPerFrame.
 /// `version_bytes`: bound of the version store; 0 = a share.
 /// InvalidArgument, with a size that is enough, if too few bytes for the smallest number of frames
-/// are left. `store_bytes` may grow by an eighth of what the cache grows.
+/// are left. `store_bytes` may grow by an eighth of what the cache grows and 256 KiB. Before the store
+/// is open (`store_bytes` 0) the size may be too small in its turn.
 absl::StatusOr<MemoryPlan> PlanMemory(uint64_t cache_bytes, uint32_t page_size,
                                       uint64_t bytes_per_frame, uint64_t pages,
                                       uint64_t store_bytes, uint64_t version_bytes = 0);

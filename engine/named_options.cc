@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/latchkey.h"
+#include "engine/memory_plan.h"
 #include "engine/option_names.h"
 #include "engine/technique_choices.h"
 #include "layout/geometry.h"
@@ -18,7 +19,6 @@ namespace latchkey {
 namespace {
 
 constexpr uint64_t kMostBytes = INT64_MAX;
-constexpr uint64_t kFewestCacheBytes = 1 << 20;
 constexpr uint32_t kMostCleaners = 128;
 constexpr uint32_t kMostVictimsAtOnce = 64;
 constexpr std::string_view kOrDefault = ", or auto";
@@ -115,7 +115,7 @@ constexpr Option kOptions[] = {
     {"cache-size", "all memory of the database: bytes, at least 1MiB",
      [](Text text, Options& o) -> absl::Status {
        LATCHKEY_ASSIGN_OR_RETURN(
-           o.cache_bytes, BytesInRange(text.subject, text.value, kFewestCacheBytes, kMostBytes));
+           o.cache_bytes, BytesInRange(text.subject, text.value, kLeastCacheBytes, kMostBytes));
        return absl::OkStatus();
      },
      [](const Options& o) -> std::string { return fmt::format("{}", o.cache_bytes); }},

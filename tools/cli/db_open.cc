@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "engine/memory_plan.h"
 #include "storage/base/status_macros.h"
 #include "storage/page_format.h"
 #include "tools/cli/database_marks.h"
@@ -14,8 +15,6 @@
 
 namespace latchkey {
 namespace {
-
-constexpr uint64_t kFewestCacheBytes = 1 << 20;  // no database opens with less
 
 absl::StatusOr<uint32_t> ParsePageSize(const std::string& text) {
   if (text == "auto") return 0;
@@ -35,7 +34,7 @@ absl::StatusOr<Durability> DurabilityOf(const DatabaseFlags& flags) {
 absl::StatusOr<Options> DatabaseOptions(const DatabaseFlags& flags, Progress& progress) {
   Options options;
   LATCHKEY_ASSIGN_OR_RETURN(options.cache_bytes,
-                            ParseMemory("cache-size", flags.cache_size, kFewestCacheBytes));
+                            ParseMemory("cache-size", flags.cache_size, kLeastCacheBytes));
   LATCHKEY_ASSIGN_OR_RETURN(options.page_size, ParsePageSize(flags.page_size));
   LATCHKEY_ASSIGN_OR_RETURN(options.durability, DurabilityOf(flags));
   options.log_sink = LogToStderr(progress);
@@ -89,7 +88,10 @@ absl::Status AboutDatabase(const std::string& path, const absl::Status& status) 
   const bool may_tell_more = absl::IsFailedPrecondition(named) || absl::IsNotFound(named);
   const DatabaseMarks marks = may_tell_more ? FindMarks(path) : DatabaseMarks{};
   if (marks.foreign()) {
-    return InvalidArgument("{}; give the directory of a database", message);
+    return InvalidArgument(
+        "{}; give the directory of a database, or if this was one, save its records with latchkey "
+        "salvage --without-proof {} OUT",
+        message, path);
   }
   const bool is_damaged = absl::IsDataLoss(named) || marks.damaged();
   if (!is_damaged) return named;

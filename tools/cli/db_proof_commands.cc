@@ -12,6 +12,7 @@
 #include "engine/transaction_impl.h"
 #include "storage/base/counted_noun.h"
 #include "storage/base/status_macros.h"
+#include "tools/cli/database_marks.h"
 #include "tools/cli/db_backup.h"
 #include "tools/cli/db_commands.h"
 #include "tools/cli/db_transfer.h"
@@ -174,17 +175,23 @@ absl::StatusOr<SalvageReport> RunSalvage(const SalvageFlags& flags) {
   return Salvage(flags.db.path, flags.out, options);
 }
 
-/// AboutDatabase; DataLoss if no page was found in a data file that may be ours.
+/// Says what the error is about: the database, or the place of the result. If no page was found
+/// in the data file, it is damaged (DataLoss) or never was ours (InvalidArgument).
 absl::Status AboutSalvage(const SalvageFlags& flags, const absl::Status& status) {
   namespace fs = std::filesystem;
-  const absl::Status about = AboutDatabase(flags.db.path, status);
-  if (!absl::IsNotFound(status) || absl::IsInvalidArgument(about)) return about;
-  const absl::Status named = WithPath(flags.db.path, status);
+  const std::string& path = flags.db.path;
+  if (absl::IsDataLoss(status)) return AboutDatabase(path, status);
+  const absl::Status named =
+      RefuseFile(path, "the directory of a database", WithPath(path, status));
+  if (!absl::IsNotFound(named)) return named;
+  const DatabaseMarks marks = FindMarks(path);
+  if (marks.foreign()) return absl::InvalidArgumentError(named.message());
   std::error_code error;
-  const fs::path data = fs::path(flags.db.path) / "data.lk";
+  const fs::path data = fs::path(path) / "data.lk";
   const fs::path out = fs::absolute(flags.out, error) / "";
   // An empty file alone is a database that was not created yet.
-  const bool could_look = fs::exists(data, error) && !fs::is_empty(data, error) &&
+  const bool could_look = fs::exists(data, error) &&
+                          (marks.damaged() || !fs::is_empty(data, error)) &&
                           fs::exists(out.parent_path().parent_path(), error);
   return could_look ? absl::DataLossError(named.message()) : named;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/memory_plan.h"
 #include "engine/option_names.h"
 #include "engine/technique_choices.h"
 #include "layout/geometry.h"
@@ -24,7 +25,6 @@ constexpr uint64_t kLoadCacheBytes = 1ull << 30;
 // With less the engine would fail later.
 constexpr uint64_t kPagesPerUser = 16;
 constexpr uint64_t kMapBytesPerPage = 24;
-constexpr uint64_t kFewestCacheBytes = 1 << 20;
 constexpr double kMaxCpuMicros = 1'000'000;
 
 absl::Status ReadTechniques(const Combination& from, uint32_t page_size, Techniques& to) {
@@ -86,7 +86,7 @@ absl::Status ParseCache(const Combination& from, uint64_t data_bytes, uint32_t u
   if (!from.Has("cache-size")) return absl::OkStatus();
   const std::string& text = from.Get("cache-size");
   LATCHKEY_ASSIGN_OR_RETURN(kv.cache_bytes, ParseCacheSize("cache-size", text, data_bytes));
-  const uint64_t fewest = kFewestCacheBytes + users * kPagesPerUser * kv.page_size +
+  const uint64_t fewest = kLeastCacheBytes + users * kPagesPerUser * kv.page_size +
                           data_bytes / kv.page_size * kMapBytesPerPage;
   if (kv.cache_bytes >= fewest) return absl::OkStatus();
   return InvalidArgument(
