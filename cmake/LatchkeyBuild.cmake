@@ -134,11 +134,11 @@ if(LATCHKEY_BUILD_TESTS)
   latchkey_test_options(latchkey_test_pch)
 endif()
 
-# latchkey_unity(TARGET FILES...): with LATCHKEY_UNITY up to sixteen files of one folder are compiled at a time (32 of
-# those of which most runs once). The compiler
-# parses and instantiates once what they have in common. A whole build takes a third of the time, a change of one file
-# more. The names in the anonymous namespaces of a folder must differ. Files with canaries are compiled together with
-# others of their kind alone (latchkey_canaries). tools/check_house finds a file that does not include what it names.
+# latchkey_unity(TARGET FILES...): with LATCHKEY_UNITY up to `unity_files` files of one folder are compiled at a time:
+# sixteen, and 32 of those of which most runs once. The compiler parses and instantiates once what they have in common. A
+# whole build takes a third of the time, a change of one file more. The names in the anonymous namespaces of a folder must
+# differ. Files with canaries are compiled together with others of their kind alone (latchkey_canaries).
+# tools/check_house finds a file that does not include what it names.
 option(LATCHKEY_UNITY "Compile several files at a time" ON)
 set(unity_files 16)
 function(latchkey_unity target)

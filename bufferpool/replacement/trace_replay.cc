@@ -11,7 +11,7 @@
 namespace latchkey {
 namespace {
 
-// Whether to go on is asked before every request whose number is a multiple of this.
+// The replay looks at its stop flag once in this many requests.
 constexpr size_t kRequestsBetweenLooks = 4096;
 
 bool IsToldToStop(const TraceReplaySettings& settings, size_t request) {

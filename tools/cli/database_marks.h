@@ -12,7 +12,9 @@ struct DatabaseMarks {
   bool cut_off = false;      ///< the data file ends within its header
   bool other_files = false;  ///< a log or a map journal lies beside the data file
 
+  /// The data file never was a database's, or it was one without a log and lost its header.
   bool foreign() const { return others && !ours && !other_files; }
+  /// The data file was a database's, and no program can open it any more.
   bool damaged() const { return cut_off || (others && !ours && other_files); }
 };
 

@@ -48,11 +48,9 @@ absl::Status WithPath(const std::string& path, const absl::Status& status);
 /// InvalidArgument in place of the error `status` if a file is at `path`, where `what` should be,
 /// e.g. "the directory of a database".
 absl::Status RefuseFile(const std::string& path, std::string_view what, absl::Status status);
-/// WithPath; if `status` is damage, the message also names the remedy, salvage. An error that does
-/// not say so yet becomes InvalidArgument if `path` is a file, or if its data file is somebody
-/// else's: not only zeros, the magic number in no place of a superblock, and no other file of a
-/// database beside it. With such a file, or if the data file ends within its header, it becomes
-/// DataLoss.
+/// WithPath, and the error tells a mistake of the user from damage (DatabaseMarks).
+/// InvalidArgument: `path` is a file, or its data file is foreign.
+/// DataLoss: `status` is, or the data file is damaged. The message also names salvage.
 absl::Status AboutDatabase(const std::string& path, const absl::Status& status);
 
 }  // namespace latchkey

@@ -36,7 +36,7 @@ absl::Status StatusOfOpen(const std::string& path, DatabaseUse use) {
   return OpenDatabase(flags, use, progress).status();
 }
 
-/// What every verb on the database `path` says, in whatever way it opens it.
+/// The codes of the errors when verbs read the database `path`, write it, create it and salvage it.
 std::set<absl::StatusCode> CodesOf(const TempDir& dir, const std::string& path) {
   std::set<absl::StatusCode> codes;
   for (const DatabaseUse use : {DatabaseUse::kRead, DatabaseUse::kWrite, DatabaseUse::kCreate}) {
@@ -65,7 +65,7 @@ std::string SoundDatabase(const TempDir& dir) {
 using Code = absl::StatusCode;
 
 // The exit code was 1 for some of them, which is that of a failing device.
-TEST_CASE("A foreign file in the place of a database is the user's mistake, whatever the verb") {
+TEST_CASE("Every verb calls a foreign file in the place of a database a mistake of the user") {
   TempDir dir;
   std::string path = dir.File("foreign");
   SECTION("a file in place of the directory") { std::ofstream(path) << "text"; }

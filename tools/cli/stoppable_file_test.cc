@@ -40,7 +40,7 @@ std::string PipeIn(const TempDir& dir) {
 }
 
 // The open of a pipe waited for its writer, and no signal ended that.
-TEST_CASE("A trace from a pipe that nobody writes is given up when the user asks to stop") {
+TEST_CASE("If the user asks to stop, the program stops waiting for a pipe that nobody writes") {
   TempDir dir;
   const std::string pipe = PipeIn(dir);
   const AskedToStop stop;
