@@ -205,11 +205,6 @@ CursorImpl::Sight CursorImpl::Look() {
 
 void CursorImpl::Settle(bool forward) {
   const auto in_range = [&] { return slot_ >= begin_slot_ && slot_ < end_slot_; };
-  // Deletes that an older snapshot does not see leave ghosts, and a scan may meet thousands of
-  // them. In a final leaf the flags alone tell that a record is one.
-  const auto is_surely_ghost = [&] {
-    return leaf_is_final_ && leaf().is_ghost(static_cast<uint32_t>(slot_));
-  };
   for (;;) {
     while (in_range()) {
       switch (Look()) {
@@ -219,9 +214,13 @@ void CursorImpl::Settle(bool forward) {
           if (!Reload(forward)) return;
           continue;
         case Sight::kInvisible:
-          do {
-            slot_ += forward ? 1 : -1;
-          } while (in_range() && is_surely_ghost());
+          slot_ += forward ? 1 : -1;
+          // Deletes that an older snapshot does not see leave ghosts, and a scan may meet thousands of
+          // them. In a final leaf the flags alone tell that a record is one.
+          if (in_range() && leaf_is_final_) {
+            slot_ = forward ? leaf().SkipGhosts(slot_, end_slot_, 1)
+                            : leaf().SkipGhosts(slot_, begin_slot_ - 1, -1);
+          }
           break;
       }
     }

@@ -86,6 +86,12 @@ class NodeView {
 
   RecordFlags flags(uint32_t slot) const;
   bool is_ghost(uint32_t slot) const { return (flags(slot) & kGhost) != 0; }
+  /// Leaves: the first slot from `slot` on, in steps of `step` (1 or -1), that is not a ghost; `end` if
+  /// all before it are ghosts. REQUIRES: slots that the page has, and `end` is on the way.
+  int32_t SkipGhosts(int32_t slot, int32_t end, int32_t step) const {
+    while (slot != end && (LoadSlot(static_cast<size_t>(slot)).flags & kGhost) != 0) slot += step;
+    return slot;
+  }
   /// Leaves: bytes of the value in the page (kOverflowReferenceSize if it is kOverflow).
   uint32_t value_size(uint32_t slot) const;
   /// Leaves: replaces *value by the value in the page.

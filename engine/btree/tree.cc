@@ -68,12 +68,6 @@ void CopyUsed(const OptimisticGuard& node, uint32_t page_size, std::byte* page) 
   node.Copy(page_size - heap, page + page_size - heap, heap);
 }
 
-void ResetFences(OwnedFences* fences) {
-  fences->has_lower = fences->has_upper = false;
-  fences->lower.clear();
-  fences->upper.clear();
-}
-
 }  // namespace
 
 // The end of a descent for a structure change: a page and its parent, both still optimistic.
@@ -227,7 +221,7 @@ absl::StatusOr<BTree::Step> BTree::TryCopyLeaf(PoolActor& actor, const LeafTarge
                                                ScanPlace* place, uint32_t attempt) const {
   Enter(actor);
   *place = {};
-  ResetFences(fences);
+  fences->Clear();
   SharedGuard held;
   OptimisticGuard node;
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &node));
@@ -277,7 +271,7 @@ bool BTree::TryCopyNextLeaf(PoolActor& actor, std::string_view key, std::byte* p
   const NodeView parent = ViewOf(place->parent);
   const uint32_t slot = place->child_slot + 1;
   if (!parent.ProvesChild(slot, key)) return false;
-  ResetFences(fences);
+  fences->Clear();
   Narrow(parent, slot, fences);
   const PageId child = parent.Child(slot);
   const PageId behind = parent.Child(slot + 1);
@@ -313,8 +307,8 @@ absl::StatusOr<BTree::Step> BTree::TryFindPath(PoolActor& actor, std::string_vie
                                                uint32_t level, uint32_t attempt, Path* path) const {
   SharedGuard held;
   path->has_parent = false;
-  ResetFences(&path->fences);
-  ResetFences(&path->parent_fences);
+  path->fences.Clear();
+  path->parent_fences.Clear();
   Enter(actor);
   LATCHKEY_RETURN_IF_ERROR(pool_.FixOptimistic(actor, root_, &path->node));
   for (uint32_t height = 0;; ++height) {
@@ -610,9 +604,11 @@ void BTree::FindMissing(PoolActor& actor, std::string_view key,
   if (!pool_.IsResident(next)) missing->push_back(next);
 }
 
-bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const {
+bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
+                     OwnedFences* fences) const {
   Enter(actor);
   *hint = {};
+  if (fences != nullptr) fences->Clear();
   OptimisticGuard node;
   PageId next = root_;
   for (uint32_t height = 0; height <= kMaxHeight; ++height) {
@@ -626,6 +622,7 @@ bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) 
     if (level == 0) return false;
     const uint32_t slot = view.ChildSlotFor(key);
     next = view.Child(slot);
+    if (fences != nullptr) Narrow(view, slot, fences);
     if (!node.Validate() || Raw(next) >= kMaxPageIds) return false;
     if (level != 1) continue;
     *hint = {.parent = node, .child_slot = slot, .leaf = next};

@@ -76,6 +76,11 @@ struct OwnedFences {
   bool has_lower = false;  ///< false: the leftmost page of its level
   bool has_upper = false;  ///< false: the rightmost
 
+  void Clear() {
+    has_lower = has_upper = false;
+    lower.clear();
+    upper.clear();
+  }
   Fences view() const {
     return {.lower = lower,
             .upper = has_upper ? std::optional<std::string_view>(upper) : std::nullopt};
@@ -184,7 +189,9 @@ class BTree {
   /// Finds the leaf that covers `key` without touching it, so that the leaves of a batch of keys
   /// can be fetched together. While `hint->parent` validates, the leaf is `hint->leaf`. False, with
   /// an empty hint: a page on the way is not resident or is changing, or the tree is a single page.
-  bool PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint) const;
+  /// `fences`, unless nullptr: receives those of the leaf, as they are while `hint->parent` validates.
+  bool PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
+                OwnedFences* fences = nullptr) const;
 
   /// Walks the whole tree and checks order, fences and levels. Calls `visit(page)` for every page
   /// of the tree and `visit_overflow(reference)` for every overflow chain. `counts`, unless

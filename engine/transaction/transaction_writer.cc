@@ -179,7 +179,8 @@ absl::StatusOr<TransactionWriter::Outcome> TransactionWriter::TryWrite(Write& wr
   LATCHKEY_RETURN_IF_ERROR(FixRecord(write.tree, write.key, &place.leaf, &place.position));
   const LatchedNodeView leaf(place.leaf.data(), write.tree.btree.page_size());
   place.mark = leaf.last_writer();
-  place.check = versions.CheckWrite(state_.txn, hash, write.tree.id, write.key, place.mark);
+  place.check = versions.CheckWrite(state_.txn, hash, write.tree.id, write.key, place.mark,
+                                    /*has_record=*/place.position.exact);
   if (place.check.verdict == WriteCheck::Verdict::kWait) {
     *wait_for = place.check.owner;
     return Outcome::kWait;
@@ -248,6 +249,7 @@ void TransactionWriter::Replace(Write& write, Place& place) {
       superseded = EngineLog::PrepareSuperseded(ChainOf(place.old.bytes));
     }
   }
+  if (!place.position.exact && context.versions.gaps().wanted()) NoteGap(write, place);
   const Change change = write.mode == Mode::kDelete ? Change::kDelete : Change::kPut;
   const bool store_owns_old = context.versions.Install(state_.txn, place.check, write.tree.id,
                                                        write.key, place.old, change);
@@ -263,6 +265,38 @@ void TransactionWriter::Replace(Write& write, Place& place) {
                         : leaf.Insert(place.position.slot, write.key, write.stored, flags);
   LATCHKEY_CHECK(done);
   ++state_.writes;
+}
+
+// A gap begins at the key to the left in the leaf, and ends at the key to the right or at the end of
+// the leaf.
+void TransactionWriter::NoteGap(const Write& write, const Place& place) {
+  const LatchedNodeView leaf(place.leaf.data(), write.tree.btree.page_size());
+  EmptyGaps& gaps = state_.context.versions.gaps();
+  const uint32_t slot = place.position.slot;
+  char left[kMaxNodeKeySize];
+  size_t left_size = 0;
+  const uint32_t distance = slot > 1 && LATCHKEY_CANARY("gap-covers-a-record") ? 2 : 1;
+  if (slot == 0 || !leaf.CopyKey(slot - distance, left, &left_size)) return;
+  const std::string_view lower(left, left_size);
+  if (!gaps.IsWorthNoting(write.tree.id, write.key, lower)) return;
+  CatchOutOfMemory([&] {
+    EmptyGaps::Ends ends{.lower = std::string(lower), .upper = {}};
+    if (slot < leaf.count()) {
+      if (!leaf.AppendKey(slot, &ends.upper)) return absl::OkStatus();
+    } else {
+      DescentHint hint;
+      OwnedFences fences;
+      const bool found =
+          write.tree.btree.PeekLeaf(state_.context.pool.Here(), write.key, &hint, &fences);
+      if (!found || hint.leaf != place.leaf.page() || !hint.parent.Validate()) {
+        return absl::OkStatus();
+      }
+      ends.upper = std::move(fences.upper);
+      ends.has_upper = fences.has_upper;
+    }
+    gaps.Note(write.tree.id, std::move(ends));
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 void TransactionWriter::Log(const Write& write, Place& place, bool store_owns_old,

@@ -76,6 +76,8 @@ class TransactionWriter {
   /// The last steps of an attempt: the record is locked, or replaced.
   absl::Status Lock(Write& write, Place& place);
   void Replace(Write& write, Place& place);
+  /// Notes that there is no record between the neighbours of a key that is about to be inserted.
+  void NoteGap(const Write& write, const Place& place);
   /// Logs the change that Replace makes next.
   void Log(const Write& write, Place& place, bool store_owns_old,
            EngineLog::SupersededChain superseded);

@@ -9,7 +9,9 @@
 
 namespace latchkey {
 
-/// The effect of a write on the record of its key.
+/// The effect of a write on the record of its key. To add one: say in VersionWriter::AddEntry and
+/// UpdateOwnEntry what it leaves on the page, add a section to version_store_test.cc, and add it as an
+/// operation to the replay in version_store_random_test.cc.
 enum class Change : uint8_t {
   kPut,     ///< afterwards the page holds a value
   kDelete,  ///< afterwards the page holds a ghost

@@ -75,7 +75,8 @@ TEST_CASE("others never see what a savepoint undoes, and its locks stay held") {
   CHECK(q.tree.Get(reader, "a") == "old");
   REQUIRE(q.tree.RollbackTo(txn, savepoint).ok());
   CHECK(q.tree.Get(reader, "a") == "old");
-  const WriteCheck check = q.tree.store.CheckWrite(reader, ToyTree::kTree, "a", txn.id());
+  const WriteCheck check = q.tree.store.CheckWrite(reader, ToyTree::kTree, "a", txn.id(),
+                                                   /*has_record=*/true);
   CHECK(check.verdict == WriteCheck::Verdict::kWait);
   REQUIRE(q.tree.Commit(txn).ok());
   REQUIRE(q.tree.Commit(reader).ok());

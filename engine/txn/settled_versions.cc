@@ -131,21 +131,32 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
   if (LATCHKEY_CANARY("settling-forgets-older-snapshots") && !live.read_ts.empty()) {
     from = std::max(from, live.read_ts.back());
   }
-  if (!live.AnyIn(from, version.ts)) {
+  const bool is_in_gap = version.empty_below != 0 && !version.lock_only;
+  const CommitTs seen_from = is_in_gap ? std::max(from, version.empty_below) : from;
+  bool is_needed = live.AnyIn(seen_from, version.ts);
+  bool keeps_old = is_needed;
+  if (!is_needed && is_in_gap && version.leaves_ghost && live.AnyIn(from, version.ts)) {
+    // No snapshot sees the record, so its ghost goes. An old snapshot may still write the key: the
+    // version stays as a conflict for it.
+    is_needed = true;
+    keeps_old = version.state == RecordState::kOverflow;  // its chain could not be freed here
+    if (!keeps_old) chores->AddGhostOfInserted(version, RecordState::kAbsent);
+  }
+  if (!is_needed) {
     if (write != nullptr) chores->AddGhostOfInserted(version, write->state);
     chores->Add(version, /*purge=*/before == nullptr);
     if (version.leaves_ghost && before != nullptr) before->leaves_ghost = true;
     return false;
   }
   Grow();
-  const size_t old_size = version.lock_only ? 0 : version.old.size();
+  const size_t old_size = version.lock_only || !keeps_old ? 0 : version.old.size();
   auto* entry = new (Allocate(Entry::SizeOf(version.key.size(), old_size))) Entry;
   entry->ts = version.ts;
   entry->hash = LowHalf(version.hash);
   entry->tree = version.tree;
   entry->old_size = static_cast<uint32_t>(old_size);
   entry->key_size = static_cast<uint16_t>(version.key.size());
-  entry->state = version.state;
+  entry->state = keeps_old ? version.state : RecordState::kAbsent;
   entry->lock_only = version.lock_only;
   entry->leaves_ghost = version.leaves_ghost;
   std::copy_n(version.key.data(), version.key.size(), entry->bytes());

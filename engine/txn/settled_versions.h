@@ -5,7 +5,8 @@
 // Only versions that some snapshot sees are kept. The old value of an entry is seen by the
 // snapshots that read in [timestamp of the next older entry of its key, own timestamp). If no
 // snapshot reads in this interval, the entry is dropped, even if older snapshots exist. An entry
-// without an older one of its key covers all times before it. Entries that only locked their key
+// without an older one of its key covers all times before it, but not those of snapshots for which
+// its key lies in a gap. Entries that only locked their key
 // stay, because they are conflicts for other writers. They change no record, so the intervals of
 // other entries are computed without them.
 //
@@ -49,6 +50,7 @@ struct SettlingVersion {
   std::string_view old;
   bool lock_only = false;
   bool leaves_ghost = false;
+  CommitTs empty_below = 0;  ///< EmptyGaps::EmptyBelow of the key
 };
 
 /// Work that dropped versions leave, to be done with no latch held: see GcClient.

@@ -15,7 +15,8 @@ struct Fixture {
   SnapshotManager snapshots{ThreadRuntime()};
   RecordPool pool{ThreadRuntime()};
   SettledVersions settled{ThreadRuntime()};
-  VersionBudget budget{pool, settled};
+  EmptyGaps gaps{ThreadRuntime()};
+  VersionBudget budget{pool, settled, gaps};
 
   void Begin(Txn& txn) {
     REQUIRE(snapshots.Begin(txn).ok());

@@ -15,21 +15,25 @@ bool IsVisible(uint64_t outcome, CommitTs read_ts) {
 }  // namespace
 
 Visible VersionReader::Lookup(const Txn& txn, TreeId tree, std::string_view key, std::string* old) {
-  const auto sees = [&txn](const WriteRecord& writer) {
-    return &writer == txn.record_ ||
-           IsVisible(writer.outcome.load(std::memory_order_acquire), txn.snapshot_.read_ts);
+  bool is_own = false;
+  const auto sees = [&](const WriteRecord& writer) {
+    if (&writer == txn.record_) return is_own = true;
+    return IsVisible(writer.outcome.load(std::memory_order_acquire), txn.snapshot_.read_ts);
   };
   const uint64_t hash = VersionTable::HashOf(tree, key);
   VersionTable::Unseen walk;
   std::optional<RecordState> state = table_.CopyUnseen(hash, tree, key, sees, old, &walk);
   const CommitTs read_ts = txn.snapshot_.read_ts;
+  bool is_empty = !is_own && gaps_.IsEmptyFor(read_ts, tree, key);
   // Settled versions are older than every entry. Spilled undo is not: older entries of its keys may
   // still be in the table.
   const bool may_find_older =
       walk.met_seen ? spiller_.HasUndo() : settled_.HasAfter(read_ts) || spiller_.HasAfter(read_ts);
-  if (may_find_older && !LookupSettled(txn, walk, hash, tree, key, old, &state)) {
+  if (may_find_older && !is_empty && !LookupSettled(txn, walk, hash, tree, key, old, &state)) {
     return Visible::kTooOld;
   }
+  // Again, after the walk: a version may have been dropped because of a gap noted meanwhile.
+  if (is_empty || (!is_own && gaps_.IsEmptyFor(read_ts, tree, key))) state = RecordState::kAbsent;
   // Checked after the walk: a version dropped because the snapshot had expired was unlinked later
   // than that.
   if (SnapshotManager::Expired(txn)) return Visible::kTooOld;

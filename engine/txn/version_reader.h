@@ -8,6 +8,8 @@
 //  2. A version is in the next place before it leaves the one before. So a reader that looks in the
 //     order table, settled, spilled misses none.
 //  3. Settled versions are older than every entry of their key. Spilled undo need not be.
+//  4. A gap that answers for the snapshot says "absent" whatever versions say, except to the
+//     transaction that has written the key itself.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/settled_versions.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_spiller.h"
@@ -36,8 +39,8 @@ enum class Visible : uint8_t {
 class VersionReader {
  public:
   VersionReader(const SnapshotManager& snapshots, VersionTable& table, SettledVersions& settled,
-                VersionSpiller& spiller)
-      : snapshots_(snapshots), table_(table), settled_(settled), spiller_(spiller) {}
+                VersionSpiller& spiller, EmptyGaps& gaps)
+      : snapshots_(snapshots), table_(table), settled_(settled), spiller_(spiller), gaps_(gaps) {}
 
   /// The value of `key` that `txn` sees. kOld and kOldOverflow put the bytes into `*old`; otherwise
   /// it is unchanged. REQUIRES: txn.has_snapshot(), taken before the page was read; the page is
@@ -57,6 +60,7 @@ class VersionReader {
   VersionTable& table_;
   SettledVersions& settled_;
   VersionSpiller& spiller_;
+  EmptyGaps& gaps_;
 };
 
 }  // namespace latchkey

@@ -18,12 +18,14 @@ constexpr uint64_t kMostUnsettled = 16;
 // The same beside the actor. Beyond it the actor lags, perhaps for want of a core. What waits
 // longer is in no cache any more, and makes the table of versions grow.
 constexpr uint64_t kMostBehind = 256;
+// A snapshot with this many commits behind it is a long one: gaps are noted for it.
+constexpr uint64_t kCommitsOfLong = 256;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
 
 // One commit in this many wakes the actor if there is something to settle, sweep or drop: a round
 // has to be worth its wake-up.
-constexpr uint64_t kCommitsPerRound = 128;
+constexpr uint64_t kCommitsPerRound = 32;
 static_assert(kCommitsPerRound % kCommitsPerVisit == 0);
 
 }  // namespace
@@ -50,7 +52,7 @@ void VersionReclaimer::CollectAfter(const Committed& commit) {
 
 void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
   if (std::max(finished_.size(queue), finished_.size(other)) > kMostUnsettled ||
-      !settled_.empty() || spiller_.HasAny()) {
+      !settled_.empty() || spiller_.HasAny() || gaps_.any()) {
     actor_.Ask();
   }
 }
@@ -58,6 +60,8 @@ void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
 void VersionReclaimer::ReclaimAhead() {
   MutexLock lock(rounds_mutex_);
   snapshots_.RefreshBounds();
+  NoteGapsFor(snapshots_.LongSnapshotsBelow(kCommitsOfLong));
+  gaps_.DropBelow(snapshots_.oldest_snapshot());
   for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue) {
     if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
   }
@@ -91,6 +95,7 @@ void VersionReclaimer::CollectAll() {
   const bool alone = !reclaiming_.exchange(true, std::memory_order_acquire);
   settler_.SettleAndSweepAll(/*thaw=*/alone);
   if (alone) reclaiming_.store(false, std::memory_order_release);
+  gaps_.DropBelow(snapshots_.oldest_snapshot());
   spiller_.DropUnneeded();
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "engine/txn/committer.h"
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/reclaim_actor.h"
 #include "engine/txn/record_pool.h"
 #include "engine/txn/savepoints.h"
@@ -40,7 +41,8 @@ class VersionReclaimer {
   VersionReclaimer(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
                    const FinishedQueues& finished, const SettledVersions& settled,
                    Savepoints& savepoints, VersionCollector& collector, VersionSettler& settler,
-                   VersionSpiller& spiller, const VersionBudget& budget, VersionCounters& counters)
+                   VersionSpiller& spiller, EmptyGaps& gaps, const VersionBudget& budget,
+                   VersionCounters& counters)
       : runtime_(runtime),
         snapshots_(snapshots),
         table_(table),
@@ -50,6 +52,7 @@ class VersionReclaimer {
         collector_(collector),
         settler_(settler),
         spiller_(spiller),
+        gaps_(gaps),
         budget_(budget),
         counters_(counters),
         rounds_mutex_(runtime),
@@ -58,7 +61,10 @@ class VersionReclaimer {
   /// Starts the actor that settles and spills, see above. Throws if there is no memory for it.
   void Start() { actor_.Start(); }
   /// Ends it, after the round that it may be in. Committers then do the work.
-  void Stop() { actor_.Stop(); }
+  void Stop() {
+    actor_.Stop();
+    NoteGapsFor(0);
+  }
 
   /// Collects a bounded amount of garbage: what `commit` leaves, and a share of what others left.
   /// May read and write pages, log, and spill versions. Call it once for every commit, after the
@@ -73,6 +79,9 @@ class VersionReclaimer {
 
  private:
   void AskForRound(uint32_t queue, uint32_t other);
+  void NoteGapsFor(CommitTs snapshot) {
+    gaps_.NoteFor(snapshot, [this] { return spiller_.HasUndo(); });
+  }
   // A round of the actor.
   void ReclaimAhead();
   void SpillAhead();
@@ -86,6 +95,7 @@ class VersionReclaimer {
   VersionCollector& collector_;
   VersionSettler& settler_;
   VersionSpiller& spiller_;
+  EmptyGaps& gaps_;
   const VersionBudget& budget_;
   VersionCounters& counters_;
   std::atomic<bool> reclaiming_{false};

@@ -89,11 +89,12 @@ struct Store {
     REQUIRE(tree.Put(txn, key, value).ok());
     REQUIRE(tree.Commit(txn).ok());
   }
-  // Every other commit is of a new key; the others rewrite one whose values have chains.
+  // Every other commit is of a new key, in no order, so that no gap is noted; the others rewrite one whose
+  // values have chains.
   void Churn(int commits, Nanos pause) {
     for (int i = 0; i < commits; ++i, ++churned) {
       if (i % 2 == 0) {
-        PutNow(fmt::format("{:0200}", churned), "v");
+        PutNow(fmt::format("{:0200}", churned * 7919 % 1'000'003), "v");
       } else {
         PutNow("chain", std::string(ToyTree::kLongValue, 'v') + std::to_string(churned));
       }

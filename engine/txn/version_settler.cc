@@ -87,6 +87,7 @@ void VersionSettler::SettleRecord(WriteRecord& record, const LiveSnapshots& live
   const OnException count_partly(count);
   while (VersionEntry* entry = record.newest) {
     before_each();
+    const CommitTs empty_below = gaps_.EmptyBelow(entry->tree, entry->key());
     gone += table_.Settle(*entry, [&](const VersionEntry& version) {
       settled_.Add({.tree = version.tree,
                     .hash = version.hash,
@@ -95,7 +96,8 @@ void VersionSettler::SettleRecord(WriteRecord& record, const LiveSnapshots& live
                     .state = version.old_state,
                     .old = version.old(),
                     .lock_only = version.lock_only,
-                    .leaves_ghost = version.leaves_ghost},
+                    .leaves_ghost = version.leaves_ghost,
+                    .empty_below = empty_below},
                    live, chores);
     });
     record.newest = entry->next_of_writer;

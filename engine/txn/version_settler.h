@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/gc_client.h"
 #include "engine/txn/record_pool.h"
 #include "engine/txn/settled_versions.h"
@@ -26,13 +27,14 @@ namespace latchkey {
 class VersionSettler {
  public:
   VersionSettler(SnapshotManager& snapshots, VersionTable& table, RecordPool& pool,
-                 FinishedQueues& finished, SettledVersions& settled, VersionCounters& counters,
-                 GcClient& gc_client)
+                 FinishedQueues& finished, SettledVersions& settled, EmptyGaps& gaps,
+                 VersionCounters& counters, GcClient& gc_client)
       : snapshots_(snapshots),
         table_(table),
         pool_(pool),
         finished_(finished),
         settled_(settled),
+        gaps_(gaps),
         counters_(counters),
         gc_client_(gc_client) {}
 
@@ -55,6 +57,7 @@ class VersionSettler {
   RecordPool& pool_;
   FinishedQueues& finished_;
   SettledVersions& settled_;
+  EmptyGaps& gaps_;
   VersionCounters& counters_;
   GcClient& gc_client_;
   std::atomic<uint32_t> next_sweep_{0};

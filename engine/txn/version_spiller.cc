@@ -49,6 +49,9 @@ void VersionSpiller::DropUnneeded() {
 
 absl::Status VersionSpiller::SpillUndo(Txn& txn) {
   WriteRecord& record = *txn.record_;
+  const SpillBlock block(gaps_, txn.snapshot_.read_ts);
+  if (!block.held())
+    return absl::FailedPreconditionError("a gap answers for the transaction's snapshot");
   return CatchOutOfMemory([&]() -> absl::Status {
     std::vector<SettlingVersion> undo;
     for (const VersionEntry* entry = record.newest; entry != nullptr;

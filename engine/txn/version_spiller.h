@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/gc_client.h"
 #include "engine/txn/record_change.h"
 #include "engine/txn/settled_versions.h"
@@ -31,11 +32,13 @@ namespace latchkey {
 class VersionSpiller {
  public:
   VersionSpiller(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
-                 SettledVersions& settled, VersionCounters& counters, GcClient& gc_client)
+                 SettledVersions& settled, EmptyGaps& gaps, VersionCounters& counters,
+                 GcClient& gc_client)
       : runtime_(runtime),
         snapshots_(snapshots),
         table_(table),
         settled_(settled),
+        gaps_(gaps),
         counters_(counters),
         gc_client_(gc_client) {}
 
@@ -88,7 +91,8 @@ class VersionSpiller {
   // ---- The undo of one transaction, by its actor. REQUIRES: no latches held.
 
   /// Moves the undo of `txn` to the device. Its keys stay locked: the run there says so instead of
-  /// the entries. After an error nothing has moved.
+  /// the entries. After an error nothing has moved. FailedPrecondition: a gap answers for the
+  /// snapshot of `txn`, or may soon (EmptyGaps).
   absl::Status SpillUndo(Txn& txn);
   /// Calls `restore` for each spilled change of `record`, those of one key newest first.
   absl::Status RestoreUndo(WriteRecord& record,
@@ -103,6 +107,7 @@ class VersionSpiller {
   SnapshotManager& snapshots_;
   VersionTable& table_;
   SettledVersions& settled_;
+  EmptyGaps& gaps_;
   VersionCounters& counters_;
   GcClient& gc_client_;
   std::unique_ptr<VersionSpill> spill_;  // nullptr = no device

@@ -26,7 +26,8 @@ struct Fixture {
   RecordPool pool{ThreadRuntime()};
   SettledVersions settled{ThreadRuntime()};
   VersionWriter writer{ThreadRuntime(), snapshots, table, pool, counters};
-  VersionSpiller spiller{ThreadRuntime(), snapshots, table, settled, counters, trees};
+  EmptyGaps gaps{ThreadRuntime()};
+  VersionSpiller spiller{ThreadRuntime(), snapshots, table, settled, gaps, counters, trees};
 
   void SetDevice() {
     auto device = MemoryDevice::Create(ThreadRuntime(), {.name = "spill"});
@@ -121,6 +122,31 @@ TEST_CASE("the undo of a writer moves whole: its keys stay locked, and its rollb
   record->outcome.store(WriteRecord::kRolledBack);
   f.spiller.ReleaseUndo(*record);
   CHECK_FALSE(f.spiller.HasUndo());
+  f.snapshots.End(txn);
+  f.pool.Return(record);
+}
+
+TEST_CASE("the undo of a writer stays in memory if a gap may answer for its snapshot") {
+  Fixture f;
+  f.SetDevice();
+  Txn txn;
+  REQUIRE(f.snapshots.Begin(txn).ok());
+  f.snapshots.ForReading(txn);
+  f.Write(txn, "a", "old a");
+  f.gaps.NoteFor(txn.snapshot().read_ts + 1, [&] { return f.spiller.HasUndo(); });
+  REQUIRE(f.gaps.wanted());
+  CHECK(absl::IsFailedPrecondition(f.spiller.SpillUndo(txn)));
+  CHECK_FALSE(f.spiller.HasUndo());
+  // None is wanted any more, and none was noted: then the undo may go, and no gap is noted beside it.
+  f.gaps.NoteFor(0, [&] { return f.spiller.HasUndo(); });
+  REQUIRE(f.spiller.SpillUndo(txn).ok());
+  f.gaps.NoteFor(txn.snapshot().read_ts + 1, [&] { return f.spiller.HasUndo(); });
+  CHECK_FALSE(f.gaps.wanted());
+  WriteRecord* record =
+      f.spiller.NewestOf(nullptr, VersionTable::HashOf(kTree, "a"), 0).running.record;
+  REQUIRE(record != nullptr);
+  record->outcome.store(WriteRecord::kRolledBack);
+  f.spiller.ReleaseUndo(*record);
   f.snapshots.End(txn);
   f.pool.Return(record);
 }

@@ -12,11 +12,12 @@ VersionStore::VersionStore(Runtime& runtime, SnapshotManager& snapshots, GcClien
       pool_(runtime),
       finished_(runtime),
       settled_(runtime),
+      gaps_(runtime),
       wait_graph_(runtime),
-      budget_(pool_, settled_),
-      spiller_(runtime, snapshots, table_, settled_, counters_, gc_client),
-      reader_(snapshots, table_, settled_, spiller_),
-      checker_(snapshots, table_, settled_, spiller_, counters_),
+      budget_(pool_, settled_, gaps_),
+      spiller_(runtime, snapshots, table_, settled_, gaps_, counters_, gc_client),
+      reader_(snapshots, table_, settled_, spiller_, gaps_),
+      checker_(snapshots, table_, settled_, spiller_, gaps_, counters_),
       writer_(runtime, snapshots, table_, pool_, counters_),
       lock_waits_(runtime, wait_graph_, counters_),
       order_(snapshots, counters_),
@@ -26,9 +27,9 @@ VersionStore::VersionStore(Runtime& runtime, SnapshotManager& snapshots, GcClien
       rollback_(snapshots, table_, pool_, savepoints_, spiller_, budget_, wait_graph_, counters_,
                 gc_client),
       collector_(snapshots, table_, pool_, finished_, counters_, gc_client),
-      settler_(snapshots, table_, pool_, finished_, settled_, counters_, gc_client),
+      settler_(snapshots, table_, pool_, finished_, settled_, gaps_, counters_, gc_client),
       reclaimer_(runtime, snapshots, table_, finished_, settled_, savepoints_, collector_, settler_,
-                 spiller_, budget_, counters_),
+                 spiller_, gaps_, budget_, counters_),
       admission_(runtime, budget_, reclaimer_, spiller_) {}
 
 CommitTs VersionStore::Commit(Txn& txn) {
@@ -63,7 +64,8 @@ VersionStoreStats VersionStore::stats() const {
 }
 
 size_t VersionStore::bytes() const {
-  return pool_.reserved_bytes() + settled_.bytes() + table_.bytes() + spiller_.bytes();
+  return pool_.reserved_bytes() + settled_.bytes() + gaps_.bytes() + table_.bytes() +
+         spiller_.bytes();
 }
 
 }  // namespace latchkey

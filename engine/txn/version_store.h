@@ -28,6 +28,7 @@
 
 #include "engine/txn/commit_order.h"
 #include "engine/txn/committer.h"
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/gc_client.h"
 #include "engine/txn/lock_waits.h"
 #include "engine/txn/record_change.h"
@@ -88,14 +89,17 @@ class VersionStore {
     return hash;
   }
   /// See WriteChecker::Check.
-  WriteCheck CheckWrite(Txn& txn, TreeId tree, std::string_view key, TxnId page_last_writer) {
-    return CheckWrite(txn, PrepareWrite(tree, key), tree, key, page_last_writer);
+  WriteCheck CheckWrite(Txn& txn, TreeId tree, std::string_view key, TxnId page_last_writer,
+                        bool has_record) {
+    return CheckWrite(txn, PrepareWrite(tree, key), tree, key, page_last_writer, has_record);
   }
   /// As above, with the `hash` of PrepareWrite.
   WriteCheck CheckWrite(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
-                        TxnId page_last_writer) {
-    return checker_.Check(txn, hash, tree, key, page_last_writer);
+                        TxnId page_last_writer, bool has_record) {
+    return checker_.Check(txn, hash, tree, key, page_last_writer, has_record);
   }
+  /// The ranges without a record. A tree may note them at its inserts, see EmptyGaps.
+  EmptyGaps& gaps() { return gaps_; }
   /// See VersionWriter.
   bool Install(Txn& txn, const WriteCheck& check, TreeId tree, std::string_view key,
                const OldVersion& old, Change change) {
@@ -170,6 +174,7 @@ class VersionStore {
   void SetBound(uint64_t bytes) {
     budget_.SetBound(bytes);
     spiller_.SetFilterBytes(bytes / 2);
+    gaps_.SetMostBytes(bytes == 0 ? SIZE_MAX : bytes / kGapsShare);
   }
   /// See VersionSpiller::SetDevice. REQUIRES: no other call has been made.
   void SetSpill(std::unique_ptr<BlockDevice> device, uint64_t most_bytes) {
@@ -187,6 +192,9 @@ class VersionStore {
   size_t bytes() const;
 
  private:
+  // Gaps may take a kGapsShare-th of the bound.
+  static constexpr uint64_t kGapsShare = 16;
+
   SnapshotManager& snapshots_;
   // What the parts share.
   VersionCounters counters_;
@@ -194,6 +202,7 @@ class VersionStore {
   RecordPool pool_;
   FinishedQueues finished_;
   SettledVersions settled_;
+  EmptyGaps gaps_;
   WaitGraph wait_graph_;
   // The parts; each knows only those above it.
   VersionBudget budget_;

@@ -2,8 +2,12 @@
 // wrote and its timestamp; afterwards the commits are replayed in their order, and each read must
 // have seen the state at its snapshot, and no key may have been committed by another between the
 // snapshot and the commit of its writer.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,13 +48,35 @@ std::string KeyOf(uint64_t i) { return std::string(1, static_cast<char>('a' + i 
 
 class RandomUser {
  public:
-  RandomUser(ToyTree& tree, uint64_t seed, uint64_t keys) : tree_(tree), rng_(seed), keys_(keys) {}
+  using ChooseKey = std::function<std::string(Rng&)>;
+
+  RandomUser(ToyTree& tree, uint64_t seed, ChooseKey choose_key)
+      : tree_(tree), rng_(seed), choose_key_(std::move(choose_key)) {}
 
   ActorLog Run(int transactions) {
     for (int i = 0; i < transactions; ++i) {
       if (rng_.Below(8) == 0) ReadFast();
       RunOne();
     }
+    return std::move(log_);
+  }
+  /// A transaction that waits in its middle until `commits` others have committed, or all are `done`.
+  ActorLog RunLong(uint64_t commits, const std::function<bool()>& done) {
+    Txn txn;
+    LATCHKEY_CHECK(tree_.Begin(txn).ok());
+    Logged logged;
+    absl::Status status;
+    const bool only_reads = rng_.Below(2) == 0;
+    const auto read_some = [&] {
+      for (int i = 0; status.ok() && i < 10; ++i) status = Read(txn, logged, Key());
+    };
+    read_some();
+    const CommitTs until = txn.snapshot().read_ts + commits;
+    while (tree_.snapshots.clock() < until && !done()) ThreadRuntime().SleepFor(100'000);
+    read_some();
+    for (int i = 0; status.ok() && !only_reads && i < 10; ++i) status = Operate(txn, logged);
+    read_some();
+    End(txn, logged, status);
     return std::move(log_);
   }
 
@@ -65,6 +91,10 @@ class RandomUser {
     for (uint64_t i = 0; status.ok() && i < operations; ++i) {
       status = only_reads ? Read(txn, logged, Key()) : Operate(txn, logged);
     }
+    End(txn, logged, status);
+  }
+
+  void End(Txn& txn, Logged& logged, const absl::Status& status) {
     logged.read_ts = txn.has_snapshot() ? txn.snapshot().read_ts : 0;
     if (status.ok() && rng_.Below(10) != 0) {
       LATCHKEY_CHECK(tree_.Commit(txn, &logged.commit_ts).ok());
@@ -128,7 +158,7 @@ class RandomUser {
     if (value != nullptr) log_.fast_reads.push_back({from, tree_.snapshots.clock(), key, *value});
   }
 
-  std::string Key() { return KeyOf(rng_.Below(keys_)); }
+  std::string Key() { return choose_key_(rng_); }
   std::string NewValue() {
     std::string value = std::to_string(rng_.Next());
     return rng_.Below(3) == 0 ? value + std::string(ToyTree::kLongValue, '+') : value;
@@ -136,7 +166,7 @@ class RandomUser {
 
   ToyTree& tree_;
   Rng rng_;
-  const uint64_t keys_;
+  const ChooseKey choose_key_;
   ActorLog log_;
 };
 
@@ -218,7 +248,8 @@ TEST_CASE("random transactions of many actors are snapshot isolated, and leave n
   std::vector<std::unique_ptr<Actor>> actors;
   for (int a = 0; a < kActors; ++a) {
     actors.push_back(ThreadRuntime().Spawn("random", [&, a] {
-      RandomUser user(tree, seed * 100 + static_cast<uint64_t>(a), keys);
+      RandomUser user(tree, seed * 100 + static_cast<uint64_t>(a),
+                      [keys](Rng& rng) { return KeyOf(rng.Below(keys)); });
       logs[static_cast<size_t>(a)] = user.Run(kTransactions);
     }));
   }
@@ -238,6 +269,57 @@ TEST_CASE("random transactions of many actors are snapshot isolated, and leave n
     CHECK(tree.Get(last, KeyOf(i)) == replay.At(KeyOf(i), tree.snapshots.clock()));
   }
   REQUIRE(tree.Commit(last).ok());
+}
+
+TEST_CASE("beside long snapshots of readers and writers, growing keys are snapshot isolated") {
+  const uint64_t seed = GENERATE(range<uint64_t>(1, kSanitizer ? 3 : 7));
+  const bool spills = GENERATE(false, true);
+  CAPTURE(seed, spills);
+  constexpr int kUsers = 3, kLongUsers = 2, kTransactions = kSanitizer ? 1500 : 4000;
+  ToyTree tree(ThreadRuntime());
+  if (spills) {
+    auto device = MemoryDevice::Create(ThreadRuntime(), {.name = "spill"});
+    REQUIRE(device.ok());
+    tree.store.SetSpill(*std::move(device), 64 << 20);
+    tree.store.SetBound(96 << 10);
+  }
+  tree.store.StartReclaimer();
+  // The newest keys of one sequence, and now and then a key behind all of them.
+  std::atomic<uint64_t> grown{1};
+  const auto choose_key = [&grown](Rng& rng) {
+    const uint64_t end = grown.load();
+    const uint64_t i =
+        rng.Below(4) == 0 ? grown.fetch_add(1) : end - 1 - rng.Below(std::min<uint64_t>(end, 40));
+    return fmt::format("a{:08}", i);
+  };
+  std::vector<ActorLog> logs(kUsers + kLongUsers);
+  std::atomic<int> running{kUsers};
+  std::atomic<uint64_t> most_gaps{0};
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (size_t a = 0; a < logs.size(); ++a) {
+    actors.push_back(ThreadRuntime().Spawn("growing", [&, a] {
+      RandomUser user(tree, seed * 100 + a, choose_key);
+      if (a < kUsers) {
+        logs[a] = user.Run(kTransactions);
+        --running;
+        return;
+      }
+      while (running > 0) {
+        ActorLog more = user.RunLong(300 + 100 * a, [&] { return running == 0; });
+        for (Logged& logged : more.transactions) logs[a].transactions.push_back(std::move(logged));
+        most_gaps = std::max(most_gaps.load(), tree.store.gaps().count());
+      }
+    }));
+  }
+  for (auto& actor : actors) actor->Join();
+
+  CHECK(Replay(logs).Count(logs) == 0);
+  CHECK(most_gaps > 0);
+  tree.store.CollectAll();
+  CHECK(tree.store.stats().versions == 0);
+  CHECK(tree.store.stats().version_bytes == 0);
+  CHECK(tree.CountGhosts() == 0);
+  CHECK(tree.CountChains() == tree.CountOverflowRecords());
 }
 
 TEST_CASE("transfers keep the bank's total in every snapshot") {

@@ -126,7 +126,8 @@ TEST_CASE("a reference to a transaction that is long over does not wait") {
   REQUIRE(tree.Begin(owner).ok());
   REQUIRE(tree.Put(owner, "a", "1").ok());
   REQUIRE(tree.Begin(asker).ok());
-  const WriteCheck check = tree.store.CheckWrite(asker, ToyTree::kTree, "a", owner.id());
+  const WriteCheck check = tree.store.CheckWrite(asker, ToyTree::kTree, "a", owner.id(),
+                                                 /*has_record=*/false);
   REQUIRE(check.verdict == WriteCheck::Verdict::kWait);
   REQUIRE(tree.Rollback(owner).ok());
   // The record is in use again, by another transaction.

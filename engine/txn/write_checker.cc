@@ -42,22 +42,28 @@ absl::Status UndoFailedError(std::string_view key) {
 }  // namespace
 
 WriteCheck WriteChecker::Check(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
-                               TxnId page_last_writer) {
+                               TxnId page_last_writer, bool has_record) {
   LATCHKEY_CHECK(txn.active());
   WaitGraph::Returned(txn);
   // If this transaction has an entry, the mark is at or above its id, which is above its bound.
   WriteCheck check;
   if (!snapshots_.ForWriting(txn).SeesAllOf(page_last_writer)) {
-    check = Judge(txn, hash, tree, key);
+    check = Judge(txn, hash, tree, key, has_record);
   }
   check.hash = hash;
   return check;
 }
 
-WriteCheck WriteChecker::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key) {
+WriteCheck WriteChecker::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
+                               bool has_record) {
   CommitTs newest = 0;
   WriteCheck check = FindWriter(txn, hash, tree, key, &newest);
   if (check.verdict == WriteCheck::Verdict::kRefused) return check;
+  // A record in a gap came after the snapshot, although it may have left no version. A deleted one has.
+  if (has_record && check.own_entry == nullptr && check.verdict == WriteCheck::Verdict::kGo &&
+      gaps_.IsEmptyFor(txn.snapshot_.read_ts, tree, key)) {
+    newest = std::max(newest, snapshots_.clock());
+  }
   // Looked at after the search: a version that was dropped because the snapshot had expired was dropped
   // later than that.
   const bool expired = SnapshotManager::Expired(txn);

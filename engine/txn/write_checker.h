@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/txn/empty_gaps.h"
 #include "engine/txn/settled_versions.h"
 #include "engine/txn/snapshot_manager.h"
 #include "engine/txn/version_spiller.h"
@@ -39,21 +40,23 @@ struct WriteCheck {
 class WriteChecker {
  public:
   WriteChecker(SnapshotManager& snapshots, VersionTable& table, SettledVersions& settled,
-               const VersionSpiller& spiller, VersionCounters& counters)
+               const VersionSpiller& spiller, EmptyGaps& gaps, VersionCounters& counters)
       : snapshots_(snapshots),
         table_(table),
         settled_(settled),
         spiller_(spiller),
+        gaps_(gaps),
         counters_(counters) {}
 
   /// `hash`: VersionTable::HashOf. Takes the snapshot of `txn` if it has none. Moves it if that
   /// resolves a conflict and the transaction has read nothing. REQUIRES: the key's leaf is latched
-  /// exclusively; `page_last_writer` is its mark.
+  /// exclusively; `page_last_writer` is its mark; `has_record`: it has a record of the key, perhaps a
+  /// ghost.
   WriteCheck Check(Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
-                   TxnId page_last_writer);
+                   TxnId page_last_writer, bool has_record);
 
  private:
-  WriteCheck Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key);
+  WriteCheck Judge(Txn& txn, uint64_t hash, TreeId tree, std::string_view key, bool has_record);
   WriteCheck FindWriter(const Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
                         CommitTs* newest);
   WriteCheck FindSettled(const Txn& txn, uint64_t hash, TreeId tree, std::string_view key,
@@ -64,6 +67,7 @@ class WriteChecker {
   VersionTable& table_;
   SettledVersions& settled_;
   const VersionSpiller& spiller_;
+  EmptyGaps& gaps_;
   VersionCounters& counters_;
 };
 

@@ -190,7 +190,8 @@ class ToyTree : public GcClient {
       {
         Page& page = PageOf(key);
         MutexLock lock(page.mutex);
-        check = store.CheckWrite(txn, kTree, key, page.last_writer);
+        check = store.CheckWrite(txn, kTree, key, page.last_writer,
+                                 /*has_record=*/page.records.count(key) != 0);
         if (check.verdict == WriteCheck::Verdict::kGo) {
           return Apply(txn, page, check, key, change, value, seen);
         }
@@ -212,6 +213,7 @@ class ToyTree : public GcClient {
       return absl::NotFoundError("no such key");
     }
     if (change == Change::kLock) *seen = exists ? std::optional(Load(*before)) : std::nullopt;
+    if (!before && change == Change::kPut) NoteGap(page, key);
     const bool store_owns_old = store.Install(txn, check, kTree, key, Describe(before), change);
     Mark(page, txn);
     if (change == Change::kLock) return absl::OkStatus();
@@ -219,6 +221,18 @@ class ToyTree : public GcClient {
     page.records[key] =
         change == Change::kDelete ? Record{.ghost = true, .bytes = {}} : Store(value);
     return absl::OkStatus();
+  }
+
+  // Of a page's keys only those with the same first byte are neighbours.
+  void NoteGap(const Page& page, const std::string& key) {
+    if (!store.gaps().wanted() || key.empty()) return;
+    const auto next = page.records.lower_bound(key);
+    if (next == page.records.begin() || std::prev(next)->first[0] != key[0]) return;
+    const std::string& left = std::prev(next)->first;
+    if (!store.gaps().IsWorthNoting(kTree, key, left)) return;
+    const bool has_next = next != page.records.end() && next->first[0] == key[0];
+    const std::string behind(1, static_cast<char>(key[0] + 1));
+    store.gaps().Note(kTree, {.lower = left, .upper = has_next ? next->first : behind});
   }
 
   absl::Status Restore(const Txn& txn, const Undo& undo) {

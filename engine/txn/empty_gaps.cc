@@ -1,0 +1,170 @@
+#include "engine/txn/empty_gaps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/base/canary.h"
+#include "storage/base/hash.h"
+#include "storage/base/out_of_memory.h"
+
+namespace latchkey {
+namespace {
+
+// Of a remembered key, the numbers below this one are for what is known of its gap.
+constexpr uint32_t kOfGap = 256;
+
+}  // namespace
+
+EmptyGaps::EmptyGaps(Runtime& runtime)
+    : runtime_(runtime),
+      shards_(std::make_unique<Shard[]>(kShards)),
+      remembered_(std::make_unique<std::atomic<uint32_t>[]>(kRemembered)) {}
+
+EmptyGaps::~EmptyGaps() = default;
+
+// About what the allocator takes for a node of the map and for its strings.
+size_t EmptyGaps::BytesOf(const Map::value_type& gap) {
+  constexpr size_t kNode = 48;
+  return kNode + sizeof(Map::value_type) + gap.first.lower.capacity() + gap.second.key.capacity();
+}
+
+bool EmptyGaps::EndsBefore(const Upper& upper, std::string_view key) {
+  return !upper.is_last && upper.key <= key;
+}
+
+bool EmptyGaps::Covers(const Map& gaps, TreeId tree, std::string_view key) {
+  const auto behind = gaps.lower_bound(PlaceView{tree, key});
+  if (behind == gaps.begin()) return false;
+  const auto& [place, upper] = *std::prev(behind);  // the last gap whose lower end is below the key
+  return place.tree == tree && !EndsBefore(upper, key);
+}
+
+bool EmptyGaps::IsWorthNoting(TreeId tree, std::string_view key, std::string_view left) {
+  const CommitTs wanted = noted_below_.load(std::memory_order_relaxed);
+  const auto place_of = [this](uint64_t hash) -> std::atomic<uint32_t>& {
+    return remembered_[(hash >> 32) % kRemembered];
+  };
+  const uint64_t own = Hash64(key, Raw(tree)), before = Hash64(left, Raw(tree));
+  const uint32_t of_left = place_of(before).load(std::memory_order_relaxed);
+  const bool knows_left = of_left / kOfGap == static_cast<uint32_t>(before) / kOfGap;
+  // The key behind one that lay in a gap most often lies in the same one: no look at the gaps is needed.
+  const auto in_gap = static_cast<uint32_t>(wanted % (kOfGap - 1)) + 1;
+  const bool is_known =
+      (knows_left && of_left % kOfGap == in_gap) || EmptyBelow(tree, key) >= wanted;
+  place_of(own).store(static_cast<uint32_t>(own) / kOfGap * kOfGap + (is_known ? in_gap : 0),
+                      std::memory_order_relaxed);
+  return knows_left && !is_known;
+}
+
+void EmptyGaps::Note(TreeId tree, Ends ends) {
+  CatchOutOfMemory([&] {
+    SpinLatchGuard noting(noting_latch_, runtime_);
+    const CommitTs below = noted_below_.load(std::memory_order_relaxed);
+    if (below == 0 || bytes() >= most_bytes_.load(std::memory_order_relaxed))
+      return absl::OkStatus();
+    // First, so that a reader of a version that is dropped because of the gap looks for the gap.
+    below_.store(std::max(this->below(), below), std::memory_order_release);
+    Shard& shard = ShardOf(tree);
+    SpinLatchGuard guard(shard.latch, runtime_);
+    if (shard.sets.empty() || shard.sets.back()->below < below) {
+      shard.sets.push_back(std::make_unique<Set>(Set{.below = below, .gaps = {}}));
+    }
+    Add(&shard.sets.back()->gaps, {.tree = tree, .lower = std::move(ends.lower)},
+        {.key = std::move(ends.upper), .is_last = !ends.has_upper});
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+// Two gaps of one set that overlap are one: each is empty for the same snapshots. What may throw comes
+// before the first change.
+void EmptyGaps::Add(Map* gaps, Place place, Upper upper) {
+  const TreeId tree = place.tree;
+  auto first = gaps->upper_bound(place);
+  if (first != gaps->begin()) {
+    const auto before = std::prev(first);
+    if (before->first.tree == tree && !EndsBefore(before->second, place.lower)) {
+      first = before;
+      place.lower = before->first.lower;
+    }
+  }
+  auto last = first;
+  while (last != gaps->end() && last->first.tree == tree &&
+         (last->first.lower == place.lower || !EndsBefore(upper, last->first.lower))) {
+    if (last->second.is_last || (!upper.is_last && upper.key < last->second.key)) {
+      upper = last->second;
+    }
+    ++last;
+  }
+  Map united;
+  united.emplace(std::move(place), std::move(upper));
+  size_t freed = 0;
+  for (auto gap = first; gap != last; ++gap) freed += BytesOf(*gap);
+  gaps->erase(first, last);
+  bytes_.fetch_add(BytesOf(*united.begin()) - freed, std::memory_order_relaxed);
+  gaps->insert(united.extract(united.begin()));
+}
+
+CommitTs EmptyGaps::EmptyBelow(TreeId tree, std::string_view key) {
+  if (below() == 0) return 0;
+  Shard& shard = ShardOf(tree);
+  SpinLatchGuard guard(shard.latch, runtime_);
+  for (auto set = shard.sets.rbegin(); set != shard.sets.rend(); ++set) {
+    if (Covers((*set)->gaps, tree, key)) return (*set)->below;
+  }
+  return 0;
+}
+
+void EmptyGaps::NoteFor(CommitTs below, absl::FunctionRef<bool()> any_undo_spilled) {
+  if (below == noted_below_.load(std::memory_order_relaxed)) return;
+  SpinLatchGuard noting(noting_latch_, runtime_);
+  const bool blocked = spills_under_way_ > 0 || any_undo_spilled();
+  noted_below_.store(blocked ? 0 : below, std::memory_order_relaxed);
+}
+
+void EmptyGaps::DropBelow(CommitTs oldest) {
+  if (below() == 0) return;
+  if (LATCHKEY_CANARY("gap-dropped-too-early")) oldest += 200;
+  std::vector<std::unique_ptr<Set>> dropped;  // freed with no latch held
+  CatchOutOfMemory([&] {
+    SpinLatchGuard noting(noting_latch_, runtime_);
+    CommitTs below = 0;
+    for (uint32_t index = 0; index < kShards; ++index) {
+      Shard& shard = shards_[index];
+      SpinLatchGuard guard(shard.latch, runtime_);
+      while (!shard.sets.empty() && shard.sets.front()->below <= oldest) {
+        dropped.push_back(nullptr);
+        dropped.back() = std::move(shard.sets.front());
+        shard.sets.erase(shard.sets.begin());
+      }
+      if (!shard.sets.empty()) below = std::max(below, shard.sets.back()->below);
+    }
+    below_.store(below, std::memory_order_release);
+    return absl::OkStatus();
+  }).IgnoreError();
+  for (const auto& set : dropped) {
+    for (const auto& gap : set->gaps) bytes_.fetch_sub(BytesOf(gap), std::memory_order_relaxed);
+  }
+}
+
+bool EmptyGaps::BlockSpill(CommitTs read_ts) {
+  SpinLatchGuard noting(noting_latch_, runtime_);
+  if (read_ts < std::max(below(), noted_below_.load(std::memory_order_relaxed))) return false;
+  ++spills_under_way_;
+  return true;
+}
+
+void EmptyGaps::UnblockSpill() {
+  SpinLatchGuard noting(noting_latch_, runtime_);
+  --spills_under_way_;
+}
+
+uint64_t EmptyGaps::count() {
+  uint64_t count = 0;
+  for (uint32_t index = 0; index < kShards; ++index) {
+    SpinLatchGuard guard(shards_[index].latch, runtime_);
+    for (const auto& set : shards_[index].sets) count += set->gaps.size();
+  }
+  return count;
+}
+
+}  // namespace latchkey

@@ -1,0 +1,171 @@
+// Ranges of keys that are known to be empty for a long snapshot. A record that is inserted into such a
+// gap needs no version that says "not there": the gap says so. Nor do later changes of that record.
+//
+// A workload that appends (orders, events, a log) beside a long snapshot inserts into few gaps again and
+// again. Without gaps each of its inserts, and the first change of each such record, would keep a
+// version until the snapshot ends.
+//
+// A gap lies strictly between its ends. It is noted under the exclusive latch of the leaf that covers
+// it, at an insert, while there is no record between the two ends, not even a ghost. A ghost goes only
+// when no snapshot sees a value of its key, and an insert commits after every snapshot that runs. So no
+// running snapshot sees a record in the gap, and none that is older than the insert ever will. The gap
+// answers for snapshots below a timestamp: that of the newest long snapshot, plus one.
+//
+// Invariants
+//  1. A gap is noted before a version is dropped because of it, and is dropped when no snapshot for
+//     which it answers is left. So a reader that looks for versions first and for gaps last misses none.
+//  2. The undo of a transaction is in memory if a gap answers for its snapshot, or may soon: its own
+//     entries say what it has written in a gap (see BlockSpill).
+#pragma once
+
+#include <absl/functional/function_ref.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/base/ids.h"
+#include "storage/runtime/mutex.h"
+#include "storage/runtime/runtime.h"
+
+namespace latchkey {
+
+/// Thread-safety: every actor may call every member at once.
+class EmptyGaps {
+ public:
+  /// The ends of a gap. They are not part of it.
+  struct Ends {
+    std::string lower;
+    std::string upper;
+    bool has_upper = true;  ///< false: the gap ends with the tree
+  };
+
+  explicit EmptyGaps(Runtime& runtime);
+  ~EmptyGaps();
+  EmptyGaps(const EmptyGaps&) = delete;
+  EmptyGaps& operator=(const EmptyGaps&) = delete;
+
+  // ---- Trees, at the insert of a key that has no record, under the exclusive latch of its leaf
+
+  /// Whether there is a snapshot for which gaps are noted now. A few instructions.
+  bool wanted() const { return noted_below_.load(std::memory_order_relaxed) != 0; }
+  /// Whether the gap around `key` should be noted: it is not known, and `left`, the key before it, was
+  /// inserted lately. Keys that are inserted at random seldom meet this, so they note no gaps. Remembers
+  /// `key` as inserted. May say no by mistake.
+  bool IsWorthNoting(TreeId tree, std::string_view key, std::string_view left);
+  /// Notes that the tree has no record between the ends. No effect if the gaps take most_bytes, if
+  /// there is no memory, or if none is wanted any more.
+  void Note(TreeId tree, Ends ends);
+
+  // ---- Readers and writers
+
+  /// Whether the key lies in a gap that answers for snapshots at `read_ts`: such a snapshot sees no
+  /// record of it. A few instructions if no gap answers for such snapshots.
+  bool IsEmptyFor(CommitTs read_ts, TreeId tree, std::string_view key) {
+    return read_ts < below() && read_ts < EmptyBelow(tree, key);
+  }
+  /// No snapshot below this timestamp sees a record of the key; 0 = nothing is known.
+  CommitTs EmptyBelow(TreeId tree, std::string_view key);
+  /// No gap answers for a snapshot from this timestamp on; 0 = there is no gap.
+  CommitTs below() const { return below_.load(std::memory_order_acquire); }
+
+  // ---- The reclaimer
+
+  /// From now on gaps are noted for snapshots below `below`, after which a transaction has committed; 0
+  /// = for none, as well while undo is spilled or being spilled. `any_undo_spilled` is asked with a
+  /// latch held.
+  void NoteFor(CommitTs below, absl::FunctionRef<bool()> any_undo_spilled);
+  /// Drops the gaps that answer for no snapshot from `oldest` on.
+  void DropBelow(CommitTs oldest);
+  /// Limits the memory of gaps.
+  void SetMostBytes(size_t bytes) { most_bytes_.store(bytes, std::memory_order_relaxed); }
+
+  // ---- The spiller
+
+  /// False: a gap answers for snapshots at `read_ts`, or may soon. True: none will until UnblockSpill,
+  /// or as long as spilled undo exists.
+  bool BlockSpill(CommitTs read_ts);
+  void UnblockSpill();
+
+  bool any() const { return below() != 0 || wanted(); }
+  /// Adds up the trees: for statistics.
+  uint64_t count();
+  /// Memory, bytes.
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t kShards = 16;
+  static constexpr uint32_t kRemembered = 1024;
+
+  struct Place {
+    TreeId tree{0};
+    std::string lower;
+  };
+  struct PlaceView {
+    TreeId tree{0};
+    std::string_view lower;
+  };
+  struct IsBefore {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return a.tree != b.tree ? a.tree < b.tree : std::string_view(a.lower) < b.lower;
+    }
+  };
+  struct Upper {
+    std::string key;
+    bool is_last = false;  // the gap ends with the tree
+  };
+  using Map = std::map<Place, Upper, IsBefore>;  // no two gaps of a map overlap
+  // The gaps that answer for the same snapshots.
+  struct Set {
+    CommitTs below = 0;
+    Map gaps;
+  };
+  struct alignas(64) Shard {
+    SpinLatch latch;
+    std::vector<std::unique_ptr<Set>> sets;  // `below` ascending; guarded by latch
+  };
+
+  static size_t BytesOf(const Map::value_type& gap);
+  static bool EndsBefore(const Upper& upper, std::string_view key);
+  static bool Covers(const Map& gaps, TreeId tree, std::string_view key);
+  void Add(Map* gaps, Place place, Upper upper);
+  Shard& ShardOf(TreeId tree) { return shards_[Raw(tree) % kShards]; }
+
+  Runtime& runtime_;
+  const std::unique_ptr<Shard[]> shards_;
+  // Keys that were inserted lately, by part of their hash: other bits of it, and below them whether the
+  // key lay in a gap: the low bits of noted_below_ at that time, or 0.
+  const std::unique_ptr<std::atomic<uint32_t>[]> remembered_;
+  std::atomic<CommitTs> noted_below_{0};  // 0 = no gaps are noted
+  std::atomic<CommitTs> below_{0};
+  std::atomic<size_t> bytes_{0};
+  std::atomic<size_t> most_bytes_{256 << 10};
+  SpinLatch noting_latch_;         // taken before that of a shard
+  uint32_t spills_under_way_ = 0;  // guarded by noting_latch_
+};
+
+/// Keeps gaps from being noted for snapshots from `read_ts` on for a scope.
+class [[nodiscard]] SpillBlock {
+ public:
+  SpillBlock(EmptyGaps& gaps, CommitTs read_ts) : gaps_(gaps), held_(gaps.BlockSpill(read_ts)) {}
+  ~SpillBlock() {
+    if (held_) gaps_.UnblockSpill();
+  }
+  SpillBlock(const SpillBlock&) = delete;
+  SpillBlock& operator=(const SpillBlock&) = delete;
+  /// False: a gap answers for such snapshots, or may soon.
+  bool held() const { return held_; }
+
+ private:
+  EmptyGaps& gaps_;
+  const bool held_;
+};
+
+}  // namespace latchkey

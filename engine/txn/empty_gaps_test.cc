@@ -1,0 +1,304 @@
+// Gaps: what they cover, how they unite, for which snapshots they answer and when they go. And beside a
+// long snapshot: what appended records leave behind, and what its readers and writers see.
+#include "engine/txn/empty_gaps.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/txn/testing/toy_tree.h"
+#include "storage/base/rng.h"
+#include "storage/device/memory_device.h"
+#include "storage/runtime/simulated_runtime.h"
+
+namespace latchkey::empty_gaps_test {
+namespace {
+
+constexpr TreeId kTree{3}, kOther{4};
+
+bool NothingSpilled() { return false; }
+
+struct Gaps : EmptyGaps {
+  Gaps() : EmptyGaps(ThreadRuntime()) { NoteFor(11, NothingSpilled); }
+  void NoteBetween(const std::string& lower, const std::string& upper) {
+    Note(kTree, {.lower = lower, .upper = upper});
+  }
+  bool Covers(const std::string& key) { return IsEmptyFor(10, kTree, key); }
+};
+
+TEST_CASE("a gap covers the keys between its ends, in its tree") {
+  Gaps gaps;
+  gaps.NoteBetween("b", "d");
+  CHECK_FALSE(gaps.Covers("a"));
+  CHECK_FALSE(gaps.Covers("b"));
+  CHECK(gaps.Covers(std::string("b\0", 2)));
+  CHECK(gaps.Covers("c"));
+  CHECK_FALSE(gaps.Covers("d"));
+  CHECK_FALSE(gaps.Covers("e"));
+  CHECK_FALSE(gaps.IsEmptyFor(10, kOther, "c"));
+  gaps.Note(kOther, {.lower = "x", .upper = {}, .has_upper = false});
+  CHECK(gaps.IsEmptyFor(10, kOther, "z"));
+  CHECK_FALSE(gaps.IsEmptyFor(10, kOther, "x"));
+  CHECK_FALSE(gaps.IsEmptyFor(10, TreeId{5}, "a"));
+}
+
+TEST_CASE("gaps that overlap are one, and gaps that only touch do not cover the key between them") {
+  Gaps gaps;
+  gaps.NoteBetween("b", "d");
+  gaps.NoteBetween("d", "f");
+  CHECK(gaps.count() == 2);
+  CHECK_FALSE(gaps.Covers("d"));
+  gaps.NoteBetween("c", "e");
+  CHECK(gaps.count() == 1);
+  CHECK(gaps.Covers("d"));
+  CHECK_FALSE(gaps.Covers("b"));
+  CHECK_FALSE(gaps.Covers("f"));
+}
+
+TEST_CASE("united gaps cover exactly the keys of their parts") {
+  Gaps gaps;
+  Rng rng(7);
+  constexpr uint64_t kKeys = 60;
+  const auto key = [](uint64_t i) { return fmt::format("{:03}", i); };
+  bool covered[kKeys] = {};
+  for (int round = 0; round < 400; ++round) {
+    if (round % 20 == 0) {  // otherwise all is one gap after a few rounds
+      gaps.DropBelow(11);
+      gaps.NoteFor(11, NothingSpilled);
+      std::fill(std::begin(covered), std::end(covered), false);
+      REQUIRE(gaps.bytes() == 0);
+    }
+    const uint64_t lower = rng.Below(kKeys), upper = lower + 1 + rng.Below(6);
+    const bool to_end = rng.Below(50) == 0;
+    gaps.Note(kTree,
+              {.lower = key(lower), .upper = to_end ? "" : key(upper), .has_upper = !to_end});
+    for (uint64_t i = lower + 1; i < kKeys && (to_end || i < upper); ++i) covered[i] = true;
+    for (uint64_t i = 0; i < kKeys; ++i) REQUIRE(gaps.Covers(key(i)) == covered[i]);
+  }
+}
+
+TEST_CASE(
+    "a gap answers for the snapshots below that for which it was noted, until all have ended") {
+  Gaps gaps;
+  gaps.NoteBetween("b", "d");
+  CHECK(gaps.IsEmptyFor(0, kTree, "c"));
+  CHECK(gaps.IsEmptyFor(10, kTree, "c"));
+  CHECK_FALSE(gaps.IsEmptyFor(11, kTree, "c"));
+  gaps.NoteFor(21, NothingSpilled);
+  gaps.NoteBetween("c", "d");
+  CHECK(gaps.EmptyBelow(kTree, "bb") == 11);
+  CHECK(gaps.EmptyBelow(kTree, "cc") == 21);
+  gaps.DropBelow(10);
+  CHECK(gaps.count() == 2);
+  gaps.DropBelow(11);
+  CHECK(gaps.count() == 1);
+  CHECK_FALSE(gaps.IsEmptyFor(10, kTree, "bb"));
+  CHECK(gaps.IsEmptyFor(20, kTree, "cc"));
+  // The newer snapshot has ended, and gaps are noted for the older one again. They answer for both.
+  gaps.NoteFor(15, NothingSpilled);
+  gaps.NoteBetween("x", "z");
+  CHECK(gaps.IsEmptyFor(14, kTree, "y"));
+  gaps.DropBelow(21);
+  CHECK(gaps.count() == 0);
+  CHECK(gaps.bytes() == 0);
+  CHECK(gaps.below() == 0);
+}
+
+TEST_CASE(
+    "the snapshot of timestamp 0 has gaps like any other, and without gaps nothing is empty for "
+    "it") {
+  Gaps gaps;
+  CHECK_FALSE(gaps.IsEmptyFor(0, kTree, "c"));
+  gaps.NoteFor(0, NothingSpilled);
+  CHECK_FALSE(gaps.wanted());
+  gaps.NoteFor(1, NothingSpilled);
+  gaps.NoteBetween("b", "d");
+  CHECK(gaps.IsEmptyFor(0, kTree, "c"));
+  CHECK_FALSE(gaps.IsEmptyFor(1, kTree, "c"));
+}
+
+TEST_CASE("gaps are worth noting behind a key that was inserted lately, once") {
+  Gaps gaps;
+  CHECK_FALSE(gaps.IsWorthNoting(kTree, "b1", "b0"));
+  CHECK(gaps.IsWorthNoting(kTree, "b2", "b1"));
+  gaps.NoteBetween("b1", "d");
+  CHECK_FALSE(gaps.IsWorthNoting(kTree, "b3", "b2"));
+  CHECK_FALSE(gaps.IsWorthNoting(kTree, "b4", "b3"));
+  // For another snapshot it is noted anew.
+  gaps.NoteFor(21, NothingSpilled);
+  CHECK(gaps.IsWorthNoting(kTree, "b5", "b4"));
+}
+
+TEST_CASE("gaps take no more than their share of memory, and none is noted when none is wanted") {
+  Gaps gaps;
+  gaps.SetMostBytes(10'000);
+  for (int i = 0; i < 1000; ++i)
+    gaps.NoteBetween(fmt::format("{:04}a", i), fmt::format("{:04}b", i));
+  CHECK(gaps.count() > 10);
+  CHECK(gaps.bytes() < 10'500);
+  gaps.NoteFor(0, NothingSpilled);
+  gaps.SetMostBytes(SIZE_MAX);
+  const uint64_t count = gaps.count();
+  gaps.NoteBetween("y", "z");
+  CHECK(gaps.count() == count);
+}
+
+TEST_CASE("gaps and the spill of undo exclude each other") {
+  Gaps gaps;
+  CHECK_FALSE(gaps.BlockSpill(10));
+  CHECK(gaps.BlockSpill(11));
+  gaps.NoteFor(21, NothingSpilled);
+  CHECK_FALSE(gaps.wanted());
+  gaps.UnblockSpill();
+  gaps.NoteFor(21, [] { return true; });
+  CHECK_FALSE(gaps.wanted());
+  gaps.NoteFor(21, NothingSpilled);
+  CHECK(gaps.wanted());
+}
+
+// ---- In the version store
+
+// Appends beside a long snapshot, with a reclaimer, in a simulated runtime.
+struct Store {
+  Runtime& runtime;
+  ToyTree tree{runtime};
+  int appended = 0;
+
+  explicit Store(Runtime& simulated) : runtime(simulated) {
+    auto device = MemoryDevice::Create(runtime, {.name = "spill"});
+    LATCHKEY_CHECK(device.ok());
+    tree.store.SetSpill(*std::move(device), 64 << 20);
+    tree.store.SetBound(256 << 10);
+    Put("a", "first");
+    tree.store.StartReclaimer();
+  }
+  void Put(const std::string& key, const std::string& value) {
+    Txn txn;
+    REQUIRE(tree.Begin(txn).ok());
+    REQUIRE(tree.Put(txn, key, value).ok());
+    REQUIRE(tree.Commit(txn).ok());
+  }
+  void Delete(const std::string& key) {
+    Txn txn;
+    REQUIRE(tree.Begin(txn).ok());
+    REQUIRE(tree.Delete(txn, key).ok());
+    REQUIRE(tree.Commit(txn).ok());
+  }
+  static std::string KeyOf(int i) { return fmt::format("a{:08}", i); }
+  void Append(int commits) {
+    for (int i = 0; i < commits; ++i) {
+      Put(KeyOf(appended++), "v");
+      if (i % 16 == 0) runtime.SleepFor(1'000'000);  // the reclaimer's turn
+    }
+  }
+};
+
+void InSimulation(const std::function<void(Runtime&)>& body) {
+  SimulatedRuntime runtime{SimulationOptions{.seed = 1}};
+  const absl::Status ran = runtime.Run([&] { body(runtime); });
+  INFO(ran);
+  REQUIRE(ran.ok());
+}
+
+TEST_CASE("beside a long snapshot, appended records and their changes keep no versions") {
+  InSimulation([](Runtime& runtime) {
+    Store s(runtime);
+    Txn reader;
+    REQUIRE(s.tree.Begin(reader).ok());
+    CHECK(s.tree.Get(reader, "a") == "first");
+    s.Append(2000);
+    CHECK(s.tree.store.gaps().count() == 1);
+    const uint64_t before = s.tree.store.stats().versions;
+    CHECK(before < 1000);  // of the inserts before there was a gap
+    s.Append(2000);
+    for (int i = 1000; i < 3000; ++i) s.Put(Store::KeyOf(i), "changed");
+    s.runtime.SleepFor(1'000'000);
+    CHECK(s.tree.store.stats().versions < before + 300);
+    for (int i = 0; i < s.appended; ++i) CHECK_FALSE(s.tree.Get(reader, Store::KeyOf(i)));
+    REQUIRE(s.tree.Commit(reader).ok());
+    Txn now;
+    REQUIRE(s.tree.Begin(now).ok());
+    CHECK(s.tree.Get(now, Store::KeyOf(2999)) == "changed");
+    CHECK(s.tree.Get(now, Store::KeyOf(3999)) == "v");
+    REQUIRE(s.tree.Commit(now).ok());
+    s.tree.store.CollectAll();
+    CHECK(s.tree.store.gaps().count() == 0);
+    CHECK(s.tree.store.stats().version_bytes == 0);
+  });
+}
+
+TEST_CASE(
+    "a snapshot that began while records were appended sees those before it and none behind") {
+  InSimulation([](Runtime& runtime) {
+    Store s(runtime);
+    Txn first, second;
+    REQUIRE(s.tree.Begin(first).ok());
+    CHECK(s.tree.Get(first, "a") == "first");
+    s.Append(1500);
+    REQUIRE(s.tree.Begin(second).ok());
+    CHECK(s.tree.Get(second, Store::KeyOf(1499)) == "v");
+    s.Append(1500);
+    for (int i = 0; i < s.appended; i += 3) s.Put(Store::KeyOf(i), "changed");
+    for (int i = 1; i < s.appended; i += 3) s.Delete(Store::KeyOf(i));
+    s.Append(300);
+    s.tree.store.CollectAll();
+    for (int i = 0; i < s.appended; ++i) {
+      INFO(i);
+      CHECK_FALSE(s.tree.Get(first, Store::KeyOf(i)));
+      const auto seen = s.tree.Get(second, Store::KeyOf(i));
+      CHECK(seen == (i < 1500 ? std::optional<std::string>("v") : std::nullopt));
+    }
+    REQUIRE(s.tree.Commit(second).ok());
+    REQUIRE(s.tree.Commit(first).ok());
+    s.tree.store.CollectAll();
+    CHECK(s.tree.store.stats().versions == 0);
+    CHECK(s.tree.CountGhosts() == 0);
+  });
+}
+
+TEST_CASE(
+    "a transaction with a long snapshot is refused for keys of a gap that were inserted since") {
+  InSimulation([](Runtime& runtime) {
+    Store s(runtime);
+    Txn old;
+    REQUIRE(s.tree.Begin(old).ok());
+    CHECK(s.tree.Get(old, "a") == "first");
+    s.Append(3000);
+    s.Put("a7", "in the gap");
+    s.Put("a8", "in the gap");
+    s.Delete("a8");
+    s.Append(600);
+    REQUIRE(s.tree.store.gaps().IsEmptyFor(old.snapshot().read_ts, ToyTree::kTree, "a7"));
+    // Its own inserts into the gap are its own, and it may change them.
+    REQUIRE(s.tree.Put(old, "a9", "own").ok());
+    CHECK(s.tree.Get(old, "a9") == "own");
+    REQUIRE(s.tree.Put(old, "a9", "own, again").ok());
+    CHECK(s.tree.Get(old, "a9") == "own, again");
+    CHECK_FALSE(s.tree.Get(old, "a7"));
+    CHECK(absl::IsAborted(s.tree.Put(old, "a7", "lost update")));
+    CHECK(absl::IsAborted(s.tree.Put(old, "a8", "lost update")));
+    REQUIRE(s.tree.Rollback(old).ok());
+  });
+}
+
+TEST_CASE("ghosts of records that were inserted into a gap go although the snapshot stays") {
+  InSimulation([](Runtime& runtime) {
+    Store s(runtime);
+    Txn reader;
+    REQUIRE(s.tree.Begin(reader).ok());
+    CHECK(s.tree.Get(reader, "a") == "first");
+    s.Append(1000);
+    for (int i = 500; i < 1000; ++i) s.Delete(Store::KeyOf(i));
+    s.Append(600);
+    s.tree.store.CollectAll();
+    CHECK(s.tree.CountGhosts() < 100);
+    for (int i = 0; i < s.appended; ++i) CHECK_FALSE(s.tree.Get(reader, Store::KeyOf(i)));
+    REQUIRE(s.tree.Commit(reader).ok());
+  });
+}
+
+}  // namespace
+}  // namespace latchkey::empty_gaps_test
