@@ -137,8 +137,9 @@ struct Options {
   uint32_t lock_wait_ms = 5000;
   /// Share of cache_bytes for old versions, undo of running transactions and read sets, bytes. 0 =
   /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to
-  /// the spill file, a file without a name. The undo of a transaction without savepoints goes there
-  /// when it exceeds a quarter. Filters for the spill file take memory in addition, usually less
+  /// the spill file, a file without a name. The undo of a transaction goes there when it exceeds a
+  /// quarter, unless the transaction has savepoints, or has inserted records where others have
+  /// appended while it held an old snapshot. Filters for the spill file take memory in addition, usually less
   /// than half as much. When the undo of many small transactions fills the share, their writes wait
   /// a little, then return Aborted.
   uint64_t version_store_bytes = 0;

@@ -249,7 +249,9 @@ void TransactionWriter::Replace(Write& write, Place& place) {
       superseded = EngineLog::PrepareSuperseded(ChainOf(place.old.bytes));
     }
   }
-  if (!place.position.exact && context.versions.gaps().wanted()) NoteGap(write, place);
+  if (!place.position.exact && context.versions.gaps().IsWanted(state_.txn.snapshot().read_ts)) {
+    NoteGap(write, place);
+  }
   const Change change = write.mode == Mode::kDelete ? Change::kDelete : Change::kPut;
   const bool store_owns_old = context.versions.Install(state_.txn, place.check, write.tree.id,
                                                        write.key, place.old, change);

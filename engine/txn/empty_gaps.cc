@@ -12,6 +12,8 @@ namespace {
 
 // Of a remembered key, the numbers below this one are for what is known of its gap.
 constexpr uint32_t kOfGap = 256;
+// Of the keys behind a key in a gap, one in this many looks whether it lies in a gap, too.
+constexpr uint64_t kKeysPerLook = 32;
 
 }  // namespace
 
@@ -40,6 +42,7 @@ bool EmptyGaps::Covers(const Map& gaps, TreeId tree, std::string_view key) {
 }
 
 bool EmptyGaps::IsWorthNoting(TreeId tree, std::string_view key, std::string_view left) {
+  if (bytes() >= most_bytes_.load(std::memory_order_relaxed)) return false;
   const CommitTs wanted = noted_below_.load(std::memory_order_relaxed);
   const auto place_of = [this](uint64_t hash) -> std::atomic<uint32_t>& {
     return remembered_[(hash >> 32) % kRemembered];
@@ -114,16 +117,8 @@ CommitTs EmptyGaps::EmptyBelow(TreeId tree, std::string_view key) {
   return 0;
 }
 
-void EmptyGaps::NoteFor(CommitTs below, absl::FunctionRef<bool()> any_undo_spilled) {
-  if (below == noted_below_.load(std::memory_order_relaxed)) return;
-  SpinLatchGuard noting(noting_latch_, runtime_);
-  const bool blocked = spills_under_way_ > 0 || any_undo_spilled();
-  noted_below_.store(blocked ? 0 : below, std::memory_order_relaxed);
-}
-
-void EmptyGaps::DropBelow(CommitTs oldest) {
+void EmptyGaps::Tidy(const LiveSnapshots& live) {
   if (below() == 0) return;
-  if (LATCHKEY_CANARY("gap-dropped-too-early")) oldest += 200;
   std::vector<std::unique_ptr<Set>> dropped;  // freed with no latch held
   CatchOutOfMemory([&] {
     SpinLatchGuard noting(noting_latch_, runtime_);
@@ -131,11 +126,7 @@ void EmptyGaps::DropBelow(CommitTs oldest) {
     for (uint32_t index = 0; index < kShards; ++index) {
       Shard& shard = shards_[index];
       SpinLatchGuard guard(shard.latch, runtime_);
-      while (!shard.sets.empty() && shard.sets.front()->below <= oldest) {
-        dropped.push_back(nullptr);
-        dropped.back() = std::move(shard.sets.front());
-        shard.sets.erase(shard.sets.begin());
-      }
+      Unite(shard, live, &dropped);
       if (!shard.sets.empty()) below = std::max(below, shard.sets.back()->below);
     }
     below_.store(below, std::memory_order_release);
@@ -146,16 +137,26 @@ void EmptyGaps::DropBelow(CommitTs oldest) {
   }
 }
 
-bool EmptyGaps::BlockSpill(CommitTs read_ts) {
-  SpinLatchGuard noting(noting_latch_, runtime_);
-  if (read_ts < std::max(below(), noted_below_.load(std::memory_order_relaxed))) return false;
-  ++spills_under_way_;
-  return true;
-}
-
-void EmptyGaps::UnblockSpill() {
-  SpinLatchGuard noting(noting_latch_, runtime_);
-  --spills_under_way_;
+// If no snapshot reads between the timestamps of two sets, both answer for the same snapshots. So there
+// are at most as many sets as snapshots.
+void EmptyGaps::Unite(Shard& shard, const LiveSnapshots& live,
+                      std::vector<std::unique_ptr<Set>>* dropped) {
+  CommitTs oldest = live.oldest;
+  if (LATCHKEY_CANARY("gap-dropped-too-early")) oldest += 200;
+  for (size_t i = 0; i < shard.sets.size();) {
+    Set& set = *shard.sets[i];
+    const bool is_last = i + 1 == shard.sets.size();
+    if (set.below > oldest && (is_last || live.AnyIn(set.below, shard.sets[i + 1]->below))) {
+      ++i;
+      continue;
+    }
+    dropped->reserve(dropped->size() + 1);
+    if (set.below > oldest) {
+      for (const auto& [place, upper] : set.gaps) Add(&shard.sets[i + 1]->gaps, place, upper);
+    }
+    dropped->push_back(std::move(shard.sets[i]));
+    shard.sets.erase(shard.sets.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 uint64_t EmptyGaps::count() {

@@ -6,19 +6,19 @@
 // version until the snapshot ends.
 //
 // A gap lies strictly between its ends. It is noted under the exclusive latch of the leaf that covers
-// it, at an insert, while there is no record between the two ends, not even a ghost. A ghost goes only
-// when no snapshot sees a value of its key, and an insert commits after every snapshot that runs. So no
-// running snapshot sees a record in the gap, and none that is older than the insert ever will. The gap
-// answers for snapshots below a timestamp: that of the newest long snapshot, plus one.
+// it, at an insert, while there is no record between the two ends, not even a ghost. So no running
+// snapshot sees a record there: a ghost goes only when no snapshot sees a value of its key, a range
+// delete changes pages only when no older snapshot is left, and a leaf has no puts that still wait. What
+// is inserted later commits after these snapshots. The gap answers for those below a timestamp: that of
+// the newest long snapshot, plus one.
 //
 // Invariants
 //  1. A gap is noted before a version is dropped because of it, and is dropped when no snapshot for
 //     which it answers is left. So a reader that looks for versions first and for gaps last misses none.
-//  2. The undo of a transaction is in memory if a gap answers for its snapshot, or may soon: its own
-//     entries say what it has written in a gap (see BlockSpill).
+//  2. The entries of a transaction are in memory if a gap that answers for its snapshot covers one of
+//     them: they say what it has written there itself. Its undo is not spilled then. No gap covers what
+//     it has spilled, because those records or ghosts were on the page when the gap was noted.
 #pragma once
-
-#include <absl/functional/function_ref.h>
 
 #include <atomic>
 #include <cstddef>
@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/txn/snapshot_manager.h"
 #include "storage/base/ids.h"
 #include "storage/runtime/mutex.h"
 #include "storage/runtime/runtime.h"
@@ -52,14 +53,18 @@ class EmptyGaps {
 
   // ---- Trees, at the insert of a key that has no record, under the exclusive latch of its leaf
 
-  /// Whether there is a snapshot for which gaps are noted now. A few instructions.
-  bool wanted() const { return noted_below_.load(std::memory_order_relaxed) != 0; }
+  /// Whether gaps are noted now at inserts of a transaction that reads at `read_ts`. They are not if
+  /// they would answer for the transaction itself. A few instructions.
+  bool IsWanted(CommitTs read_ts) const {
+    const CommitTs below = noted_below_.load(std::memory_order_relaxed);
+    return below != 0 && read_ts >= below;
+  }
   /// Whether the gap around `key` should be noted: it is not known, and `left`, the key before it, was
   /// inserted lately. Keys that are inserted at random seldom meet this, so they note no gaps. Remembers
-  /// `key` as inserted. May say no by mistake.
+  /// `key` as inserted. May say no by mistake, and does if gaps take as much memory as they may.
   bool IsWorthNoting(TreeId tree, std::string_view key, std::string_view left);
-  /// Notes that the tree has no record between the ends. No effect if the gaps take most_bytes, if
-  /// there is no memory, or if none is wanted any more.
+  /// Notes that the tree has no record between the ends. No effect if there is no memory, or if none is
+  /// wanted any more.
   void Note(TreeId tree, Ends ends);
 
   // ---- Readers and writers
@@ -77,22 +82,14 @@ class EmptyGaps {
   // ---- The reclaimer
 
   /// From now on gaps are noted for snapshots below `below`, after which a transaction has committed; 0
-  /// = for none, as well while undo is spilled or being spilled. `any_undo_spilled` is asked with a
-  /// latch held.
-  void NoteFor(CommitTs below, absl::FunctionRef<bool()> any_undo_spilled);
-  /// Drops the gaps that answer for no snapshot from `oldest` on.
-  void DropBelow(CommitTs oldest);
+  /// = for none.
+  void NoteFor(CommitTs below) { noted_below_.store(below, std::memory_order_relaxed); }
+  /// Drops the gaps that answer for no snapshot of `live`, and unites those that answer for the same.
+  void Tidy(const LiveSnapshots& live);
   /// Limits the memory of gaps.
   void SetMostBytes(size_t bytes) { most_bytes_.store(bytes, std::memory_order_relaxed); }
 
-  // ---- The spiller
-
-  /// False: a gap answers for snapshots at `read_ts`, or may soon. True: none will until UnblockSpill,
-  /// or as long as spilled undo exists.
-  bool BlockSpill(CommitTs read_ts);
-  void UnblockSpill();
-
-  bool any() const { return below() != 0 || wanted(); }
+  bool any() const { return below() != 0 || noted_below_.load(std::memory_order_relaxed) != 0; }
   /// Adds up the trees: for statistics.
   uint64_t count();
   /// Memory, bytes.
@@ -136,6 +133,7 @@ class EmptyGaps {
   static bool EndsBefore(const Upper& upper, std::string_view key);
   static bool Covers(const Map& gaps, TreeId tree, std::string_view key);
   void Add(Map* gaps, Place place, Upper upper);
+  void Unite(Shard& shard, const LiveSnapshots& live, std::vector<std::unique_ptr<Set>>* dropped);
   Shard& ShardOf(TreeId tree) { return shards_[Raw(tree) % kShards]; }
 
   Runtime& runtime_;
@@ -149,23 +147,6 @@ class EmptyGaps {
   std::atomic<size_t> most_bytes_{256 << 10};
   SpinLatch noting_latch_;         // taken before that of a shard
   uint32_t spills_under_way_ = 0;  // guarded by noting_latch_
-};
-
-/// Keeps gaps from being noted for snapshots from `read_ts` on for a scope.
-class [[nodiscard]] SpillBlock {
- public:
-  SpillBlock(EmptyGaps& gaps, CommitTs read_ts) : gaps_(gaps), held_(gaps.BlockSpill(read_ts)) {}
-  ~SpillBlock() {
-    if (held_) gaps_.UnblockSpill();
-  }
-  SpillBlock(const SpillBlock&) = delete;
-  SpillBlock& operator=(const SpillBlock&) = delete;
-  /// False: a gap answers for such snapshots, or may soon.
-  bool held() const { return held_; }
-
- private:
-  EmptyGaps& gaps_;
-  const bool held_;
 };
 
 }  // namespace latchkey

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/txn/testing/toy_tree.h"
 #include "storage/base/rng.h"
@@ -19,10 +21,14 @@ namespace {
 
 constexpr TreeId kTree{3}, kOther{4};
 
-bool NothingSpilled() { return false; }
+// Snapshots that read at these timestamps, and perhaps others from 1,000 on.
+LiveSnapshots Live(std::vector<CommitTs> read_ts) {
+  const CommitTs oldest = read_ts.empty() ? 1000 : read_ts.front();
+  return {.read_ts = std::move(read_ts), .as_of = 1000, .oldest = oldest};
+}
 
 struct Gaps : EmptyGaps {
-  Gaps() : EmptyGaps(ThreadRuntime()) { NoteFor(11, NothingSpilled); }
+  Gaps() : EmptyGaps(ThreadRuntime()) { NoteFor(11); }
   void NoteBetween(const std::string& lower, const std::string& upper) {
     Note(kTree, {.lower = lower, .upper = upper});
   }
@@ -66,8 +72,7 @@ TEST_CASE("united gaps cover exactly the keys of their parts") {
   bool covered[kKeys] = {};
   for (int round = 0; round < 400; ++round) {
     if (round % 20 == 0) {  // otherwise all is one gap after a few rounds
-      gaps.DropBelow(11);
-      gaps.NoteFor(11, NothingSpilled);
+      gaps.Tidy(Live({}));
       std::fill(std::begin(covered), std::end(covered), false);
       REQUIRE(gaps.bytes() == 0);
     }
@@ -80,41 +85,62 @@ TEST_CASE("united gaps cover exactly the keys of their parts") {
   }
 }
 
-TEST_CASE(
-    "a gap answers for the snapshots below that for which it was noted, until all have ended") {
+TEST_CASE("a gap answers for the snapshots for which it was noted, until all have ended") {
   Gaps gaps;
   gaps.NoteBetween("b", "d");
   CHECK(gaps.IsEmptyFor(0, kTree, "c"));
   CHECK(gaps.IsEmptyFor(10, kTree, "c"));
   CHECK_FALSE(gaps.IsEmptyFor(11, kTree, "c"));
-  gaps.NoteFor(21, NothingSpilled);
+  gaps.NoteFor(21);
   gaps.NoteBetween("c", "d");
   CHECK(gaps.EmptyBelow(kTree, "bb") == 11);
   CHECK(gaps.EmptyBelow(kTree, "cc") == 21);
-  gaps.DropBelow(10);
+  gaps.Tidy(Live({10, 20}));
   CHECK(gaps.count() == 2);
-  gaps.DropBelow(11);
+  gaps.Tidy(Live({11, 20}));
   CHECK(gaps.count() == 1);
   CHECK_FALSE(gaps.IsEmptyFor(10, kTree, "bb"));
   CHECK(gaps.IsEmptyFor(20, kTree, "cc"));
   // The newer snapshot has ended, and gaps are noted for the older one again. They answer for both.
-  gaps.NoteFor(15, NothingSpilled);
+  gaps.NoteFor(15);
   gaps.NoteBetween("x", "z");
   CHECK(gaps.IsEmptyFor(14, kTree, "y"));
-  gaps.DropBelow(21);
+  gaps.Tidy(Live({21}));
   CHECK(gaps.count() == 0);
   CHECK(gaps.bytes() == 0);
   CHECK(gaps.below() == 0);
 }
 
-TEST_CASE(
-    "the snapshot of timestamp 0 has gaps like any other, and without gaps nothing is empty for "
-    "it") {
+// Beside one old snapshot many younger ones came and went, and each left gaps of its own.
+TEST_CASE("gaps for snapshots that have ended are united with those for older ones that stay") {
+  Gaps gaps;
+  for (CommitTs below = 11; below < 500; below += 10) {
+    gaps.NoteFor(below);
+    gaps.NoteBetween("b", "d");
+    gaps.NoteBetween("x" + std::to_string(below), "y");
+    gaps.Tidy(Live({5, below - 1}));
+  }
+  // Those of the snapshot at 490, and for that at 5 all others in one.
+  CHECK(gaps.count() == 4);
+  CHECK(gaps.EmptyBelow(kTree, "c") == 491);
+  CHECK(gaps.EmptyBelow(kTree, "x0") == 0);
+  CHECK(gaps.IsEmptyFor(5, kTree, "x12"));
+  CHECK_FALSE(gaps.IsEmptyFor(490, kTree, "x12"));
+  CHECK(gaps.IsEmptyFor(490, kTree, "x5"));
+  // Snapshots that are not in the list, because they came later, read from as_of on.
+  gaps.NoteFor(1500);
+  gaps.NoteBetween("b", "d");
+  gaps.Tidy(Live({5}));
+  CHECK(gaps.EmptyBelow(kTree, "c") == 1500);
+  CHECK(gaps.EmptyBelow(kTree, "x12") == 491);
+}
+
+TEST_CASE("the snapshot of timestamp 0 has gaps like any other") {
   Gaps gaps;
   CHECK_FALSE(gaps.IsEmptyFor(0, kTree, "c"));
-  gaps.NoteFor(0, NothingSpilled);
-  CHECK_FALSE(gaps.wanted());
-  gaps.NoteFor(1, NothingSpilled);
+  gaps.NoteFor(0);
+  CHECK_FALSE(gaps.IsWanted(1000));
+  gaps.NoteFor(1);
   gaps.NoteBetween("b", "d");
   CHECK(gaps.IsEmptyFor(0, kTree, "c"));
   CHECK_FALSE(gaps.IsEmptyFor(1, kTree, "c"));
@@ -128,35 +154,31 @@ TEST_CASE("gaps are worth noting behind a key that was inserted lately, once") {
   CHECK_FALSE(gaps.IsWorthNoting(kTree, "b3", "b2"));
   CHECK_FALSE(gaps.IsWorthNoting(kTree, "b4", "b3"));
   // For another snapshot it is noted anew.
-  gaps.NoteFor(21, NothingSpilled);
+  gaps.NoteFor(21);
   CHECK(gaps.IsWorthNoting(kTree, "b5", "b4"));
 }
 
 TEST_CASE("gaps take no more than their share of memory, and none is noted when none is wanted") {
   Gaps gaps;
   gaps.SetMostBytes(10'000);
-  for (int i = 0; i < 1000; ++i)
-    gaps.NoteBetween(fmt::format("{:04}a", i), fmt::format("{:04}b", i));
+  for (int i = 0; i < 1000; ++i) {
+    const std::string left = fmt::format("{:04}a", i);
+    gaps.IsWorthNoting(kTree, left, "");
+    if (gaps.IsWorthNoting(kTree, left + "1", left)) gaps.NoteBetween(left, left + "b");
+  }
   CHECK(gaps.count() > 10);
   CHECK(gaps.bytes() < 10'500);
-  gaps.NoteFor(0, NothingSpilled);
+  gaps.NoteFor(0);
   gaps.SetMostBytes(SIZE_MAX);
   const uint64_t count = gaps.count();
   gaps.NoteBetween("y", "z");
   CHECK(gaps.count() == count);
 }
 
-TEST_CASE("gaps and the spill of undo exclude each other") {
+TEST_CASE("gaps are not noted at inserts of a transaction for which they would answer") {
   Gaps gaps;
-  CHECK_FALSE(gaps.BlockSpill(10));
-  CHECK(gaps.BlockSpill(11));
-  gaps.NoteFor(21, NothingSpilled);
-  CHECK_FALSE(gaps.wanted());
-  gaps.UnblockSpill();
-  gaps.NoteFor(21, [] { return true; });
-  CHECK_FALSE(gaps.wanted());
-  gaps.NoteFor(21, NothingSpilled);
-  CHECK(gaps.wanted());
+  CHECK_FALSE(gaps.IsWanted(10));
+  CHECK(gaps.IsWanted(11));
 }
 
 // ---- In the version store
@@ -230,8 +252,7 @@ TEST_CASE("beside a long snapshot, appended records and their changes keep no ve
   });
 }
 
-TEST_CASE(
-    "a snapshot that began while records were appended sees those before it and none behind") {
+TEST_CASE("a snapshot sees what was appended before it, and nothing behind") {
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn first, second;
@@ -259,8 +280,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE(
-    "a transaction with a long snapshot is refused for keys of a gap that were inserted since") {
+TEST_CASE("a transaction with a long snapshot is refused for keys inserted into a gap since") {
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn old;

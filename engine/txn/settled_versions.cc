@@ -58,19 +58,17 @@ SettledVersions::Table::~Table() {
   while (blocks != nullptr) ::operator delete(std::exchange(blocks, blocks->next));
 }
 
-char* SettledVersions::Table::Allocate(size_t size) {
-  if (static_cast<size_t>(end - at) < size) {
-    // A quarter of the present bytes: wastes little, with few entries and with many.
-    const size_t usual = std::clamp(block_bytes / 4, kLeastBlock, kMostBlock);
-    const size_t room = std::max(usual, size);
-    auto* added = new (::operator new(sizeof(Block) + room)) Block{blocks};
-    if (blocks != nullptr) blocks->used = static_cast<size_t>(at - blocks->bytes());
-    blocks = added;
-    block_bytes += sizeof(Block) + room;
-    at = blocks->bytes();
-    end = at + room;
-  }
-  return std::exchange(at, at + size);
+void SettledVersions::Table::MakeRoom(size_t size) {
+  if (static_cast<size_t>(end - at) >= size) return;
+  // A quarter of the present bytes: wastes little, with few entries and with many.
+  const size_t usual = std::clamp(block_bytes / 4, kLeastBlock, kMostBlock);
+  const size_t room = std::max(usual, size);
+  auto* added = new (::operator new(sizeof(Block) + room)) Block{blocks};
+  if (blocks != nullptr) blocks->used = static_cast<size_t>(at - blocks->bytes());
+  blocks = added;
+  block_bytes += sizeof(Block) + room;
+  at = blocks->bytes();
+  end = at + room;
 }
 
 template <typename Visit>
@@ -133,30 +131,31 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
   }
   const bool is_in_gap = version.empty_below != 0 && !version.lock_only;
   const CommitTs seen_from = is_in_gap ? std::max(from, version.empty_below) : from;
-  bool is_needed = live.AnyIn(seen_from, version.ts);
-  bool keeps_old = is_needed;
-  if (!is_needed && is_in_gap && version.leaves_ghost && live.AnyIn(from, version.ts)) {
-    // No snapshot sees the record, so its ghost goes. An old snapshot may still write the key: the
-    // version stays as a conflict for it.
-    is_needed = true;
-    keeps_old = version.state == RecordState::kOverflow;  // its chain could not be freed here
-    if (!keeps_old) chores->AddGhostOfInserted(version, RecordState::kAbsent);
-  }
-  if (!is_needed) {
+  const bool is_seen = live.AnyIn(seen_from, version.ts);
+  // Of a deleted record in a gap: no snapshot sees it, but an old one may still write the key.
+  const bool is_conflict =
+      !is_seen && is_in_gap && version.leaves_ghost && live.AnyIn(from, version.ts);
+  if (!is_seen && !is_conflict) {
     if (write != nullptr) chores->AddGhostOfInserted(version, write->state);
     chores->Add(version, /*purge=*/before == nullptr);
     if (version.leaves_ghost && before != nullptr) before->leaves_ghost = true;
     return false;
   }
   Grow();
-  const size_t old_size = version.lock_only || !keeps_old ? 0 : version.old.size();
-  auto* entry = new (Allocate(Entry::SizeOf(version.key.size(), old_size))) Entry;
+  const size_t old_size = version.lock_only || is_conflict ? 0 : version.old.size();
+  const size_t size = Entry::SizeOf(version.key.size(), old_size);
+  MakeRoom(size);
+  if (is_conflict) {
+    chores->AddGhostOfInserted(version, RecordState::kAbsent);
+    chores->Add(version, /*purge=*/false);
+  }
+  auto* entry = new (std::exchange(at, at + size)) Entry;
   entry->ts = version.ts;
   entry->hash = LowHalf(version.hash);
   entry->tree = version.tree;
   entry->old_size = static_cast<uint32_t>(old_size);
   entry->key_size = static_cast<uint16_t>(version.key.size());
-  entry->state = keeps_old ? version.state : RecordState::kAbsent;
+  entry->state = is_conflict ? RecordState::kAbsent : version.state;
   entry->lock_only = version.lock_only;
   entry->leaves_ghost = version.leaves_ghost;
   std::copy_n(version.key.data(), version.key.size(), entry->bytes());

@@ -202,7 +202,8 @@ class SettledVersions {
     size_t BucketOf(uint32_t low_hash) const { return low_hash & (buckets.size() - 1); }
     size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Bucket); }
     void Grow();
-    char* Allocate(size_t size);
+    // Makes the next `size` bytes from `at` on free for an entry.
+    void MakeRoom(size_t size);
     // All entries, in the order of memory.
     template <typename Visit>
     void ForEach(Visit visit) const;

@@ -107,17 +107,13 @@ bool SnapshotManager::HasSnapshotBelow(CommitTs ts) const {
 
 CommitTs SnapshotManager::LongSnapshotsBelow(uint64_t commits) const {
   const CommitTs clock = this->clock();
-  CommitTs below = 0, oldest_of_writers = UINT64_MAX;
+  CommitTs below = 0;
   const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots; ++i) {
     const CommitTs read_ts = TxnSlot::TimestampIn(slots_[i].read_ts.load());
-    if (slots_[i].writer.load(std::memory_order_seq_cst) != TxnSlot::kNoWriter) {
-      oldest_of_writers = std::min(oldest_of_writers, read_ts);
-    } else if (read_ts < clock && clock - read_ts >= commits) {
-      below = std::max(below, read_ts + 1);
-    }
+    if (read_ts < clock && clock - read_ts >= commits) below = std::max(below, read_ts + 1);
   }
-  return below <= oldest_of_writers ? below : 0;
+  return below;
 }
 
 TxnSlot* SnapshotManager::TakeSlot() {

@@ -220,8 +220,8 @@ class SnapshotManager {
   bool HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> actors) const;
   /// Whether any snapshot reads below `ts` now.
   bool HasSnapshotBelow(CommitTs ts) const;
-  /// The timestamp of the newest snapshot that is behind the newest commit by at least `commits` and
-  /// older than that of every transaction that has written, plus one; 0 = there is none.
+  /// The timestamp of the newest snapshot that is behind the newest commit by at least `commits`, plus
+  /// one; 0 = there is none.
   CommitTs LongSnapshotsBelow(uint64_t commits) const;
   uint32_t SlotOf(const Txn& txn) const { return static_cast<uint32_t>(txn.slot_ - slots_); }
 

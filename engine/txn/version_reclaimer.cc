@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/base/out_of_memory.h"
+
 namespace latchkey {
 namespace {
 
@@ -60,14 +62,24 @@ void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
 void VersionReclaimer::ReclaimAhead() {
   MutexLock lock(rounds_mutex_);
   snapshots_.RefreshBounds();
-  NoteGapsFor(snapshots_.LongSnapshotsBelow(kCommitsOfLong));
-  gaps_.DropBelow(snapshots_.oldest_snapshot());
+  gaps_.NoteFor(snapshots_.LongSnapshotsBelow(kCommitsOfLong));
+  TidyGaps();
   for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue) {
     if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
   }
   for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) settler_.SweepSome();
   if (spiller_.HasAny()) spiller_.DropUnneeded();
   SpillAhead();
+}
+
+void VersionReclaimer::TidyGaps() {
+  if (gaps_.below() == 0) return;
+  CatchOutOfMemory([&] {
+    LiveSnapshots live;
+    snapshots_.ListSnapshots(&live);
+    gaps_.Tidy(live);
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 // What the device refuses is left to the committers, which spill from three quarters of the bound
@@ -95,7 +107,7 @@ void VersionReclaimer::CollectAll() {
   const bool alone = !reclaiming_.exchange(true, std::memory_order_acquire);
   settler_.SettleAndSweepAll(/*thaw=*/alone);
   if (alone) reclaiming_.store(false, std::memory_order_release);
-  gaps_.DropBelow(snapshots_.oldest_snapshot());
+  TidyGaps();
   spiller_.DropUnneeded();
 }
 

@@ -63,7 +63,7 @@ class VersionReclaimer {
   /// Ends it, after the round that it may be in. Committers then do the work.
   void Stop() {
     actor_.Stop();
-    NoteGapsFor(0);
+    gaps_.NoteFor(0);
   }
 
   /// Collects a bounded amount of garbage: what `commit` leaves, and a share of what others left.
@@ -79,9 +79,7 @@ class VersionReclaimer {
 
  private:
   void AskForRound(uint32_t queue, uint32_t other);
-  void NoteGapsFor(CommitTs snapshot) {
-    gaps_.NoteFor(snapshot, [this] { return spiller_.HasUndo(); });
-  }
+  void TidyGaps();
   // A round of the actor.
   void ReclaimAhead();
   void SpillAhead();

@@ -49,13 +49,13 @@ void VersionSpiller::DropUnneeded() {
 
 absl::Status VersionSpiller::SpillUndo(Txn& txn) {
   WriteRecord& record = *txn.record_;
-  const SpillBlock block(gaps_, txn.snapshot_.read_ts);
-  if (!block.held())
-    return absl::FailedPreconditionError("a gap answers for the transaction's snapshot");
   return CatchOutOfMemory([&]() -> absl::Status {
     std::vector<SettlingVersion> undo;
     for (const VersionEntry* entry = record.newest; entry != nullptr;
          entry = entry->next_of_writer) {
+      if (!entry->lock_only && gaps_.IsEmptyFor(txn.snapshot_.read_ts, entry->tree, entry->key())) {
+        return absl::FailedPreconditionError("the transaction has written in a gap");
+      }
       undo.push_back({.tree = entry->tree,
                       .hash = entry->hash,
                       .key = entry->key(),

@@ -91,8 +91,8 @@ class VersionSpiller {
   // ---- The undo of one transaction, by its actor. REQUIRES: no latches held.
 
   /// Moves the undo of `txn` to the device. Its keys stay locked: the run there says so instead of
-  /// the entries. After an error nothing has moved. FailedPrecondition: a gap answers for the
-  /// snapshot of `txn`, or may soon (EmptyGaps).
+  /// the entries. After an error nothing has moved. FailedPrecondition: `txn` has written a key
+  /// in a gap that answers for its snapshot (EmptyGaps).
   absl::Status SpillUndo(Txn& txn);
   /// Calls `restore` for each spilled change of `record`, those of one key newest first.
   absl::Status RestoreUndo(WriteRecord& record,

@@ -126,25 +126,23 @@ TEST_CASE("the undo of a writer moves whole: its keys stay locked, and its rollb
   f.pool.Return(record);
 }
 
-TEST_CASE("the undo of a writer stays in memory if a gap may answer for its snapshot") {
+TEST_CASE("the undo of a writer stays in memory if it has written in a gap that answers for it") {
   Fixture f;
   f.SetDevice();
   Txn txn;
   REQUIRE(f.snapshots.Begin(txn).ok());
   f.snapshots.ForReading(txn);
+  f.gaps.NoteFor(txn.snapshot().read_ts + 1);
+  f.gaps.Note(kTree, {.lower = "b", .upper = "d"});
   f.Write(txn, "a", "old a");
-  f.gaps.NoteFor(txn.snapshot().read_ts + 1, [&] { return f.spiller.HasUndo(); });
-  REQUIRE(f.gaps.wanted());
+  REQUIRE(f.spiller.SpillUndo(txn).ok());  // gaps elsewhere do not matter
+  f.Write(txn, "c", "");
   CHECK(absl::IsFailedPrecondition(f.spiller.SpillUndo(txn)));
-  CHECK_FALSE(f.spiller.HasUndo());
-  // None is wanted any more, and none was noted: then the undo may go, and no gap is noted beside it.
-  f.gaps.NoteFor(0, [&] { return f.spiller.HasUndo(); });
-  REQUIRE(f.spiller.SpillUndo(txn).ok());
-  f.gaps.NoteFor(txn.snapshot().read_ts + 1, [&] { return f.spiller.HasUndo(); });
-  CHECK_FALSE(f.gaps.wanted());
-  WriteRecord* record =
-      f.spiller.NewestOf(nullptr, VersionTable::HashOf(kTree, "a"), 0).running.record;
-  REQUIRE(record != nullptr);
+  VersionEntry* const kept = f.table.FindNewest(VersionTable::HashOf(kTree, "c"), kTree, "c").entry;
+  REQUIRE(kept != nullptr);
+  WriteRecord* const record = kept->writer;
+  f.table.Unlink(*kept);
+  record->newest = nullptr;
   record->outcome.store(WriteRecord::kRolledBack);
   f.spiller.ReleaseUndo(*record);
   f.snapshots.End(txn);

@@ -32,7 +32,8 @@ absl::Status WriteAdmission::AdmitGrowth(Txn& txn) {
         absl::StatusCode::kResourceExhausted,
         "the undo of this transaction takes {} bytes, more than the {} of the version "
         "store: commit or roll back and use smaller transactions, or raise "
-        "Options::version_store_bytes (a transaction with savepoints keeps its undo in memory)",
+        "Options::version_store_bytes (undo stays in memory if there are savepoints, or if the "
+        "transaction has inserted where others appended after its snapshot)",
         own, bound);
   }
   // The store may be too full for a moment only: while another actor collects, or a snapshot is

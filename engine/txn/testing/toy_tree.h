@@ -213,7 +213,7 @@ class ToyTree : public GcClient {
       return absl::NotFoundError("no such key");
     }
     if (change == Change::kLock) *seen = exists ? std::optional(Load(*before)) : std::nullopt;
-    if (!before && change == Change::kPut) NoteGap(page, key);
+    if (!before && change == Change::kPut) NoteGap(txn, page, key);
     const bool store_owns_old = store.Install(txn, check, kTree, key, Describe(before), change);
     Mark(page, txn);
     if (change == Change::kLock) return absl::OkStatus();
@@ -224,8 +224,8 @@ class ToyTree : public GcClient {
   }
 
   // Of a page's keys only those with the same first byte are neighbours.
-  void NoteGap(const Page& page, const std::string& key) {
-    if (!store.gaps().wanted() || key.empty()) return;
+  void NoteGap(const Txn& txn, const Page& page, const std::string& key) {
+    if (!store.gaps().IsWanted(txn.snapshot().read_ts) || key.empty()) return;
     const auto next = page.records.lower_bound(key);
     if (next == page.records.begin() || std::prev(next)->first[0] != key[0]) return;
     const std::string& left = std::prev(next)->first;
