@@ -511,7 +511,7 @@ class Database {
   ///                       backup of a directory without a full one, of another database, or of one
   ///                       that was put back to an older state
   ///   AlreadyExists       the directory holds other files, or a finished backup and not `incremental`
-  ///   InvalidArgument     the directory lies in that of the database
+  ///   InvalidArgument     the directory lies in that of the database, or is a file
   ///   Cancelled           `progress` returned false; the same call continues later
   ///   DataLoss            a page of the database is damaged; the message names it
   absl::StatusOr<BackupInfo> Backup(const std::string& directory,

@@ -55,10 +55,11 @@ absl::StatusOr<BackupDirectory> BackupDirectory::OpenToWrite(Runtime& runtime,
   BackupDirectory directory(runtime, path);
   std::error_code error;
   if (!fs::is_directory(path, error)) {
+    if (fs::exists(path, error)) {
+      return InvalidArgument("{} is a file: name a directory for the backup", path);
+    }
     if (!fs::create_directory(path, error)) {
-      return error ? FileError("create the directory", path, error.value())
-                   : MakeStatus(absl::StatusCode::kAlreadyExists,
-                                "{} is a file: name a directory for the backup", path);
+      return FileError("create the directory", path, error.value());
     }
     LATCHKEY_RETURN_IF_ERROR(SyncDirectory(path + "/.."));
   }

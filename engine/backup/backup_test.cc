@@ -233,6 +233,8 @@ TEST_CASE("backups and restores name what is wrong with their directories") {
   const std::string to = dir.File("backup");
   CHECK(absl::IsInvalidArgument(db->Backup(dir.File("db/inside")).status()));
   CHECK(absl::IsAlreadyExists(db->Backup(dir.path().string()).status()));
+  std::ofstream(dir.File("file")) << "text";
+  CHECK(absl::IsInvalidArgument(db->Backup(dir.File("file")).status()));
   CHECK(absl::IsFailedPrecondition(db->Backup(to, {.incremental = true, .progress = {}}).status()));
   BackupOrFail(*db, to);
   CHECK(absl::IsAlreadyExists(db->Backup(to).status()));

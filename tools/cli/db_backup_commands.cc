@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "storage/base/status_macros.h"
+#include "tools/cli/database_marks.h"
 #include "tools/cli/db_backup.h"
 #include "tools/cli/exit_codes.h"
 #include "tools/cli/experiment.h"
@@ -54,6 +55,11 @@ absl::Status Backup(const BackupFlags& flags) {
   return CloseAfter(*db, AboutDatabase(flags.db.path, run()));
 }
 
+absl::Status RefuseDatabase(const std::string& directory, absl::Status status) {
+  if (!absl::IsNotFound(status) || !FindMarks(directory).ours) return status;
+  return InvalidArgument("{} is a database: give the directory of its backups", directory);
+}
+
 absl::Status Restore(const RestoreFlags& flags) {
   Progress progress;
   RestoreOptions options;
@@ -64,7 +70,9 @@ absl::Status Restore(const RestoreFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(options.database, DatabaseOptions(flags.db, progress));
   LATCHKEY_RETURN_IF_ERROR(RefuseFile(
       flags.directory, "a directory of backups",
-      WithPath(flags.directory, RestoreBackup(flags.directory, flags.db.path, options))));
+      RefuseDatabase(
+          flags.directory,
+          WithPath(flags.directory, RestoreBackup(flags.directory, flags.db.path, options)))));
   progress.Clear();
   spdlog::info("restored and verified: {}", flags.db.path);
   return absl::OkStatus();

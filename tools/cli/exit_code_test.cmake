@@ -295,6 +295,9 @@ expect(2 "number=-1: give a whole number from 0 to" restore backups other --numb
 expect(2 "lies in the damaged database" salvage copy copy/saved)
 # Backups.
 expect(1 "no finished backup" backup db backups --incremental)
+file(WRITE ${WORK_DIR}/a-file "text")
+expect(2 "a-file is a file: name a directory for the backup" backup db a-file)
+expect(2 "db is a database: give the directory of its backups" restore db other)
 expect(0 "backup 1 \\(full\\): [0-9]+ pages" backup db backups --max-mb-s=1000)
 expect(1 "1 finished backup: make an incremental one" backup db backups)
 expect(0 "" put db dave 7)
