@@ -61,7 +61,8 @@ WriteCheck WriteChecker::Judge(Txn& txn, uint64_t hash, TreeId tree, std::string
   if (check.verdict == WriteCheck::Verdict::kRefused) return check;
   // A record in a gap came after the snapshot, although it may have left no version. A deleted one has.
   if (has_record && check.own_entry == nullptr && check.verdict == WriteCheck::Verdict::kGo &&
-      gaps_.IsEmptyFor(txn.snapshot_.read_ts, tree, key)) {
+      gaps_.IsEmptyFor(txn.snapshot_.read_ts, tree, key) &&
+      !LATCHKEY_CANARY("gap-hides-a-conflict")) {
     newest = std::max(newest, snapshots_.clock());
   }
   // Looked at after the search: a version that was dropped because the snapshot had expired was dropped

@@ -131,6 +131,8 @@ constexpr Canary kCanaries[] = {
      "a run of spilled versions goes up to 100 commits before no snapshot needs it", kIsolation},
     {"gap-covers-a-record", "a gap for a long snapshot begins before the record that bounds it",
      kIsolation},
+    {"gap-hides-a-conflict",
+     "a record that came into a gap since is no conflict for an old snapshot", kIsolation},
     {"gap-dropped-too-early", "a gap goes up to 200 commits before the snapshots that need it",
      kIsolation},
     {"spill-extent-given-twice", "the spill file gives one extent to two runs", kIsolation},

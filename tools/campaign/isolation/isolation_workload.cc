@@ -72,7 +72,9 @@ struct Shared {
 
 class User {
  public:
-  User(Shared& shared, uint64_t seed) : shared_(shared), rng_(seed) {}
+  /// `is_slow`: it lets others run in the middle of some of its transactions. REQUIRES: at most one is.
+  User(Runtime& runtime, Shared& shared, uint64_t seed, bool is_slow)
+      : runtime_(runtime), shared_(shared), rng_(seed), is_slow_(is_slow) {}
 
   absl::Status Run() {
     while (shared_.started.fetch_add(1) < shared_.round.transactions && !shared_.failed) {
@@ -89,7 +91,8 @@ class User {
 
  private:
   absl::Status RunOne(ListTransaction* txn) {
-    txn->serializable = rng_.Below(256) < shared_.round.serializable_of_256;
+    const bool waits = is_slow_ && rng_.Below(32) == 0;
+    txn->serializable = !waits && rng_.Below(256) < shared_.round.serializable_of_256;
     const bool reads_only = rng_.Below(5) == 0;
     const bool declared = reads_only && rng_.Below(2) == 0;
     transaction_ = shared_.db.Begin(
@@ -97,6 +100,10 @@ class User {
          .read_only = declared});
     const uint64_t operations = 1 + rng_.Below(5);
     absl::Status status;
+    if (waits) {
+      status = Read(txn, Key(), /*lock=*/false).status();
+      WaitForOthers();
+    }
     for (uint64_t i = 0; i < operations && status.ok(); ++i) {
       const bool looks = reads_only || rng_.Below(2) == 0;
       status = !looks                            ? Append(txn)
@@ -110,6 +117,14 @@ class User {
     txn->committed = status.ok();
     txn->commit_ts = status.ok() ? transaction_->last_commit() : 0;
     return absl::IsAborted(status) ? absl::OkStatus() : status;
+  }
+
+  // Its snapshot is a long one then, for which gaps are noted. A serializable transaction would keep the
+  // others' commits from settling.
+  void WaitForOthers() {
+    constexpr uint32_t kTransactions = 700;
+    const uint32_t until = std::min(shared_.started + kTransactions, shared_.round.transactions);
+    while (shared_.started < until && !shared_.failed) runtime_.SleepFor(20 * kNanosPerMicro);
   }
 
   absl::Status Look(ListTransaction* txn) {
@@ -186,17 +201,21 @@ class User {
     return absl::OkStatus();
   }
 
-  // All users work on a few keys at a time, which change in the course of the round.
+  // All users work on a few keys at a time, which change in the course of the round, and on those that
+  // they have left behind. So the tree grows at its end.
   uint32_t Key() {
     constexpr uint64_t kHot = 24;
     const uint64_t keys = shared_.round.keys;
     const uint64_t at = keys * shared_.started.load() / (shared_.round.transactions + 1);
     const uint64_t hot = at + rng_.Below(kHot);
-    return static_cast<uint32_t>(rng_.Below(4) != 0 ? hot % keys : rng_.Below(keys));
+    const uint64_t reached = std::min(keys, at + kHot);
+    return static_cast<uint32_t>(rng_.Below(4) != 0 ? hot % keys : rng_.Below(reached));
   }
 
+  Runtime& runtime_;
   Shared& shared_;
   Rng rng_;
+  const bool is_slow_;
   std::unique_ptr<TransactionImpl> transaction_;
   ListHistory history_;
 };
@@ -356,7 +375,8 @@ absl::StatusOr<ListHistory> RunIsolationRound(Runtime& runtime, const IsolationR
   std::vector<absl::Status> ends(round.actors);
   std::vector<std::unique_ptr<Actor>> actors;
   for (uint32_t a = 0; a < round.actors; ++a) {
-    users.push_back(std::make_unique<User>(shared, round.seed * 1000 + a));
+    const bool is_slow = a == 0 && round.actors > 1 && round.held_snapshots != 0;
+    users.push_back(std::make_unique<User>(runtime, shared, round.seed * 1000 + a, is_slow));
   }
   for (uint32_t a = 0; a < round.actors; ++a) {
     actors.push_back(runtime.Spawn("isolation", [&, a] { ends[a] = users[a]->Run(); }));

@@ -21,7 +21,7 @@ struct IsolationRound {
   uint32_t serializable_of_256 = 256;
   uint64_t version_store_bytes = 0;  ///< small: versions are spilled, or snapshots expire
   /// Long read-only snapshots that an actor of its own holds, and reads again and again, beside the
-  /// users.
+  /// users. With them, the first user waits in some of its transactions for hundreds of others.
   uint32_t held_snapshots = 0;
   Durability durability = Durability::kNone;
   /// Requests of the disks take time, and the cache is small. REQUIRES: a simulated runtime.
