@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kPlaces = 20;
 
-// A table whose records lie at `kPlaces` places, and a log that grows at its end. Both grow beside the
-// snapshot of `reader`.
+// A database with two trees. The test appends to the table at `kPlaces` places, and to the log at its end.
+// `reader` holds a snapshot of both.
 struct Growing {
   std::unique_ptr<Database> db;
   Tree table, log;
@@ -94,7 +94,7 @@ TEST_CASE("beside a long snapshot, appends inside of a tree and at its end keep 
   CHECK(g.db->GetStatistics().versions == 0);
 }
 
-TEST_CASE("a long snapshot sees neither appends nor what becomes of them, whatever the tree does") {
+TEST_CASE("a long snapshot never sees records that were appended after it began") {
   const Durability durability = GENERATE(Durability::kNone, Durability::kGroup);
   Growing g(durability);
   g.AppendMany(100);
@@ -136,8 +136,8 @@ TEST_CASE("a transaction that has read for long is refused for records that were
   REQUIRE_OK(g.reader->Commit());
 }
 
-// Gaps once kept the undo in memory of every transaction whose snapshot was older than they were. One that
-// read for some milliseconds and then wrote much failed, each time it was run.
+// A gap once kept the undo of every older transaction in memory. A transaction that read for some
+// milliseconds and then wrote much had no room for its undo. It failed each time it was run.
 TEST_CASE("a transaction that has read for long writes more than fits into memory") {
   Growing g(Durability::kNone);
   constexpr int kWrites = 10'000;

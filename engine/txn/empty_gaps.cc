@@ -10,10 +10,10 @@
 namespace latchkey {
 namespace {
 
-// Of a remembered key, the numbers below this one are for what is known of its gap.
+// The low bits of a remembered key tell about its gap. This is the number of their values.
 constexpr uint32_t kOfGap = 256;
-// Of the keys behind a key in a gap, one in this many looks whether it lies in a gap, too.
-constexpr uint64_t kKeysPerLook = 32;
+// Behind a key in a gap, one key in this many is searched for in the gaps, too.
+constexpr uint64_t kKeysPerSearch = 32;
 
 }  // namespace
 
@@ -37,7 +37,8 @@ bool EmptyGaps::EndsBefore(const Upper& upper, std::string_view key) {
 bool EmptyGaps::Covers(const Map& gaps, TreeId tree, std::string_view key) {
   const auto behind = gaps.lower_bound(PlaceView{tree, key});
   if (behind == gaps.begin()) return false;
-  const auto& [place, upper] = *std::prev(behind);  // the last gap whose lower end is below the key
+  // No two gaps overlap, so only this one, the nearest that begins before the key, may hold it.
+  const auto& [place, upper] = *std::prev(behind);
   return place.tree == tree && !EndsBefore(upper, key);
 }
 
@@ -50,10 +51,11 @@ bool EmptyGaps::IsWorthNoting(TreeId tree, std::string_view key, std::string_vie
   const uint64_t own = Hash64(key, Raw(tree)), before = Hash64(left, Raw(tree));
   const uint32_t of_left = place_of(before).load(std::memory_order_relaxed);
   const bool knows_left = of_left / kOfGap == static_cast<uint32_t>(before) / kOfGap;
-  // The key behind one that lay in a gap most often lies in the same one: no look at the gaps is needed.
+  // The key behind one that lay in a gap most often lies in the same gap. So most keys need no search. A
+  // few are searched for all the same, because the gap may end between the two keys.
   const auto in_gap = static_cast<uint32_t>(wanted % (kOfGap - 1)) + 1;
-  const bool is_known =
-      (knows_left && of_left % kOfGap == in_gap) || EmptyBelow(tree, key) >= wanted;
+  const bool trusts_left = knows_left && of_left % kOfGap == in_gap && own % kKeysPerSearch != 0;
+  const bool is_known = trusts_left || EmptyBelow(tree, key) >= wanted;
   place_of(own).store(static_cast<uint32_t>(own) / kOfGap * kOfGap + (is_known ? in_gap : 0),
                       std::memory_order_relaxed);
   return knows_left && !is_known;
@@ -63,8 +65,7 @@ void EmptyGaps::Note(TreeId tree, Ends ends) {
   CatchOutOfMemory([&] {
     SpinLatchGuard noting(noting_latch_, runtime_);
     const CommitTs below = noted_below_.load(std::memory_order_relaxed);
-    if (below == 0 || bytes() >= most_bytes_.load(std::memory_order_relaxed))
-      return absl::OkStatus();
+    if (below == 0) return absl::OkStatus();
     // First, so that a reader of a version that is dropped because of the gap looks for the gap.
     below_.store(std::max(this->below(), below), std::memory_order_release);
     Shard& shard = ShardOf(tree);

@@ -138,15 +138,15 @@ class EmptyGaps {
 
   Runtime& runtime_;
   const std::unique_ptr<Shard[]> shards_;
-  // Keys that were inserted lately, by part of their hash: other bits of it, and below them whether the
-  // key lay in a gap: the low bits of noted_below_ at that time, or 0.
+  // The keys that were inserted lately. One part of a key's hash chooses the element. The element holds
+  // another part of the hash. Its low bits are 0 if the key lay in no gap. Otherwise they tell for which
+  // snapshot the gap was noted.
   const std::unique_ptr<std::atomic<uint32_t>[]> remembered_;
   std::atomic<CommitTs> noted_below_{0};  // 0 = no gaps are noted
   std::atomic<CommitTs> below_{0};
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> most_bytes_{256 << 10};
-  SpinLatch noting_latch_;         // taken before that of a shard
-  uint32_t spills_under_way_ = 0;  // guarded by noting_latch_
+  SpinLatch noting_latch_;  // held while gaps are noted or dropped; taken before that of a shard
 };
 
 }  // namespace latchkey

@@ -209,6 +209,14 @@ struct Store {
     REQUIRE(tree.Delete(txn, key).ok());
     REQUIRE(tree.Commit(txn).ok());
   }
+  // A snapshot from before the first append.
+  void BeginEarly(Txn& txn) {
+    REQUIRE(tree.Begin(txn).ok());
+    CHECK(tree.Get(txn, "a") == "first");
+  }
+  void CheckSeesNoAppend(Txn& txn) {
+    for (int i = 0; i < appended; ++i) CHECK_FALSE(tree.Get(txn, KeyOf(i)));
+  }
   static std::string KeyOf(int i) { return fmt::format("a{:08}", i); }
   void Append(int commits) {
     for (int i = 0; i < commits; ++i) {
@@ -229,8 +237,7 @@ TEST_CASE("beside a long snapshot, appended records and their changes keep no ve
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn reader;
-    REQUIRE(s.tree.Begin(reader).ok());
-    CHECK(s.tree.Get(reader, "a") == "first");
+    s.BeginEarly(reader);
     s.Append(2000);
     CHECK(s.tree.store.gaps().count() == 1);
     const uint64_t before = s.tree.store.stats().versions;
@@ -239,7 +246,7 @@ TEST_CASE("beside a long snapshot, appended records and their changes keep no ve
     for (int i = 1000; i < 3000; ++i) s.Put(Store::KeyOf(i), "changed");
     s.runtime.SleepFor(1'000'000);
     CHECK(s.tree.store.stats().versions < before + 300);
-    for (int i = 0; i < s.appended; ++i) CHECK_FALSE(s.tree.Get(reader, Store::KeyOf(i)));
+    s.CheckSeesNoAppend(reader);
     REQUIRE(s.tree.Commit(reader).ok());
     Txn now;
     REQUIRE(s.tree.Begin(now).ok());
@@ -256,8 +263,7 @@ TEST_CASE("a snapshot sees what was appended before it, and nothing behind") {
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn first, second;
-    REQUIRE(s.tree.Begin(first).ok());
-    CHECK(s.tree.Get(first, "a") == "first");
+    s.BeginEarly(first);
     s.Append(1500);
     REQUIRE(s.tree.Begin(second).ok());
     CHECK(s.tree.Get(second, Store::KeyOf(1499)) == "v");
@@ -266,9 +272,9 @@ TEST_CASE("a snapshot sees what was appended before it, and nothing behind") {
     for (int i = 1; i < s.appended; i += 3) s.Delete(Store::KeyOf(i));
     s.Append(300);
     s.tree.store.CollectAll();
+    s.CheckSeesNoAppend(first);
     for (int i = 0; i < s.appended; ++i) {
       INFO(i);
-      CHECK_FALSE(s.tree.Get(first, Store::KeyOf(i)));
       const auto seen = s.tree.Get(second, Store::KeyOf(i));
       CHECK(seen == (i < 1500 ? std::optional<std::string>("v") : std::nullopt));
     }
@@ -284,8 +290,7 @@ TEST_CASE("a transaction with a long snapshot is refused for keys inserted into 
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn old;
-    REQUIRE(s.tree.Begin(old).ok());
-    CHECK(s.tree.Get(old, "a") == "first");
+    s.BeginEarly(old);
     s.Append(3000);
     s.Put("a7", "in the gap");
     s.Put("a8", "in the gap");
@@ -308,14 +313,13 @@ TEST_CASE("ghosts of records that were inserted into a gap go although the snaps
   InSimulation([](Runtime& runtime) {
     Store s(runtime);
     Txn reader;
-    REQUIRE(s.tree.Begin(reader).ok());
-    CHECK(s.tree.Get(reader, "a") == "first");
+    s.BeginEarly(reader);
     s.Append(1000);
     for (int i = 500; i < 1000; ++i) s.Delete(Store::KeyOf(i));
     s.Append(600);
     s.tree.store.CollectAll();
     CHECK(s.tree.CountGhosts() < 100);
-    for (int i = 0; i < s.appended; ++i) CHECK_FALSE(s.tree.Get(reader, Store::KeyOf(i)));
+    s.CheckSeesNoAppend(reader);
     REQUIRE(s.tree.Commit(reader).ok());
   });
 }

@@ -5,10 +5,10 @@
 // Only versions that some snapshot sees are kept. The old value of an entry is seen by the
 // snapshots that read in [timestamp of the next older entry of its key, own timestamp). If no
 // snapshot reads in this interval, the entry is dropped, even if older snapshots exist. An entry
-// without an older one of its key covers all times before it, but not those of snapshots for which
-// its key lies in a gap. Entries that only locked their key
-// stay, because they are conflicts for other writers. They change no record, so the intervals of
-// other entries are computed without them.
+// without an older one of its key covers all times before it. Snapshots for which its key lies in a
+// gap do not count (empty_gaps.h). Entries that only locked their key stay, because they are
+// conflicts for other writers. They change no record, so the intervals of other entries are computed
+// without them.
 //
 // The shards are chosen by hash. Each has a latch, a hash table of chains (newest entry first) and
 // memory by bump allocation. A sweep removes entries: it writes a shard anew without the unneeded

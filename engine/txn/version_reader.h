@@ -8,8 +8,8 @@
 //  2. A version is in the next place before it leaves the one before. So a reader that looks in the
 //     order table, settled, spilled misses none.
 //  3. Settled versions are older than every entry of their key. Spilled undo need not be.
-//  4. A gap that answers for the snapshot says "absent" whatever versions say, except to the
-//     transaction that has written the key itself.
+//  4. A reader takes a key in a gap that answers for its snapshot as absent. It does so even if it has
+//     found a version. A transaction that has written the key itself sees its own record.
 #pragma once
 
 #include <cstdint>

@@ -39,6 +39,14 @@ struct Fixture {
     check.hash = VersionTable::HashOf(kTree, key);
     writer.Install(txn, check, kTree, key, {RecordState::kValue, old}, Change::kPut);
   }
+  // Ends `txn` as a rollback does that has restored all of its records.
+  void EndRolledBack(Txn& txn, WriteRecord* record) {
+    record->outcome.store(WriteRecord::kRolledBack);
+    spiller.ReleaseUndo(*record);
+    CHECK_FALSE(spiller.HasUndo());
+    snapshots.End(txn);
+    pool.Return(record);
+  }
   void Settle(const std::string& key, CommitTs ts, const std::string& old) {
     const LiveSnapshots live{.read_ts = {0}, .as_of = 1'000};
     Chores chores;
@@ -119,11 +127,7 @@ TEST_CASE("the undo of a writer moves whole: its keys stay locked, and its rollb
                            })
               .ok());
   CHECK(restored == std::vector<std::string>{"old a", "old b", "old c"});
-  record->outcome.store(WriteRecord::kRolledBack);
-  f.spiller.ReleaseUndo(*record);
-  CHECK_FALSE(f.spiller.HasUndo());
-  f.snapshots.End(txn);
-  f.pool.Return(record);
+  f.EndRolledBack(txn, record);
 }
 
 TEST_CASE("the undo of a writer stays in memory if it has written in a gap that answers for it") {
@@ -143,10 +147,7 @@ TEST_CASE("the undo of a writer stays in memory if it has written in a gap that 
   WriteRecord* const record = kept->writer;
   f.table.Unlink(*kept);
   record->newest = nullptr;
-  record->outcome.store(WriteRecord::kRolledBack);
-  f.spiller.ReleaseUndo(*record);
-  f.snapshots.End(txn);
-  f.pool.Return(record);
+  f.EndRolledBack(txn, record);
 }
 
 }  // namespace
