@@ -160,6 +160,24 @@ TEST_CASE("keys that differ in zero bytes at their end are told apart") {
   RequireSame(node, model, {});
 }
 
+TEST_CASE("ghosts are skipped in both directions, up to the end of the range") {
+  PageBuffer buffer(kMinPageSize);
+  NodeEditor node = buffer.editor();
+  node.Init(0, {});
+  for (uint32_t slot = 0; slot < 6; ++slot) {
+    REQUIRE(node.Insert(slot, std::string(1, static_cast<char>('a' + slot)), "v", 0));
+  }
+  for (const uint32_t slot : {1, 2, 4, 5}) node.SetFlags(slot, kGhost);
+  CHECK(node.SkipGhosts(0, 6, 1) == 0);
+  CHECK(node.SkipGhosts(1, 6, 1) == 3);
+  CHECK(node.SkipGhosts(1, 2, 1) == 2);
+  CHECK(node.SkipGhosts(4, 6, 1) == 6);
+  CHECK(node.SkipGhosts(5, -1, -1) == 3);
+  CHECK(node.SkipGhosts(2, -1, -1) == 0);
+  CHECK(node.SkipGhosts(2, 0, -1) == 0);
+  CHECK(node.SkipGhosts(6, 6, 1) == 6);
+}
+
 TEST_CASE("a record keeps flags and value apart from its neighbours") {
   PageBuffer buffer(kMinPageSize);
   NodeEditor node = buffer.editor();
