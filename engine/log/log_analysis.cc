@@ -62,6 +62,7 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
       break;
     case LogRecordType::kAllocation:
       for (const PageId page : record.pages) NoteUse(page);
+      if (txn != 0) active_[txn].allocations.push_back(lsn);
       pages_used_ += record.pages.size();
       break;
     case LogRecordType::kImages:
@@ -113,8 +114,8 @@ void LogAnalysis::Add(Lsn lsn, const LogRecord& record) {
 std::vector<LogAnalysis::Loser> LogAnalysis::Losers() const {
   std::vector<Loser> losers;
   for (const auto& [id, active] : active_) {
-    if (!active.is_drop && !active.is_range)
-      losers.push_back({TxnId{id}, active.first, active.last});
+    if (active.is_drop || active.is_range) continue;
+    losers.push_back({TxnId{id}, active.first, active.last, active.allocations});
   }
   std::sort(losers.begin(), losers.end(),
             [](const Loser& a, const Loser& b) { return Raw(a.last) > Raw(b.last); });

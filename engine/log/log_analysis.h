@@ -30,6 +30,7 @@ class LogAnalysis {
   struct Loser {
     TxnId id{0};
     Lsn first{0}, last{0};
+    std::vector<Lsn> allocations;  ///< its kAllocation records, oldest first
   };
   /// A drop of a tree without an end. Pages freed after `first` are already gone.
   struct Drop {
@@ -97,6 +98,7 @@ class LogAnalysis {
     bool is_range = false;
     RangeDelete range;
     std::vector<Replaced> replaced;
+    std::vector<Lsn> allocations;
   };
 
   void AddChange(Lsn lsn, const LogRecord& record);

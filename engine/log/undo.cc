@@ -26,6 +26,9 @@ absl::Status UndoPass::Run() {
   for (const LogAnalysis::Loser& loser : analysis_.Losers()) {
     losers.push_back({std::make_unique<LogTxn>(), loser.last, {}});
     log_.Adopt(*losers.back().txn, loser.id, loser.first, loser.last);
+    for (const Lsn allocation : loser.allocations) {
+      LATCHKEY_RETURN_IF_ERROR(FreeAllocation(losers.back(), allocation));
+    }
   }
   const auto older = [](const Loser& a, const Loser& b) { return Raw(a.next) < Raw(b.next); };
   std::make_heap(losers.begin(), losers.end(), older);
@@ -44,17 +47,22 @@ absl::Status UndoPass::Run() {
   return absl::OkStatus();
 }
 
-absl::Status UndoPass::Step(Loser& loser) {
-  const Lsn lsn = loser.next;
+absl::Status UndoPass::ReadRecord(const Loser& loser, Lsn lsn) {
   LATCHKEY_RETURN_IF_ERROR(log_.log().Read(lsn, &bytes_));
   LATCHKEY_RETURN_IF_ERROR(DecodeLogRecord(bytes_, &record_));
-  if (record_.header.txn != loser.txn->id() || Raw(record_.header.previous) >= Raw(lsn)) {
-    return MakeStatus(absl::StatusCode::kDataLoss,
-                      "the log at {}: transaction {} leads to a record of transaction {} that goes "
-                      "on at {}",
-                      Raw(lsn), Raw(loser.txn->id()), Raw(record_.header.txn),
-                      Raw(record_.header.previous));
+  if (record_.header.txn == loser.txn->id() && Raw(record_.header.previous) < Raw(lsn)) {
+    return absl::OkStatus();
   }
+  return MakeStatus(absl::StatusCode::kDataLoss,
+                    "the log at {}: transaction {} leads to a record of transaction {} that goes "
+                    "on at {}",
+                    Raw(lsn), Raw(loser.txn->id()), Raw(record_.header.txn),
+                    Raw(record_.header.previous));
+}
+
+absl::Status UndoPass::Step(Loser& loser) {
+  const Lsn lsn = loser.next;
+  LATCHKEY_RETURN_IF_ERROR(ReadRecord(loser, lsn));
   loser.next = record_.header.previous;
   switch (record_.header.type) {
     case LogRecordType::kChange:
@@ -63,8 +71,6 @@ absl::Status UndoPass::Step(Loser& loser) {
     case LogRecordType::kCompensation:
       loser.undone.AddCompensation(lsn, record_.change);
       return absl::OkStatus();
-    case LogRecordType::kAllocation:
-      return UndoAllocation(loser, lsn);
     default:
       return absl::OkStatus();
   }
@@ -132,15 +138,15 @@ absl::Status UndoPass::UndoChange(Loser& loser, Lsn lsn) {
   }
 }
 
-absl::Status UndoPass::UndoAllocation(Loser& loser, Lsn lsn) {
-  std::erase_if(record_.pages, [&](PageId page) {
-    return analysis_.IsFreedAfter(page, lsn) || !pool_.store().IsAllocated(page);
-  });
+absl::Status UndoPass::FreeAllocation(Loser& loser, Lsn lsn) {
+  LATCHKEY_RETURN_IF_ERROR(ReadRecord(loser, lsn));
+  std::erase_if(record_.pages, [&](PageId page) { return analysis_.IsFreedAfter(page, lsn); });
   if (record_.pages.empty()) return absl::OkStatus();
   LogSpace space;  // held until the pages are freed
   LATCHKEY_RETURN_IF_ERROR(log_.Reserve(record_.pages.size(), /*must_not_fail=*/true, &space));
   log_.LogFree(loser.txn.get(), space, kInvalidPageId, record_.pages);
   for (const PageId page : record_.pages) {
+    if (!pool_.store().IsAllocated(page)) continue;
     LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(pool_.Here(), page));
   }
   return absl::OkStatus();

@@ -6,6 +6,10 @@
 // compensation, of a rollback at run time or of an undo that was cut short, says from which LSN on
 // the changes of its record are undone (UndoneChanges).
 //
+// The pages that these transactions have allocated are freed before any change is undone. A page
+// that the store did not know as allocated may come into use again as soon as undo splits a page.
+// From then on it must not be freed. So the log says first that it is free.
+//
 // Thread-safety: one actor, while no other actor changes anything.
 #pragma once
 
@@ -57,11 +61,13 @@ class UndoPass {
     UndoneChanges undone;
   };
 
+  /// Reads the record at `lsn`, of `loser`.
+  absl::Status ReadRecord(const Loser& loser, Lsn lsn);
   /// Undoes the record at `loser.next` and moves `next` on.
   absl::Status Step(Loser& loser);
   absl::Status UndoChange(Loser& loser, Lsn lsn);
   absl::Status StateBefore(Lsn lsn, const LatchedNodeView& leaf, SlotPosition position);
-  absl::Status UndoAllocation(Loser& loser, Lsn lsn);
+  absl::Status FreeAllocation(Loser& loser, Lsn lsn);
 
   BufferPool& pool_;
   EngineLog& log_;
