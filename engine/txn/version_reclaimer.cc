@@ -27,7 +27,7 @@ constexpr int kMostExpired = 64;
 
 // One commit in this many wakes the actor if there is something to settle, sweep or drop: a round
 // has to be worth its wake-up.
-constexpr uint64_t kCommitsPerRound = 128;
+constexpr uint64_t kCommitsPerRound = 32;
 static_assert(kCommitsPerRound % kCommitsPerVisit == 0);
 
 }  // namespace
