@@ -26,6 +26,13 @@ SECTIONS = [
     dict(name="commits", title="Durable commits of one 108-byte update", keys=["threads"],
          command=BENCH + "--engine=latchkey,rocksdb,wiredtiger --workload=update-commit --durability=commit "
          "--threads=1,8,32 --records=100K --cache-size=256MiB --duration=2 --warmup=1"),
+    dict(name="loads", title="Random puts of 2 M records of 108 bytes with a cache of 100 MiB", keys=[],
+         command=BENCH + "--engine=latchkey,rocksdb --workload=load-random --layout=lfs --change-buffer=24MiB "
+         "--durability=group --records=2M --cache-size=100MiB"),
+    dict(name="deletes", title="Deleting 90 % of 10 M records of 108 bytes, records/s: one by one, and as a range (RocksDB "
+         "with a compaction)", keys=["workload"],
+         command=BENCH + "--engine=latchkey,rocksdb --workload=delete-seq,delete-range --durability=group --records=10M "
+         "--cache-size=2GiB"),
     dict(name="reopen", title="Reopening after a crash with the cache full of dirty pages", kind="reopen",
          command="bench --engine=latchkey --workload=reopen --durability=group --cache-size=1GiB --records=8M "
          "--threads=2"),
@@ -37,7 +44,7 @@ SECTIONS = [
 OPTIONAL = ["wiredtiger"]
 # Seconds that a section takes beside the times in its flags, per GB of data: a load; a copy of it, read into the cache.
 LOAD_S_PER_GB, COPY_S_PER_GB, RUN_S = 20, 6, 1
-FIXED_S = {"quickstart": 120, "reopen": 90}
+FIXED_S = {"quickstart": 120, "loads": 90, "deletes": 240, "reopen": 90}
 # Values for --quick: each replaces the section's own value.
 QUICK = {"warehouses": "1", "scale": "0.02", "records": "20k", "cache-size": "16MiB", "duration": "1",
          "warmup": "0", "repeat": "2"}
@@ -81,6 +88,8 @@ def quick_command(command):
         flags.update({k: v for k, v in QUICK.items() if k != "records"})
     else:
         flags.update({k: v for k, v in QUICK.items() if k not in ("warehouses", "scale")})
+    if "change-buffer" in flags:
+        flags["change-buffer"] = "4MiB"
     verb = " ".join(word for word in command.split() if not word.startswith("--"))
     return verb + "".join(f" --{name}={value}" for name, value in flags.items())
 
