@@ -147,10 +147,7 @@ absl::StatusOr<Tree> BulkLoadImpl::Finish() {
 void BulkLoadImpl::End(absl::Status why) {
   if (!over_.ok()) return;
   over_ = std::move(why);
-  const absl::Status freed = CatchOutOfMemory([this] {
-    pages_.FreeAll();
-    return absl::OkStatus();
-  });
+  const absl::Status freed = CatchOutOfMemory([this] { return pages_.FreeAll(); });
   if (context_.log != nullptr) {
     freed.ok() ? context_.log->LogEnd(txn_) : context_.log->Abandon(txn_);
     context_.log->ReleaseSpace(txn_);

@@ -94,15 +94,15 @@ absl::Status BulkPages::WriteBatch() {
 
 absl::Status BulkPages::Flush() {
   LATCHKEY_RETURN_IF_ERROR(WriteBatch());
-  LATCHKEY_RETURN_IF_ERROR(FreeIds(free_ids_));
-  free_ids_.clear();
+  LATCHKEY_RETURN_IF_ERROR(FreeIds(&free_ids_));
   if (writer_ != nullptr) LATCHKEY_RETURN_IF_ERROR(writer_->Wait(0));
   return pool_.store().Flush();
 }
 
-absl::Status BulkPages::FreeIds(std::span<const PageId> ids) {
-  for (size_t i = 0; i < ids.size(); i += kIdsPerRecord) {
-    const std::span<const PageId> part = ids.subspan(i, std::min(kIdsPerRecord, ids.size() - i));
+absl::Status BulkPages::FreeIds(std::vector<PageId>* ids) {
+  while (!ids->empty()) {
+    const size_t count = std::min(kIdsPerRecord, ids->size());
+    const std::span<const PageId> part = std::span(*ids).last(count);
     LogSpace space;  // held until the pages are freed
     if (log_ != nullptr) {
       LATCHKEY_RETURN_IF_ERROR(log_->Reserve(1, /*must_not_fail=*/true, &space));
@@ -111,26 +111,27 @@ absl::Status BulkPages::FreeIds(std::span<const PageId> ids) {
     for (const PageId id : part) {
       LATCHKEY_RETURN_IF_ERROR(pool_.FreePageById(pool_.Here(), id));
     }
+    // Before anything fails: an id that is freed twice may be another's by then.
+    ids->resize(ids->size() - count);
   }
   return absl::OkStatus();
 }
 
-void BulkPages::FreeAll() {
+absl::Status BulkPages::FreeAll() {
   batch_.clear();
   if (writer_ != nullptr) writer_->Wait(0).IgnoreError();  // no page may be freed while it is written
-  FreeIds(free_ids_).IgnoreError();
-  free_ids_.clear();
+  LATCHKEY_RETURN_IF_ERROR(FreeIds(&free_ids_));
   std::vector<PageId> part;
   part.reserve(kIdsPerRecord);
-  for (; !runs_.empty(); runs_.pop_back()) {
-    for (uint64_t i = 0; i < runs_.back().count;) {
-      part.clear();
-      while (i < runs_.back().count && part.size() < kIdsPerRecord) {
-        part.push_back(PageId{runs_.back().first + i++});
-      }
-      if (!FreeIds(part).ok()) return;
+  while (!runs_.empty()) {
+    Run& run = runs_.back();
+    while (run.count > 0 && part.size() < kIdsPerRecord) {
+      part.push_back(PageId{run.first + --run.count});
     }
+    if (run.count == 0) runs_.pop_back();
+    LATCHKEY_RETURN_IF_ERROR(FreeIds(&part));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace latchkey

@@ -38,8 +38,9 @@ class BulkPages {
   absl::StatusOr<PageId> Add(absl::FunctionRef<void(std::byte*)> fill);
   /// On return all pages are durable, and ids that were not used are given back.
   absl::Status Flush();
-  /// Gives everything back. Best effort: with a log the next open frees what is left.
-  void FreeAll();
+  /// Gives everything back. After an error some pages are left, which the next open frees if there
+  /// is a log and the transaction has no end in it.
+  absl::Status FreeAll();
   /// The last call: ends the use of the store, which may be destroyed before this object.
   void Release() { writer_.reset(); }
   uint64_t pages() const { return added_; }
@@ -55,7 +56,8 @@ class BulkPages {
   absl::Status TakeIds();
   absl::Status WriteBatch();
   void Own(PageId id);
-  absl::Status FreeIds(std::span<const PageId> ids);
+  // Frees *ids from the back. After an error those that are left are not freed.
+  absl::Status FreeIds(std::vector<PageId>* ids);
 
   BufferPool& pool_;
   EngineLog* const log_;

@@ -71,6 +71,21 @@ TEST_CASE("Pages that a bulk load has taken count as used") {
   CHECK(analysis.pages_used() == 3);
 }
 
+TEST_CASE("A loser names the records of its allocations, oldest first, until its end") {
+  LogRecord allocation, end;
+  allocation.header = {.type = LogRecordType::kAllocation, .txn = TxnId{41}, .previous = Lsn{0}};
+  allocation.pages = {PageId{70}};
+  end.header = {.type = LogRecordType::kEnd, .txn = TxnId{41}, .previous = Lsn{1100}};
+  LogAnalysis analysis;
+  analysis.Add(Lsn{1000}, allocation);
+  allocation.header.previous = Lsn{1000};
+  analysis.Add(Lsn{1100}, allocation);
+  REQUIRE(analysis.Losers().size() == 1);
+  CHECK(analysis.Losers()[0].allocations == std::vector<Lsn>{Lsn{1000}, Lsn{1100}});
+  analysis.Add(Lsn{1200}, end);
+  CHECK(analysis.Losers().empty());
+}
+
 TEST_CASE("A blind put is a whole transaction: it is no loser, and its id is not used again") {
   LogRecord record;
   record.header = {.type = LogRecordType::kBlindPut, .txn = TxnId{41}, .previous = Lsn{0}};

@@ -143,7 +143,7 @@ absl::Status UndoPass::FreeAllocation(Loser& loser, Lsn lsn) {
   std::erase_if(record_.pages, [&](PageId page) { return analysis_.IsFreedAfter(page, lsn); });
   if (record_.pages.empty()) return absl::OkStatus();
   LogSpace space;  // held until the pages are freed
-  LATCHKEY_RETURN_IF_ERROR(log_.Reserve(record_.pages.size(), /*must_not_fail=*/true, &space));
+  LATCHKEY_RETURN_IF_ERROR(log_.Reserve(1, /*must_not_fail=*/true, &space));
   log_.LogFree(loser.txn.get(), space, kInvalidPageId, record_.pages);
   for (const PageId page : record_.pages) {
     if (!pool_.store().IsAllocated(page)) continue;

@@ -6,9 +6,10 @@
 // compensation, of a rollback at run time or of an undo that was cut short, says from which LSN on
 // the changes of its record are undone (UndoneChanges).
 //
-// The pages that these transactions have allocated are freed before any change is undone. A page
-// that the store did not know as allocated may come into use again as soon as undo splits a page.
-// From then on it must not be freed. So the log says first that it is free.
+// The pages that these transactions have allocated are freed before any change is undone. The store
+// may have lost the allocation of some of them, and hands such an id out again as soon as undo splits
+// a page. From then on nobody may free it because of the old allocation, nor after another crash. So
+// the log says first that it is free. A leaf may name a freed chain until its change is undone.
 //
 // Thread-safety: one actor, while no other actor changes anything.
 #pragma once
@@ -61,12 +62,14 @@ class UndoPass {
     UndoneChanges undone;
   };
 
-  /// Reads the record at `lsn`, of `loser`.
+  /// Sets record_ to the record at `lsn`. DataLoss: it is none of `loser`.
   absl::Status ReadRecord(const Loser& loser, Lsn lsn);
   /// Undoes the record at `loser.next` and moves `next` on.
   absl::Status Step(Loser& loser);
   absl::Status UndoChange(Loser& loser, Lsn lsn);
   absl::Status StateBefore(Lsn lsn, const LatchedNodeView& leaf, SlotPosition position);
+  /// Frees the pages of the kAllocation at `lsn`, except those that a later record frees. Logs the
+  /// free of every one of them, also if the store does not know it as allocated.
   absl::Status FreeAllocation(Loser& loser, Lsn lsn);
 
   BufferPool& pool_;
