@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/base/canary.h"
+#include "storage/base/out_of_memory.h"
 
 namespace latchkey {
 namespace {
@@ -116,22 +117,42 @@ void SettledVersions::Table::Grow() {
   buckets.swap(larger);
 }
 
+const SettledVersions::Entry* SettledVersions::Table::NewestWrite(const Entry* newest,
+                                                                  uint64_t hash, TreeId tree,
+                                                                  std::string_view key) {
+  while (newest != nullptr && (newest->lock_only || !newest->Is(LowHalf(hash), tree, key))) {
+    newest = newest->older;
+  }
+  return newest;
+}
+
+bool SettledVersions::Older::HasSinceLastRead(const SettlingVersion& version,
+                                              const LiveSnapshots& live) const {
+  if (frozen != nullptr) {
+    const Entry* write = Table::NewestWrite(frozen->Newest(version.hash, version.tree, version.key),
+                                            version.hash, version.tree, version.key);
+    if (write != nullptr) return !live.AnyIn(write->ts, version.ts);
+  }
+  return spilled->HasSinceLastRead(LowHalf(version.hash), version.tree, version.key, version.ts,
+                                   live);
+}
+
 bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnapshots& live,
-                                 Chores* chores) {
+                                 const Older& older, Chores* chores) {
   Entry* before = Newest(version.hash, version.tree, version.key);
   // A lock changes nothing: the old value of a write is as old as the write before it.
-  const Entry* write = before;
-  while (!version.lock_only && write != nullptr &&
-         (write->lock_only || !write->Is(LowHalf(version.hash), version.tree, version.key))) {
-    write = write->older;
-  }
+  const Entry* write =
+      version.lock_only ? before : NewestWrite(before, version.hash, version.tree, version.key);
   CommitTs from = write == nullptr ? 0 : write->ts;
   if (LATCHKEY_CANARY("settling-forgets-older-snapshots") && !live.read_ts.empty()) {
     from = std::max(from, live.read_ts.back());
   }
   const bool is_in_gap = version.empty_below != 0 && !version.lock_only;
   const CommitTs seen_from = is_in_gap ? std::max(from, version.empty_below) : from;
-  const bool is_seen = live.AnyIn(seen_from, version.ts);
+  // The duty for a ghost needs an entry in memory.
+  const bool may_be_known = write == nullptr && !version.lock_only && !version.leaves_ghost;
+  const bool is_seen =
+      live.AnyIn(seen_from, version.ts) && !(may_be_known && older.HasSinceLastRead(version, live));
   // Of a deleted record in a gap: no snapshot sees it, but an old one may still write the key.
   const bool is_conflict =
       !is_seen && is_in_gap && version.leaves_ghost && live.AnyIn(from, version.ts);
@@ -173,7 +194,7 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
 // ---- All shards
 
 SettledVersions::SettledVersions(Runtime& runtime)
-    : runtime_(runtime), shards_(std::make_unique<Shard[]>(kShards)) {}
+    : runtime_(runtime), shards_(std::make_unique<Shard[]>(kShards)), spilled_(runtime) {}
 
 SettledVersions::~SettledVersions() = default;
 
@@ -224,7 +245,7 @@ bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& l
   }
   Table& table = *shard.table;
   const CommitTs oldest = table.oldest, newest_needing = table.newest_needing;
-  if (!table.Add(version, live, chores)) return false;
+  if (!table.Add(version, live, {shard.frozen.get(), &spilled_}, chores)) return false;
   // Before the version leaves the VersionTable: from now on readers must look here.
   CommitTs newest = newest_.load(std::memory_order_relaxed);
   while (newest < version.ts &&
@@ -262,6 +283,7 @@ std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tre
 }
 
 void SettledVersions::PrefetchBucket(uint64_t hash) const {
+  spilled_.Prefetch(LowHalf(hash));
   constexpr size_t kLine = 64, kLines = 4;
   const Shard& shard = shards_[ShardOf(hash)];
   const char* const next_entry = shard.next_entry.load(std::memory_order_relaxed);
@@ -321,6 +343,7 @@ void SettledVersions::Sweep(uint32_t index, const LiveSnapshots& live, Chores* c
   if (shard.table == nullptr && frozen == nullptr) return;
   auto swept = std::make_unique<Table>();
   Chores left;
+  const Older older{thaw ? nullptr : shard.frozen.get(), &spilled_};
   std::vector<const Entry*> chain;
   for (const Table* table : {frozen, static_cast<const Table*>(shard.table.get())}) {
     if (table == nullptr) continue;
@@ -331,7 +354,7 @@ void SettledVersions::Sweep(uint32_t index, const LiveSnapshots& live, Chores* c
       }
       // Oldest first: each entry then finds the older one in its final state.
       for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-        swept->Add(Describe(**it), live, &left);
+        swept->Add(Describe(**it), live, older, &left);
       }
     }
   }
@@ -372,13 +395,25 @@ std::vector<SettlingVersion> SettledVersions::Frozen() const {
 }
 
 void SettledVersions::DropFrozen() {
+  // Without memory for their keys more versions are kept than needed.
+  CatchOutOfMemory([this] {
+    spilled_.MakeRoom();
+    return absl::OkStatus();
+  }).IgnoreError();
   for (uint32_t index = 0; index < kShards; ++index) {
     Shard& shard = shards_[index];
     std::unique_ptr<Table> gone;
-    SpinLatchGuard guard(shard.latch, runtime_);
-    gone.swap(shard.frozen);
-    shard.swept_bytes = BytesOf(shard);
-    NoteChange(shard);
+    {
+      SpinLatchGuard guard(shard.latch, runtime_);
+      gone.swap(shard.frozen);
+      shard.swept_bytes = BytesOf(shard);
+      NoteChange(shard);
+    }
+    if (gone == nullptr) continue;
+    gone->ForEach([&](const Entry& entry) {
+      if (entry.lock_only) return;
+      spilled_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
+    });
   }
 }
 

@@ -10,6 +10,9 @@
 // conflicts for other writers. They change no record, so the intervals of other entries are computed
 // without them.
 //
+// What was spilled is forgotten here, but for fingerprints of the keys (spilled_writes.h). They say
+// that an older version of the key is on the device, so that the next one may be dropped, too.
+//
 // The shards are chosen by hash. Each has a latch, a hash table of chains (newest entry first) and
 // memory by bump allocation. A sweep removes entries: it writes a shard anew without the unneeded
 // ones.
@@ -33,6 +36,7 @@
 #include <vector>
 
 #include "engine/txn/snapshot_manager.h"
+#include "engine/txn/spilled_writes.h"
 #include "engine/txn/version_entry.h"
 #include "storage/base/ids.h"
 #include "storage/runtime/mutex.h"
@@ -86,6 +90,9 @@ class SettledVersions {
   SettledVersions(const SettledVersions&) = delete;
   SettledVersions& operator=(const SettledVersions&) = delete;
 
+  /// The memory that fingerprints of spilled keys may take, bytes: see SpilledWrites.
+  void SetMostSpilledBytes(size_t bytes) { spilled_.SetMostBytes(bytes); }
+
   /// Adds `version` if a snapshot of `live` may need it; otherwise drops it and adds its `chores`.
   /// Returns whether it was kept. Throws std::bad_alloc with nothing changed. REQUIRES: `version`
   /// is newer than all versions of its key here; version.ts <= live.as_of.
@@ -95,7 +102,8 @@ class SettledVersions {
   /// entry found.
   std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                         CommitTs read_ts, std::string* old, CommitTs* ts);
-  /// Prefetches what Add reads first, the bucket of `hash`, and the memory that it fills.
+  /// Prefetches what Add reads first, the bucket of `hash`, its place among the fingerprints of
+  /// spilled keys, and the memory that Add fills.
   void PrefetchBucket(uint64_t hash) const;
   /// Prefetches what Add reads next: the newest entry in the bucket, if its key may be the one of
   /// the hash. No effect while the shard is in use.
@@ -103,12 +111,12 @@ class SettledVersions {
   /// The timestamp of the newest entry of the key; 0 = there is none.
   CommitTs NewestOf(uint64_t hash, TreeId tree, std::string_view key);
 
-  /// Whether no memory is in use, so that there are no entries.
-  bool empty() const { return bytes() == 0; }
+  /// Whether there are no entries.
+  bool empty() const { return bytes_.load(std::memory_order_acquire) == 0; }
   /// Adds up the shards: for statistics.
   uint64_t count() const;
   /// Memory, bytes.
-  size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
+  size_t bytes() const { return bytes_.load(std::memory_order_acquire) + spilled_.bytes(); }
   /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
   /// Whether versions above `ts` may be here.
@@ -128,7 +136,10 @@ class SettledVersions {
   void Freeze();
   /// The frozen entries, in the order of memory. Valid until they are dropped or thawed.
   std::vector<SettlingVersion> Frozen() const;
+  /// Drops the frozen entries, which have been written elsewhere, and remembers their keys.
   void DropFrozen();
+  /// Forgets the keys of dropped frozen entries: no snapshot needs these any more.
+  void ForgetSpilled() { spilled_.Clear(); }
 
  private:
   struct Entry {
@@ -190,6 +201,17 @@ class SettledVersions {
     char* bytes() { return reinterpret_cast<char*>(this + 1); }
   };
 
+  struct Table;
+
+  // What else knows of older entries of a key than a table does.
+  struct Older {
+    const Table* frozen = nullptr;  // nullptr = none
+    SpilledWrites* spilled = nullptr;
+
+    // Whether an older write of the key is known, and no snapshot reads between it and `version`.
+    bool HasSinceLastRead(const SettlingVersion& version, const LiveSnapshots& live) const;
+  };
+
   // The contents of a shard. A sweep builds a new one. Not thread-safe.
   struct Table {
     Table() = default;
@@ -197,8 +219,12 @@ class SettledVersions {
     Table(const Table&) = delete;
     Table& operator=(const Table&) = delete;
 
-    bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);
+    bool Add(const SettlingVersion& version, const LiveSnapshots& live, const Older& older,
+             Chores* chores);
     Entry* Newest(uint64_t hash, TreeId tree, std::string_view key) const;
+    // The newest one at `newest` or behind it that is of a write.
+    static const Entry* NewestWrite(const Entry* newest, uint64_t hash, TreeId tree,
+                                    std::string_view key);
     size_t BucketOf(uint32_t low_hash) const { return low_hash & (buckets.size() - 1); }
     size_t bytes() const { return block_bytes + buckets.capacity() * sizeof(Bucket); }
     void Grow();
@@ -244,8 +270,9 @@ class SettledVersions {
 
   Runtime& runtime_;
   const std::unique_ptr<Shard[]> shards_;
-  std::atomic<size_t> bytes_{0};
+  std::atomic<size_t> bytes_{0};  // of the entries
   std::atomic<CommitTs> newest_{0};
+  SpilledWrites spilled_;
 };
 
 }  // namespace latchkey

@@ -108,6 +108,54 @@ TEST_CASE("a sweep drops what an ended snapshot wanted, between two that go on")
   CHECK(versions.bytes() == 0);
 }
 
+TEST_CASE(
+    "a key that was spilled needs another version only for a snapshot that reads since then") {
+  SettledVersions versions(ThreadRuntime());
+  versions.SetMostSpilledBytes(1 << 20);
+  Chores chores;
+  const LiveSnapshots live = Live({5, 25}, 100);
+  SettlingVersion lock = Version("locked", 10, "");
+  lock.lock_only = true;
+  CHECK(versions.Add(lock, live, &chores));
+  CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
+  CHECK(versions.Add(Version("l", 10, "at 5"), live, &chores));
+  versions.Freeze();
+  CHECK_FALSE(versions.Add(Version("k", 12, "at 11"), live, &chores));  // while it is written
+  versions.DropFrozen();
+  CHECK(versions.empty());
+  CHECK_FALSE(versions.Add(Version("k", 14, "at 13"), live, &chores));
+  CHECK(versions.Add(Version("k", 30, "at 25"), live, &chores));
+  CHECK_FALSE(versions.Add(Version("k", 40, "at 35"), live, &chores));
+  CHECK(At(versions, "k", 25) == "at 25");
+  CHECK(chores.empty());
+
+  SettlingVersion deleted = Version("l", 20, "at 15");
+  deleted.leaves_ghost = true;  // memory keeps the duty for the ghost
+  CHECK(versions.Add(deleted, live, &chores));
+  CHECK(versions.Add(Version("locked", 20, "at 5"), live, &chores));  // a lock is no write
+
+  versions.Freeze();
+  versions.DropFrozen();
+  versions.ForgetSpilled();
+  CHECK(versions.bytes() == 0);
+  CHECK(versions.Add(Version("k", 50, "at 45"), live, &chores));
+}
+
+TEST_CASE("the chain of a version that a spilled write makes unneeded is left as a chore") {
+  SettledVersions versions(ThreadRuntime());
+  versions.SetMostSpilledBytes(1 << 20);
+  Chores chores;
+  CHECK(versions.Add(Version("k", 10, "at 5"), Live({5}, 100), &chores));
+  versions.Freeze();
+  versions.DropFrozen();
+  SettlingVersion chain = Version("k", 20, "reference");
+  chain.state = RecordState::kOverflow;
+  CHECK_FALSE(versions.Add(chain, Live({5}, 100), &chores));
+  REQUIRE(chores.chains.size() == 1);
+  CHECK(chores.chains[0].bytes == "reference");
+  CHECK(chores.ghosts.empty());
+}
+
 TEST_CASE("a shard is worth a sweep once a newer snapshot was listed, or the oldest has ended") {
   SettledVersions versions(ThreadRuntime());
   Chores chores;

@@ -45,7 +45,7 @@ void VersionReclaimer::CollectAfter(const Committed& commit) {
   table_.ResizeFor(counters_.CountVersions());
   if (alone) {
     if (finished_.size(other) > kMostUnsettled) settler_.SettleBehind(other);
-    if (spiller_.HasAny()) spiller_.DropUnneeded();
+    DropSpilled();
   } else if (commit.ts % kCommitsPerRound == 1) {
     AskForRound(queue, other);
   }
@@ -54,7 +54,7 @@ void VersionReclaimer::CollectAfter(const Committed& commit) {
 
 void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
   if (std::max(finished_.size(queue), finished_.size(other)) > kMostUnsettled ||
-      !settled_.empty() || spiller_.HasAny() || gaps_.any()) {
+      settled_.bytes() != 0 || spiller_.HasAny() || gaps_.any()) {
     actor_.Ask();
   }
 }
@@ -68,7 +68,7 @@ void VersionReclaimer::ReclaimAhead() {
     if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
   }
   for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) settler_.SweepSome();
-  if (spiller_.HasAny()) spiller_.DropUnneeded();
+  DropSpilled();
   SpillAhead();
 }
 
@@ -80,6 +80,11 @@ void VersionReclaimer::TidyGaps() {
     gaps_.Tidy(live);
     return absl::OkStatus();
   }).IgnoreError();
+}
+
+void VersionReclaimer::DropSpilled() {
+  spiller_.DropUnneeded();
+  if (!spiller_.HasAny()) settled_.ForgetSpilled();
 }
 
 // What the device refuses is left to the committers, which spill from three quarters of the bound
@@ -108,7 +113,7 @@ void VersionReclaimer::CollectAll() {
   settler_.SettleAndSweepAll(/*thaw=*/alone);
   if (alone) reclaiming_.store(false, std::memory_order_release);
   TidyGaps();
-  spiller_.DropUnneeded();
+  DropSpilled();
 }
 
 void VersionReclaimer::Reclaim() {
@@ -135,6 +140,7 @@ void VersionReclaimer::Reclaim() {
     settler_.SettleAndSweepAll(/*thaw=*/!can_spill);
     if (budget_.used() <= bound / 2 || spiller_.SpillSettled()) break;
     if (can_spill) settler_.SettleAndSweepAll(/*thaw=*/true);
+    settled_.ForgetSpilled();
     if (budget_.used() <= bound) break;
     // Commits that a read set must be checked against cannot settle: they fill the store first.
     if (!snapshots_.ExpireOldest(/*of_validated=*/true) && !snapshots_.ExpireOldest()) break;

@@ -39,10 +39,9 @@ namespace latchkey {
 class VersionReclaimer {
  public:
   VersionReclaimer(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
-                   const FinishedQueues& finished, const SettledVersions& settled,
-                   Savepoints& savepoints, VersionCollector& collector, VersionSettler& settler,
-                   VersionSpiller& spiller, EmptyGaps& gaps, const VersionBudget& budget,
-                   VersionCounters& counters)
+                   const FinishedQueues& finished, SettledVersions& settled, Savepoints& savepoints,
+                   VersionCollector& collector, VersionSettler& settler, VersionSpiller& spiller,
+                   EmptyGaps& gaps, const VersionBudget& budget, VersionCounters& counters)
       : runtime_(runtime),
         snapshots_(snapshots),
         table_(table),
@@ -80,6 +79,7 @@ class VersionReclaimer {
  private:
   void AskForRound(uint32_t queue, uint32_t other);
   void TidyGaps();
+  void DropSpilled();
   // A round of the actor.
   void ReclaimAhead();
   void SpillAhead();
@@ -88,7 +88,7 @@ class VersionReclaimer {
   SnapshotManager& snapshots_;
   VersionTable& table_;
   const FinishedQueues& finished_;
-  const SettledVersions& settled_;
+  SettledVersions& settled_;
   Savepoints& savepoints_;
   VersionCollector& collector_;
   VersionSettler& settler_;

@@ -174,6 +174,7 @@ class VersionStore {
   void SetBound(uint64_t bytes) {
     budget_.SetBound(bytes);
     spiller_.SetFilterBytes(bytes / 2);
+    settled_.SetMostSpilledBytes(bytes / kSpilledShare);
     gaps_.SetMostBytes(bytes == 0 ? SIZE_MAX : bytes / kGapsShare);
   }
   /// See VersionSpiller::SetDevice. REQUIRES: no other call has been made.
@@ -194,6 +195,8 @@ class VersionStore {
  private:
   // Gaps may take a kGapsShare-th of the bound.
   static constexpr uint64_t kGapsShare = 16;
+  // Fingerprints of the keys of spilled versions may take a kSpilledShare-th of the bound.
+  static constexpr uint64_t kSpilledShare = 4;
 
   SnapshotManager& snapshots_;
   // What the parts share.

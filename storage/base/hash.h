@@ -1,6 +1,5 @@
-// The one hash function of the project: XXH3-64, for checksums and hash tables. Checksums are part
-// of the page format (storage/page_format.h), so hashes never depend on a random salt of the
-// process.
+// The one hash function of the project: XXH3, for checksums, hash tables and fingerprints. Checksums
+// are part of the page format (storage/page_format.h), so they depend on no secret of the process.
 #pragma once
 
 #include "storage/base/sanitizers.h"
@@ -38,6 +37,15 @@ inline uint64_t Hash64(std::span<const std::byte> first, std::span<const std::by
   XXH3_64bits_update(&state, first.data(), first.size());
   XXH3_64bits_update(&state, second.data(), second.size());
   return XXH3_64bits_digest(&state);
+}
+/// XXH3-128.
+struct Hash128Value {
+  uint64_t low = 0, high = 0;
+};
+inline Hash128Value Hash128(std::string_view bytes, uint64_t seed) {
+  SanitizeRead(bytes.data(), bytes.size());
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+  return {hash.low64, hash.high64};
 }
 /// Mixes one word. For integer keys, for which a full hash would cost more than the lookup.
 inline uint64_t MixHash(uint64_t x) {

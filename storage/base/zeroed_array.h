@@ -18,14 +18,15 @@ class ZeroedArray {
  public:
   static_assert(std::is_trivially_destructible_v<T>);
 
-  explicit ZeroedArray(size_t count)
-      : data_(static_cast<T*>(ReserveMemory(count * sizeof(T), MemoryAdvice::kNone)),
+  explicit ZeroedArray(size_t count, MemoryAdvice advice = MemoryAdvice::kNone)
+      : data_(static_cast<T*>(ReserveMemory(count * sizeof(T), advice)),
               Release{count * sizeof(T)}) {
     if (data_ == nullptr) throw std::bad_alloc();
   }
   T& operator[](size_t i) { return data_.get()[i]; }
   const T& operator[](size_t i) const { return data_.get()[i]; }
   T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
 
  private:
   struct Release {

@@ -135,6 +135,8 @@ constexpr Canary kCanaries[] = {
      "a record that came into a gap since is no conflict for an old snapshot", kIsolation},
     {"gap-dropped-too-early", "a gap goes up to 200 commits before the snapshots that need it",
      kIsolation},
+    {"spilled-write-hides-a-version",
+     "the next version of a spilled key is dropped though a snapshot reads since then", kIsolation},
     {"spill-extent-given-twice", "the spill file gives one extent to two runs", kIsolation},
     {"snapshot-sees-the-next-commit", "a snapshot sees one commit too many", kIsolation},
     {"write-conflict-unnoticed", "a write over a change after the snapshot is let through",
