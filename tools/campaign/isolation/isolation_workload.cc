@@ -91,18 +91,21 @@ class User {
 
  private:
   absl::Status RunOne(ListTransaction* txn) {
-    const bool waits = is_slow_ && rng_.Below(32) == 0;
+    const bool waits = is_slow_ && rng_.Below(8) == 0;
     txn->serializable = !waits && rng_.Below(256) < shared_.round.serializable_of_256;
     const bool reads_only = rng_.Below(5) == 0;
     const bool declared = reads_only && rng_.Below(2) == 0;
     transaction_ = shared_.db.Begin(
         {.isolation = txn->serializable ? Isolation::kSerializable : Isolation::kSnapshot,
          .read_only = declared});
-    const uint64_t operations = 1 + rng_.Below(5);
+    const uint64_t operations = 1 + rng_.Below(waits ? 2 : 5);
     absl::Status status;
+    since_wait_.reset();
     if (waits) {
       status = Read(txn, Key(), /*lock=*/false).status();
+      const uint32_t before = FirstHotKey();
       WaitForOthers();
+      since_wait_ = before;
     }
     for (uint64_t i = 0; i < operations && status.ok(); ++i) {
       const bool looks = reads_only || rng_.Below(2) == 0;
@@ -119,10 +122,10 @@ class User {
     return absl::IsAborted(status) ? absl::OkStatus() : status;
   }
 
-  // Its snapshot is a long one then, for which gaps are noted. A serializable transaction would keep the
-  // others' commits from settling.
+  // Its snapshot is a long one then, for which gaps are noted, and the versions of keys that came into
+  // them have settled. A serializable transaction would keep the others' commits from settling.
   void WaitForOthers() {
-    constexpr uint32_t kTransactions = 700;
+    constexpr uint32_t kTransactions = 1500;
     const uint32_t until = std::min(shared_.started + kTransactions, shared_.round.transactions);
     while (shared_.started < until && !shared_.failed) runtime_.SleepFor(20 * kNanosPerMicro);
   }
@@ -201,12 +204,21 @@ class User {
     return absl::OkStatus();
   }
 
+  uint32_t FirstHotKey() const {
+    return static_cast<uint32_t>(uint64_t{shared_.round.keys} * shared_.started.load() /
+                                 (shared_.round.transactions + 1));
+  }
+
   // All users work on a few keys at a time, which change in the course of the round, and on those that
-  // they have left behind. So the tree grows at its end.
+  // they have left behind. So the tree grows at its end. A transaction that has waited also works on the
+  // keys that came meanwhile: it must not write them.
   uint32_t Key() {
     constexpr uint64_t kHot = 24;
     const uint64_t keys = shared_.round.keys;
-    const uint64_t at = keys * shared_.started.load() / (shared_.round.transactions + 1);
+    const uint64_t at = FirstHotKey();
+    if (since_wait_ && at > *since_wait_ && rng_.Below(8) != 0) {
+      return *since_wait_ + static_cast<uint32_t>(rng_.Below(at - *since_wait_));
+    }
     const uint64_t hot = at + rng_.Below(kHot);
     const uint64_t reached = std::min(keys, at + kHot);
     return static_cast<uint32_t>(rng_.Below(4) != 0 ? hot % keys : rng_.Below(reached));
@@ -216,6 +228,8 @@ class User {
   Shared& shared_;
   Rng rng_;
   const bool is_slow_;
+  std::optional<uint32_t>
+      since_wait_;  // the first hot key before the transaction waited; none: it did not
   std::unique_ptr<TransactionImpl> transaction_;
   ListHistory history_;
 };
