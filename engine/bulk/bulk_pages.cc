@@ -121,15 +121,14 @@ absl::Status BulkPages::FreeAll() {
   batch_.clear();
   if (writer_ != nullptr) writer_->Wait(0).IgnoreError();  // no page may be freed while it is written
   LATCHKEY_RETURN_IF_ERROR(FreeIds(&free_ids_));
-  std::vector<PageId> part;
-  part.reserve(kIdsPerRecord);
+  free_ids_.reserve(kIdsPerRecord);
   while (!runs_.empty()) {
     Run& run = runs_.back();
-    while (run.count > 0 && part.size() < kIdsPerRecord) {
-      part.push_back(PageId{run.first + --run.count});
+    while (run.count > 0 && free_ids_.size() < kIdsPerRecord) {
+      free_ids_.push_back(PageId{run.first + --run.count});
     }
     if (run.count == 0) runs_.pop_back();
-    LATCHKEY_RETURN_IF_ERROR(FreeIds(&part));
+    LATCHKEY_RETURN_IF_ERROR(FreeIds(&free_ids_));
   }
   return absl::OkStatus();
 }

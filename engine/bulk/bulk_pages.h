@@ -38,8 +38,8 @@ class BulkPages {
   absl::StatusOr<PageId> Add(absl::FunctionRef<void(std::byte*)> fill);
   /// On return all pages are durable, and ids that were not used are given back.
   absl::Status Flush();
-  /// Gives everything back. After an error some pages are left, which the next open frees if there
-  /// is a log and the transaction has no end in it.
+  /// Gives everything back. After an error some pages are left, for another call, or for the next
+  /// open if there is a log and the transaction has no end in it.
   absl::Status FreeAll();
   /// The last call: ends the use of the store, which may be destroyed before this object.
   void Release() { writer_.reset(); }
@@ -66,7 +66,7 @@ class BulkPages {
   std::unique_ptr<PageWriter> writer_;
   AlignedBuffer buffer_;
   std::vector<PageWrite> batch_;
-  std::vector<PageId> free_ids_;  // allocated and logged, not used yet; the next one is at the back
+  std::vector<PageId> free_ids_;  // allocated and logged, not in use; the next one is at the back
   size_t ids_at_once_;
   Lsn logged_{0};          // newest record that allocates ids
   std::vector<Run> runs_;  // ids of the pages added
