@@ -139,9 +139,10 @@ struct Options {
   /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to
   /// the spill file, a file without a name. The undo of a transaction goes there when it exceeds a
   /// quarter. Two kinds of transactions keep their undo in memory: those with savepoints, and those
-  /// that have read for long and then insert records where others have appended meanwhile. Filters
-  /// for the spill file take memory in addition, usually less than half as much. When the undo of many small transactions fills the share, their writes wait
-  /// a little, then return Aborted.
+  /// that have read for long and then insert records where others have appended meanwhile. While old
+  /// versions are spilled, up to a quarter of the share says of which keys. Filters for the spill file
+  /// take memory in addition, usually less than half as much. When the undo of many small transactions
+  /// fills the share, their writes wait a little, then return Aborted.
   uint64_t version_store_bytes = 0;
   /// Largest size of the spill file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the
   /// file is full or its device fails, the transaction with the oldest snapshot gets Aborted

@@ -149,8 +149,9 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
   }
   const bool is_in_gap = version.empty_below != 0 && !version.lock_only;
   const CommitTs seen_from = is_in_gap ? std::max(from, version.empty_below) : from;
-  // The duty for a ghost needs an entry in memory.
-  const bool may_be_known = write == nullptr && !version.lock_only && !version.leaves_ghost;
+  // The duty for a ghost needs an entry in memory, and a delete needs that of the insert before it.
+  const bool may_be_known = write == nullptr && !version.lock_only && !version.leaves_ghost &&
+                            version.state != RecordState::kAbsent;
   const bool is_seen =
       live.AnyIn(seen_from, version.ts) && !(may_be_known && older.HasSinceLastRead(version, live));
   // Of a deleted record in a gap: no snapshot sees it, but an old one may still write the key.
@@ -394,25 +395,25 @@ std::vector<SettlingVersion> SettledVersions::Frozen() const {
   return versions;
 }
 
-void SettledVersions::DropFrozen() {
-  // Without memory for their keys more versions are kept than needed.
+void SettledVersions::DropFrozen(bool remember) {
+  std::unique_ptr<Table> gone[kShards];
+  for (uint32_t index = 0; index < kShards; ++index) {
+    Shard& shard = shards_[index];
+    SpinLatchGuard guard(shard.latch, runtime_);
+    gone[index].swap(shard.frozen);
+    shard.swept_bytes = BytesOf(shard);
+    NoteChange(shard);
+  }
+  if (!remember) return;
+  // Without memory for them more versions are kept than needed.
   CatchOutOfMemory([this] {
     spilled_.MakeRoom();
     return absl::OkStatus();
   }).IgnoreError();
-  for (uint32_t index = 0; index < kShards; ++index) {
-    Shard& shard = shards_[index];
-    std::unique_ptr<Table> gone;
-    {
-      SpinLatchGuard guard(shard.latch, runtime_);
-      gone.swap(shard.frozen);
-      shard.swept_bytes = BytesOf(shard);
-      NoteChange(shard);
-    }
-    if (gone == nullptr) continue;
-    gone->ForEach([&](const Entry& entry) {
-      if (entry.lock_only) return;
-      spilled_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
+  for (const std::unique_ptr<Table>& table : gone) {
+    if (table == nullptr) continue;
+    table->ForEach([&](const Entry& entry) {
+      if (!entry.lock_only) spilled_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
     });
   }
 }

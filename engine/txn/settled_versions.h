@@ -115,6 +115,10 @@ class SettledVersions {
   bool empty() const { return bytes_.load(std::memory_order_acquire) == 0; }
   /// Adds up the shards: for statistics.
   uint64_t count() const;
+  /// Memory of the entries, bytes.
+  size_t entry_bytes() const { return bytes_.load(std::memory_order_acquire); }
+  /// Memory that the fingerprints of spilled keys take once there is one, bytes.
+  size_t most_spilled_bytes() const { return spilled_.most_bytes(); }
   /// Memory, bytes.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire) + spilled_.bytes(); }
   /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
@@ -136,8 +140,9 @@ class SettledVersions {
   void Freeze();
   /// The frozen entries, in the order of memory. Valid until they are dropped or thawed.
   std::vector<SettlingVersion> Frozen() const;
-  /// Drops the frozen entries, which have been written elsewhere, and remembers their keys.
-  void DropFrozen();
+  /// Drops the frozen entries, which have been written elsewhere. `remember`: keeps fingerprints of
+  /// their keys, which may take memory.
+  void DropFrozen(bool remember);
   /// Forgets the keys of dropped frozen entries: no snapshot needs these any more.
   void ForgetSpilled() { spilled_.Clear(); }
 

@@ -108,8 +108,7 @@ TEST_CASE("a sweep drops what an ended snapshot wanted, between two that go on")
   CHECK(versions.bytes() == 0);
 }
 
-TEST_CASE(
-    "a key that was spilled needs another version only for a snapshot that reads since then") {
+TEST_CASE("a spilled key needs another version only if a snapshot has read since its last write") {
   SettledVersions versions(ThreadRuntime());
   versions.SetMostSpilledBytes(1 << 20);
   Chores chores;
@@ -121,7 +120,7 @@ TEST_CASE(
   CHECK(versions.Add(Version("l", 10, "at 5"), live, &chores));
   versions.Freeze();
   CHECK_FALSE(versions.Add(Version("k", 12, "at 11"), live, &chores));  // while it is written
-  versions.DropFrozen();
+  versions.DropFrozen(/*remember=*/true);
   CHECK(versions.empty());
   CHECK_FALSE(versions.Add(Version("k", 14, "at 13"), live, &chores));
   CHECK(versions.Add(Version("k", 30, "at 25"), live, &chores));
@@ -135,10 +134,67 @@ TEST_CASE(
   CHECK(versions.Add(Version("locked", 20, "at 5"), live, &chores));  // a lock is no write
 
   versions.Freeze();
-  versions.DropFrozen();
+  versions.DropFrozen(/*remember=*/true);
   versions.ForgetSpilled();
   CHECK(versions.bytes() == 0);
   CHECK(versions.Add(Version("k", 50, "at 45"), live, &chores));
+}
+
+TEST_CASE(
+    "while versions are written elsewhere, a snapshot that reads between keeps the next one") {
+  SettledVersions versions(ThreadRuntime());
+  Chores chores;
+  const LiveSnapshots live = Live({5, 25}, 100);
+  CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
+  versions.Freeze();
+  CHECK(versions.Add(Version("k", 30, "at 25"), live, &chores));
+  CHECK(At(versions, "k", 25) == "at 25");
+  CHECK(At(versions, "k", 5) == "at 5");
+  // It could not be written: all are as before.
+  for (uint32_t s = 0; s < SettledVersions::kShards; ++s) {
+    versions.Sweep(s, live, &chores, /*thaw=*/true);
+  }
+  CHECK(versions.count() == 2);
+  CHECK(At(versions, "k", 25) == "at 25");
+  CHECK(At(versions, "k", 5) == "at 5");
+}
+
+TEST_CASE("a sweep drops what only an ended snapshot wanted, if an older version was spilled") {
+  SettledVersions versions(ThreadRuntime());
+  versions.SetMostSpilledBytes(1 << 20);
+  Chores chores;
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(versions.Add(Version(fmt::format("key {}", i), 10, "at 5"), Live({5}, 100), &chores));
+  }
+  versions.Freeze();
+  versions.DropFrozen(/*remember=*/true);
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(
+        versions.Add(Version(fmt::format("key {}", i), 30, "at 25"), Live({5, 25}, 100), &chores));
+  }
+  for (uint32_t s = 0; s < SettledVersions::kShards; ++s) {
+    versions.Sweep(s, Live({5}, 100), &chores);
+  }
+  CHECK(versions.empty());
+}
+
+// The version of the insert has to stay in memory, where the delete finds it.
+TEST_CASE("a spilled key that comes and goes again leaves no ghost behind") {
+  SettledVersions versions(ThreadRuntime());
+  versions.SetMostSpilledBytes(1 << 20);
+  Chores chores;
+  const LiveSnapshots live = Live({5}, 100);
+  CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
+  versions.Freeze();
+  versions.DropFrozen(/*remember=*/true);
+  SettlingVersion inserted = Version("k", 20, "");
+  inserted.state = RecordState::kAbsent;
+  CHECK(versions.Add(inserted, live, &chores));
+  SettlingVersion deleted = Version("k", 30, "at 25");
+  deleted.leaves_ghost = true;
+  CHECK_FALSE(versions.Add(deleted, live, &chores));
+  REQUIRE(chores.ghosts.size() == 1);
+  CHECK(chores.ghosts[0].bytes == "k");
 }
 
 TEST_CASE("the chain of a version that a spilled write makes unneeded is left as a chore") {
@@ -147,7 +203,7 @@ TEST_CASE("the chain of a version that a spilled write makes unneeded is left as
   Chores chores;
   CHECK(versions.Add(Version("k", 10, "at 5"), Live({5}, 100), &chores));
   versions.Freeze();
-  versions.DropFrozen();
+  versions.DropFrozen(/*remember=*/true);
   SettlingVersion chain = Version("k", 20, "reference");
   chain.state = RecordState::kOverflow;
   CHECK_FALSE(versions.Add(chain, Live({5}, 100), &chores));

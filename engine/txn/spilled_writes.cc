@@ -24,7 +24,7 @@ SpilledWrites::SpilledWrites(Runtime& runtime)
                       MixHash(static_cast<uint64_t>(runtime.Now())))) {}
 
 void SpilledWrites::MakeRoom() {
-  const size_t most = most_bytes_.load(std::memory_order_relaxed) / sizeof(Line);
+  const size_t most = most_bytes() / sizeof(Line);
   if (bytes() != 0 || most < kLatches) return;
   const size_t count = std::bit_floor(std::min(most, kMostLines));
   // Lines are met at random, so all of the memory is touched soon.
@@ -49,8 +49,8 @@ std::unique_ptr<ZeroedArray<SpilledWrites::Line>> SpilledWrites::Replace(
 }
 
 SpilledWrites::Write SpilledWrites::FingerprintOf(TreeId tree, std::string_view key) const {
-  const Hash128Value hash = Hash128(key, secret_ + Raw(tree));
-  return {.low = hash.low, .high_ts = hash.high << kTsBits};
+  const Hash128Value hash = Hash128(key, secret_);
+  return {.low = hash.low, .high_ts = (hash.high + Raw(tree)) << kTsBits};
 }
 
 SpilledWrites::Write* SpilledWrites::FindIn(Line& line, const Write& fingerprint) {

@@ -1,5 +1,5 @@
-// The keys of which versions were spilled, with the timestamp of the newest write that is known of
-// each. Memory has forgotten what was spilled. So if such a key is written again, its next version
+// The keys whose versions were spilled, with the timestamp of the newest write that is known of each.
+// Memory has forgotten what was spilled. So if such a key is written again, its next version
 // would be kept and spilled too, although the long snapshot sees the one on the device. This table
 // says that the key was written before. Then the new version is needed only by a snapshot that
 // reads between that write and the new one.
@@ -40,6 +40,7 @@ class SpilledWrites {
   void MakeRoom();
   /// Forgets all writes and gives the memory back. REQUIRES: no latches held.
   void Clear();
+  size_t most_bytes() const { return most_bytes_.load(std::memory_order_relaxed); }
   /// Memory, bytes.
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
@@ -78,7 +79,8 @@ class SpilledWrites {
   // Replaces the lines, with all latches held. Returns the old ones.
   std::unique_ptr<ZeroedArray<Line>> Replace(std::unique_ptr<ZeroedArray<Line>> lines,
                                              size_t count) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
-  // The fingerprint; its timestamp is 0.
+  // The fingerprint; its timestamp is 0. The tree is added to the hash of the key. As the seed of the
+  // hash it would not do: XXH3 gives some short keys one hash for two seeds that differ by one.
   Write FingerprintOf(TreeId tree, std::string_view key) const;
   static Write* FindIn(Line& line, const Write& fingerprint);
 

@@ -1,5 +1,5 @@
-// The account of the memory that the bound of the version store limits: entries, settled versions,
-// gaps and the read sets of serializable transactions.
+// The account of the memory that the bound of the version store limits: entries, settled versions with
+// the fingerprints of spilled keys, gaps and the read sets of serializable transactions.
 #pragma once
 
 #include <atomic>

@@ -22,6 +22,10 @@ constexpr uint64_t kMostUnsettled = 16;
 constexpr uint64_t kMostBehind = 256;
 // A snapshot with this many commits behind it is a long one: gaps are noted for it.
 constexpr uint64_t kCommitsOfLong = 256;
+// The actor spills when a kLeastSpill-th of half of the bound has settled: a run has to be worth its
+// place in the file. With less of it a committer at the bound first gives up the fingerprints of
+// spilled keys.
+constexpr uint64_t kLeastSpill = 4;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
 
@@ -84,7 +88,15 @@ void VersionReclaimer::TidyGaps() {
 
 void VersionReclaimer::DropSpilled() {
   spiller_.DropUnneeded();
-  if (!spiller_.HasAny()) settled_.ForgetSpilled();
+  if (!spiller_.HasSettled()) settled_.ForgetSpilled();
+}
+
+// Fingerprints of spilled keys are worth their memory if half of the bound is left for versions.
+bool VersionReclaimer::Spill() {
+  const uint64_t used = budget_.used(), settled = settled_.bytes();
+  const uint64_t others = used - std::min<uint64_t>(used, settled);
+  return spiller_.SpillSettled(
+      /*remember=*/others + settled_.most_spilled_bytes() <= budget_.bound() / 2);
 }
 
 // What the device refuses is left to the committers, which spill from three quarters of the bound
@@ -97,8 +109,8 @@ void VersionReclaimer::SpillAhead() {
   snapshots_.RefreshBoundsNow();
   collector_.CollectFromAll();
   settler_.SettleAndSweepAll(/*thaw=*/false);
-  if (budget_.used() > limit / 2 && !settled_.empty()) {
-    refused_at_ = spiller_.SpillSettled() ? UINT64_MAX : spiller_.disk_bytes();
+  if (settled_.entry_bytes() > limit / kLeastSpill) {
+    refused_at_ = Spill() ? UINT64_MAX : spiller_.disk_bytes();
     if (refused_at_ != UINT64_MAX) settler_.SettleAndSweepAll(/*thaw=*/true);
   }
   reclaiming_.store(false, std::memory_order_release);
@@ -138,8 +150,10 @@ void VersionReclaimer::Reclaim() {
     if (budget_.used() <= limit) break;
     const bool can_spill = spiller_.CanSpill();
     settler_.SettleAndSweepAll(/*thaw=*/!can_spill);
-    if (budget_.used() <= bound / 2 || spiller_.SpillSettled()) break;
+    if (settled_.entry_bytes() <= bound / 2 / kLeastSpill) settled_.ForgetSpilled();
+    if (budget_.used() <= bound / 2 || Spill()) break;
     if (can_spill) settler_.SettleAndSweepAll(/*thaw=*/true);
+    if (budget_.used() <= bound) break;
     settled_.ForgetSpilled();
     if (budget_.used() <= bound) break;
     // Commits that a read set must be checked against cannot settle: they fill the store first.

@@ -80,6 +80,8 @@ class VersionReclaimer {
   void AskForRound(uint32_t queue, uint32_t other);
   void TidyGaps();
   void DropSpilled();
+  // As VersionSpiller::SpillSettled.
+  bool Spill();
   // A round of the actor.
   void ReclaimAhead();
   void SpillAhead();

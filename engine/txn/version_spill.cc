@@ -168,7 +168,8 @@ void VersionSpill::Change(absl::FunctionRef<void(Runs&)> change) {
   uint64_t versions = 0, bytes = 0;
   for (const auto& run : next->settled) versions += run->count(), bytes += run->bytes();
   for (const auto& undo : next->undo) versions += undo->run->count(), bytes += undo->run->bytes();
-  const bool any = !next->settled.empty() || !next->undo.empty();
+  const bool any_settled = !next->settled.empty();
+  const bool any = any_settled || !next->undo.empty();
   CommitTs newest = next->undo.empty() ? 0 : UINT64_MAX;
   for (const auto& run : next->settled) newest = std::max(newest, run->newest());
   if (any) has_runs_.store(true, std::memory_order_release);
@@ -178,6 +179,7 @@ void VersionSpill::Change(absl::FunctionRef<void(Runs&)> change) {
     before = std::exchange(runs_, std::move(next));
   }
   if (!any) has_runs_.store(false, std::memory_order_release);
+  has_settled_.store(any_settled, std::memory_order_release);
   versions_.store(versions, std::memory_order_relaxed);
   bytes_.store(bytes, std::memory_order_relaxed);
 }

@@ -42,6 +42,8 @@ class VersionSpill {
   ~VersionSpill();
 
   bool empty() const { return !has_runs_.load(std::memory_order_acquire); }
+  /// Whether there are runs of settled versions.
+  bool has_settled() const { return has_settled_.load(std::memory_order_acquire); }
   /// At or above the timestamp of every version; UINT64_MAX if there is undo. A snapshot from there
   /// on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
@@ -137,7 +139,7 @@ class VersionSpill {
 
   Runtime& runtime_;
   const std::shared_ptr<SpillFile> file_;
-  std::atomic<bool> has_runs_{false};
+  std::atomic<bool> has_runs_{false}, has_settled_{false};
   std::atomic<CommitTs> newest_{0};
   mutable std::atomic<uint64_t> runs_asked_{0};  // by readers, since the last merge
   std::atomic<uint64_t> versions_{0}, filter_bytes_{1 << 20};

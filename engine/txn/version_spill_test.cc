@@ -405,6 +405,30 @@ TEST_CASE("a reader finds its version behind a later run that has only older com
   CHECK(runs.Read(/*read_ts=*/5, /*of=*/10) == Runs::KeyOf(10));
 }
 
+TEST_CASE("keys rewritten beside a snapshot are spilled once, and memory is given back after it") {
+  Spilling s;
+  constexpr uint64_t kKeys = 1'000, kRounds = 20;
+  for (uint64_t i = 0; i < kKeys; ++i) s.PutNow(Spilling::Key(i), Spilling::ValueOf(i, 0));
+  const size_t before = s.tree.store.bytes();
+  std::optional<Txn> snapshot(std::in_place);
+  REQUIRE(s.tree.Begin(*snapshot).ok());
+  Value value;
+  REQUIRE(s.tree.Read(*snapshot, Spilling::Key(0), &value).ok());
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    for (uint64_t i = 0; i < kKeys; ++i) s.PutNow(Spilling::Key(i), Spilling::ValueOf(i, round));
+  }
+  const VersionStoreStats stats = s.tree.store.stats();
+  CHECK(stats.spilled_bytes > 0);
+  CHECK(stats.versions < 3 * kKeys);
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    REQUIRE(s.tree.Read(*snapshot, Spilling::Key(i), &value).ok());
+    REQUIRE(value == Spilling::ValueOf(i, 0));
+  }
+  REQUIRE(s.tree.Commit(*snapshot).ok());
+  s.tree.store.CollectAll();
+  CHECK(s.tree.store.bytes() < before + kSlack);
+}
+
 TEST_CASE("spilled runs that nobody reads wait until there are many") {
   Runs runs;
   while (runs.ts < 63) runs.AddAndMerge();

@@ -57,6 +57,8 @@ class VersionSpiller {
   // ---- What is on the device. Without a device: nothing.
 
   bool HasAny() const { return spill_ != nullptr && !spill_->empty(); }
+  /// Whether there are settled versions.
+  bool HasSettled() const { return spill_ != nullptr && spill_->has_settled(); }
   /// Whether versions above `ts` may be there.
   bool HasAfter(CommitTs ts) const { return spill_ != nullptr && spill_->newest() > ts; }
   /// Whether there is undo, of running transactions or committed ones.
@@ -83,8 +85,9 @@ class VersionSpiller {
   // ---- Settled versions. REQUIRES: no latches held.
 
   /// Writes all settled versions to the device and drops them from memory. False: not all are
-  /// written; they stay in memory, some of them frozen. REQUIRES: one actor at a time.
-  bool SpillSettled();
+  /// written; they stay in memory, some of them frozen. `remember`: see SettledVersions::DropFrozen.
+  /// REQUIRES: one actor at a time.
+  bool SpillSettled(bool remember);
   /// Drops what no snapshot needs.
   void DropUnneeded();
 

@@ -64,7 +64,7 @@ TEST_CASE("without a device nothing is spilled and nothing is there") {
   Fixture f;
   f.Settle("k", 10, "before 10");
   CHECK_FALSE(f.spiller.CanSpill());
-  CHECK_FALSE(f.spiller.SpillSettled());
+  CHECK_FALSE(f.spiller.SpillSettled(/*remember=*/true));
   CHECK(f.settled.count() == 1);
   CHECK_FALSE(f.spiller.HasAny());
   CHECK_FALSE(f.spiller.HasAfter(0));
@@ -81,7 +81,7 @@ TEST_CASE("settled versions leave memory and are found on the device until nobod
   REQUIRE(f.snapshots.Begin(old_reader).ok());
   f.snapshots.ForReading(old_reader);
   f.Settle("k", 10, "before 10");
-  REQUIRE(f.spiller.SpillSettled());
+  REQUIRE(f.spiller.SpillSettled(/*remember=*/true));
   CHECK(f.settled.empty());
   CHECK(f.spiller.HasAfter(9));
   CHECK_FALSE(f.spiller.HasAfter(10));
