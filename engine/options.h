@@ -140,7 +140,7 @@ struct Options {
   /// the spill file, a file without a name. The undo of a transaction goes there when it exceeds a
   /// quarter. Two kinds of transactions keep their undo in memory: those with savepoints, and those
   /// that have read for long and then insert records where others have appended meanwhile. While old
-  /// versions are spilled, up to a quarter of the share says of which keys. Filters for the spill file
+  /// versions are spilled, up to a quarter of the share holds fingerprints of their keys. Filters for the spill file
   /// take memory in addition, usually less than half as much. When the undo of many small transactions
   /// fills the share, their writes wait a little, then return Aborted.
   uint64_t version_store_bytes = 0;

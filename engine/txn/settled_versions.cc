@@ -410,11 +410,12 @@ void SettledVersions::DropFrozen(bool remember) {
     spilled_.MakeRoom();
     return absl::OkStatus();
   }).IgnoreError();
-  for (const std::unique_ptr<Table>& table : gone) {
+  for (std::unique_ptr<Table>& table : gone) {
     if (table == nullptr) continue;
     table->ForEach([&](const Entry& entry) {
       if (!entry.lock_only) spilled_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
     });
+    table.reset();
   }
 }
 

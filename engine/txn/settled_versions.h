@@ -117,7 +117,8 @@ class SettledVersions {
   uint64_t count() const;
   /// Memory of the entries, bytes.
   size_t entry_bytes() const { return bytes_.load(std::memory_order_acquire); }
-  /// Memory that the fingerprints of spilled keys take once there is one, bytes.
+  /// Memory that the fingerprints of spilled keys take, bytes, and the most that they would take.
+  size_t spilled_bytes() const { return spilled_.bytes(); }
   size_t most_spilled_bytes() const { return spilled_.most_bytes(); }
   /// Memory, bytes.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire) + spilled_.bytes(); }
@@ -143,7 +144,8 @@ class SettledVersions {
   /// Drops the frozen entries, which have been written elsewhere. `remember`: keeps fingerprints of
   /// their keys, which may take memory.
   void DropFrozen(bool remember);
-  /// Forgets the keys of dropped frozen entries: no snapshot needs these any more.
+  /// Gives the memory of fingerprints back. While a snapshot needs the versions of these keys, more
+  /// of their next versions are kept than needed.
   void ForgetSpilled() { spilled_.Clear(); }
 
  private:

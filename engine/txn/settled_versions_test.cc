@@ -197,6 +197,17 @@ TEST_CASE("a spilled key that comes and goes again leaves no ghost behind") {
   CHECK(chores.ghosts[0].bytes == "k");
 }
 
+TEST_CASE("a key that is spilled and not to be remembered needs its next version, too") {
+  SettledVersions versions(ThreadRuntime());
+  versions.SetMostSpilledBytes(1 << 20);
+  Chores chores;
+  CHECK(versions.Add(Version("k", 10, "at 5"), Live({5}, 100), &chores));
+  versions.Freeze();
+  versions.DropFrozen(/*remember=*/false);
+  CHECK(versions.bytes() == 0);
+  CHECK(versions.Add(Version("k", 20, "at 15"), Live({5}, 100), &chores));
+}
+
 TEST_CASE("the chain of a version that a spilled write makes unneeded is left as a chore") {
   SettledVersions versions(ThreadRuntime());
   versions.SetMostSpilledBytes(1 << 20);

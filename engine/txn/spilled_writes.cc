@@ -50,7 +50,7 @@ std::unique_ptr<ZeroedArray<SpilledWrites::Line>> SpilledWrites::Replace(
 
 SpilledWrites::Write SpilledWrites::FingerprintOf(TreeId tree, std::string_view key) const {
   const Hash128Value hash = Hash128(key, secret_);
-  return {.low = hash.low, .high_ts = (hash.high + Raw(tree)) << kTsBits};
+  return {.low = hash.low + Raw(tree), .high_ts = hash.high << kTsBits};
 }
 
 SpilledWrites::Write* SpilledWrites::FindIn(Line& line, const Write& fingerprint) {

@@ -80,7 +80,8 @@ class SpilledWrites {
   std::unique_ptr<ZeroedArray<Line>> Replace(std::unique_ptr<ZeroedArray<Line>> lines,
                                              size_t count) LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;
   // The fingerprint; its timestamp is 0. The tree is added to the hash of the key. As the seed of the
-  // hash it would not do: XXH3 gives some short keys one hash for two seeds that differ by one.
+  // hash it would not do: with XXH3 two short keys that differ in one bit may have one hash, each with
+  // a seed of its own.
   Write FingerprintOf(TreeId tree, std::string_view key) const;
   static Write* FindIn(Line& line, const Write& fingerprint);
 

@@ -85,6 +85,7 @@ TEST_CASE("A key that differs in one bit does not count, in its tree or in the n
           REQUIRE_FALSE(f.writes.HasSinceLastRead(1, TreeId{in}, other, 40, TwoSnapshots()));
         }
       }
+      REQUIRE(f.writes.HasSinceLastRead(1, TreeId{tree}, key, 40, TwoSnapshots()));
     }
   }
 }

@@ -22,9 +22,9 @@ constexpr uint64_t kMostUnsettled = 16;
 constexpr uint64_t kMostBehind = 256;
 // A snapshot with this many commits behind it is a long one: gaps are noted for it.
 constexpr uint64_t kCommitsOfLong = 256;
-// The actor spills when a kLeastSpill-th of half of the bound has settled: a run has to be worth its
-// place in the file. With less of it a committer at the bound first gives up the fingerprints of
-// spilled keys.
+// Above half of the bound the actor spills, but not before a kLeastSpill-th of that half has settled: a
+// run has to be worth its place in the file. Above three quarters of the bound, if less has settled, the
+// fingerprints of spilled keys are given up first.
 constexpr uint64_t kLeastSpill = 4;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
@@ -95,8 +95,8 @@ void VersionReclaimer::DropSpilled() {
 bool VersionReclaimer::Spill() {
   const uint64_t used = budget_.used(), settled = settled_.bytes();
   const uint64_t others = used - std::min<uint64_t>(used, settled);
-  return spiller_.SpillSettled(
-      /*remember=*/others + settled_.most_spilled_bytes() <= budget_.bound() / 2);
+  const bool has_room = others + settled_.most_spilled_bytes() <= budget_.bound() / 2;
+  return spiller_.SpillSettled(/*remember=*/has_room || settled_.spilled_bytes() != 0);
 }
 
 // What the device refuses is left to the committers, which spill from three quarters of the bound
@@ -112,6 +112,8 @@ void VersionReclaimer::SpillAhead() {
   if (settled_.entry_bytes() > limit / kLeastSpill) {
     refused_at_ = Spill() ? UINT64_MAX : spiller_.disk_bytes();
     if (refused_at_ != UINT64_MAX) settler_.SettleAndSweepAll(/*thaw=*/true);
+  } else if (budget_.used() > limit + limit / 2) {
+    settled_.ForgetSpilled();
   }
   reclaiming_.store(false, std::memory_order_release);
 }

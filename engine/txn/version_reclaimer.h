@@ -3,7 +3,8 @@
 // them. If the disk has no room either, the oldest snapshot expires, then the next.
 //
 // Settling, sweeping and spilling are the work of an actor of their own, if it is started. Now and
-// then a commit that leaves such work wakes it. It spills from half of the bound on. If it lags,
+// then a commit that leaves such work wakes it. It spills from half of the bound on, if enough has
+// settled. If it lags,
 // committers let their own commits settle, and from three quarters of the bound on they do all of
 // the work themselves, as they do without the actor.
 //
