@@ -140,9 +140,9 @@ struct Options {
   /// the spill file, a file without a name. The undo of a transaction goes there when it exceeds a
   /// quarter. Two kinds of transactions keep their undo in memory: those with savepoints, and those
   /// that have read for long and then insert records where others have appended meanwhile. While old
-  /// versions are spilled, up to a quarter of the share holds fingerprints of their keys. Filters for the spill file
-  /// take memory in addition, usually less than half as much. When the undo of many small transactions
-  /// fills the share, their writes wait a little, then return Aborted.
+  /// versions are in the spill file, fingerprints of their keys take up to a quarter of the share.
+  /// Filters for the file take memory in addition, usually less than half as much. When the undo of
+  /// many small transactions fills the share, their writes wait a little, then return Aborted.
   uint64_t version_store_bytes = 0;
   /// Largest size of the spill file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. When the
   /// file is full or its device fails, the transaction with the oldest snapshot gets Aborted

@@ -20,8 +20,8 @@
 // With a log, a chain belongs to the transaction that writes it until that transaction commits. The
 // transaction logs the allocation of each page before its image, and its rollback frees the pages.
 // A chain is freed from its end to its beginning, one list page with its data pages in one atomic
-// change, the first page last. So the rest that a crash leaves is still a chain. (Undo
-// after a crash frees the pages of an uncommitted chain in any order: nothing reads it any more.)
+// change, the first page last. So the rest that a crash leaves is still a chain.
+// Undo after a crash frees the pages of an uncommitted chain in any order: nothing reads them any more.
 #pragma once
 
 #include <absl/functional/function_ref.h>

@@ -6,10 +6,11 @@
 // compensation, of a rollback at run time or of an undo that was cut short, says from which LSN on
 // the changes of its record are undone (UndoneChanges).
 //
-// The pages that these transactions have allocated are freed before any change is undone. The store
-// may have lost the allocation of some of them, and hands such an id out again as soon as undo splits
-// a page. From then on nobody may free it because of the old allocation, nor after another crash. So
-// the log says first that it is free. A leaf may name a freed chain until its change is undone.
+// Undo frees the pages that these transactions have allocated before it undoes any change. The crash
+// may have cost the store the allocation of some of them. The store hands such an id out again when
+// undo splits a page. Recovery must not free that page because of the old kAllocation, neither in this
+// open nor in one after another crash. So undo logs a kFree of every such id before it splits a page.
+// A leaf may name a freed chain until undo has taken back the change that put it there.
 //
 // Thread-safety: one actor, while no other actor changes anything.
 #pragma once

@@ -42,6 +42,25 @@ std::string At(SettledVersions& versions, std::string_view key, CommitTs read_ts
   return old;
 }
 
+// As if all versions were written to the device now.
+void Spill(SettledVersions& versions) {
+  versions.Freeze();
+  versions.DropFrozen(/*remember=*/true);
+}
+
+// One key with a version for a snapshot at 5, which was spilled.
+struct OneSpilledKey {
+  OneSpilledKey() {
+    versions.SetMostSpilledBytes(1 << 20);
+    CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
+    Spill(versions);
+  }
+
+  SettledVersions versions{ThreadRuntime()};
+  const LiveSnapshots live = Live({5}, 100);
+  Chores chores;
+};
+
 void PutNow(ToyTree& tree, const std::string& key, const std::string& value) {
   Txn txn;
   REQUIRE(tree.Begin(txn).ok());
@@ -133,8 +152,7 @@ TEST_CASE("a spilled key needs another version only if a snapshot has read since
   CHECK(versions.Add(deleted, live, &chores));
   CHECK(versions.Add(Version("locked", 20, "at 5"), live, &chores));  // a lock is no write
 
-  versions.Freeze();
-  versions.DropFrozen(/*remember=*/true);
+  Spill(versions);
   versions.ForgetSpilled();
   CHECK(versions.bytes() == 0);
   CHECK(versions.Add(Version("k", 50, "at 45"), live, &chores));
@@ -166,8 +184,7 @@ TEST_CASE("a sweep drops what only an ended snapshot wanted, if an older version
   for (int i = 0; i < 1000; ++i) {
     CHECK(versions.Add(Version(fmt::format("key {}", i), 10, "at 5"), Live({5}, 100), &chores));
   }
-  versions.Freeze();
-  versions.DropFrozen(/*remember=*/true);
+  Spill(versions);
   for (int i = 0; i < 1000; ++i) {
     CHECK(
         versions.Add(Version(fmt::format("key {}", i), 30, "at 25"), Live({5, 25}, 100), &chores));
@@ -180,21 +197,15 @@ TEST_CASE("a sweep drops what only an ended snapshot wanted, if an older version
 
 // The version of the insert has to stay in memory, where the delete finds it.
 TEST_CASE("a spilled key that comes and goes again leaves no ghost behind") {
-  SettledVersions versions(ThreadRuntime());
-  versions.SetMostSpilledBytes(1 << 20);
-  Chores chores;
-  const LiveSnapshots live = Live({5}, 100);
-  CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
-  versions.Freeze();
-  versions.DropFrozen(/*remember=*/true);
+  OneSpilledKey f;
   SettlingVersion inserted = Version("k", 20, "");
   inserted.state = RecordState::kAbsent;
-  CHECK(versions.Add(inserted, live, &chores));
+  CHECK(f.versions.Add(inserted, f.live, &f.chores));
   SettlingVersion deleted = Version("k", 30, "at 25");
   deleted.leaves_ghost = true;
-  CHECK_FALSE(versions.Add(deleted, live, &chores));
-  REQUIRE(chores.ghosts.size() == 1);
-  CHECK(chores.ghosts[0].bytes == "k");
+  CHECK_FALSE(f.versions.Add(deleted, f.live, &f.chores));
+  REQUIRE(f.chores.ghosts.size() == 1);
+  CHECK(f.chores.ghosts[0].bytes == "k");
 }
 
 TEST_CASE("a key that is spilled and not to be remembered needs its next version, too") {
@@ -209,18 +220,13 @@ TEST_CASE("a key that is spilled and not to be remembered needs its next version
 }
 
 TEST_CASE("the chain of a version that a spilled write makes unneeded is left as a chore") {
-  SettledVersions versions(ThreadRuntime());
-  versions.SetMostSpilledBytes(1 << 20);
-  Chores chores;
-  CHECK(versions.Add(Version("k", 10, "at 5"), Live({5}, 100), &chores));
-  versions.Freeze();
-  versions.DropFrozen(/*remember=*/true);
+  OneSpilledKey f;
   SettlingVersion chain = Version("k", 20, "reference");
   chain.state = RecordState::kOverflow;
-  CHECK_FALSE(versions.Add(chain, Live({5}, 100), &chores));
-  REQUIRE(chores.chains.size() == 1);
-  CHECK(chores.chains[0].bytes == "reference");
-  CHECK(chores.ghosts.empty());
+  CHECK_FALSE(f.versions.Add(chain, f.live, &f.chores));
+  REQUIRE(f.chores.chains.size() == 1);
+  CHECK(f.chores.chains[0].bytes == "reference");
+  CHECK(f.chores.ghosts.empty());
 }
 
 TEST_CASE("a shard is worth a sweep once a newer snapshot was listed, or the oldest has ended") {

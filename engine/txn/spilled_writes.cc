@@ -15,8 +15,8 @@ constexpr size_t kMostLines = size_t{1} << 32;
 
 }  // namespace
 
-// The secret changes no answer unless somebody has made keys with one hash on purpose. So runs of a
-// simulation remain repeatable, although it differs between processes.
+// Each process has another secret, so nobody can prepare two keys with one fingerprint. Without such
+// keys the secret changes no answer: a simulation stays repeatable.
 SpilledWrites::SpilledWrites(Runtime& runtime)
     : runtime_(runtime),
       latches_(std::make_unique<Latch[]>(kLatches)),

@@ -1,8 +1,9 @@
-// The keys whose versions were spilled, with the timestamp of the newest write that is known of each.
-// Memory has forgotten what was spilled. So if such a key is written again, its next version
-// would be kept and spilled too, although the long snapshot sees the one on the device. This table
-// says that the key was written before. Then the new version is needed only by a snapshot that
-// reads between that write and the new one.
+// A table of keys whose versions were spilled. For each key it holds a timestamp: that of the newest
+// commit which is known to have written the key.
+//
+// SettledVersions asks it. It no longer knows a version that was spilled. Without this table it would
+// keep the next version of the key, too, although the long snapshot sees the one on the device. With
+// the timestamp it keeps the next version only if a snapshot reads between the two writes.
 //
 // It holds no keys but fingerprints of 88 bits, by a hash with a secret of this process. Two keys
 // with one fingerprint would make a snapshot read a wrong value. In a table of a million keys a

@@ -4,9 +4,8 @@
 //
 // Settling, sweeping and spilling are the work of an actor of their own, if it is started. Now and
 // then a commit that leaves such work wakes it. It spills from half of the bound on, if enough has
-// settled. If it lags,
-// committers let their own commits settle, and from three quarters of the bound on they do all of
-// the work themselves, as they do without the actor.
+// settled. If it lags, committers let their own commits settle, and from three quarters of the bound
+// on they do all of the work themselves, as they do without the actor.
 //
 // Invariants
 //  1. Only the actor that has set `reclaiming_` freezes and thaws settled versions.

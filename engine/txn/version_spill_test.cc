@@ -409,10 +409,10 @@ TEST_CASE("keys rewritten beside a snapshot are spilled once, and memory is give
   Spilling s;
   constexpr uint64_t kKeys = 1'000, kRounds = 20;
   for (uint64_t i = 0; i < kKeys; ++i) s.PutNow(Spilling::Key(i), Spilling::ValueOf(i, 0));
-  std::optional<Txn> snapshot(std::in_place);
-  REQUIRE(s.tree.Begin(*snapshot).ok());
+  Txn snapshot;
+  REQUIRE(s.tree.Begin(snapshot).ok());
   Value value;
-  REQUIRE(s.tree.Read(*snapshot, Spilling::Key(0), &value).ok());
+  REQUIRE(s.tree.Read(snapshot, Spilling::Key(0), &value).ok());
   for (uint64_t round = 1; round <= kRounds; ++round) {
     for (uint64_t i = 0; i < kKeys; ++i) s.PutNow(Spilling::Key(i), Spilling::ValueOf(i, round));
   }
@@ -420,10 +420,10 @@ TEST_CASE("keys rewritten beside a snapshot are spilled once, and memory is give
   CHECK(stats.spilled_bytes > 0);
   CHECK(stats.versions < 3 * kKeys);
   for (uint64_t i = 0; i < kKeys; ++i) {
-    REQUIRE(s.tree.Read(*snapshot, Spilling::Key(i), &value).ok());
+    REQUIRE(s.tree.Read(snapshot, Spilling::Key(i), &value).ok());
     REQUIRE(value == Spilling::ValueOf(i, 0));
   }
-  REQUIRE(s.tree.Commit(*snapshot).ok());
+  REQUIRE(s.tree.Commit(snapshot).ok());
   s.tree.store.CollectAll();
   CHECK(s.tree.store.stats().version_bytes == 0);
 }
