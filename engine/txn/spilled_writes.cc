@@ -15,8 +15,9 @@ constexpr size_t kMostLines = size_t{1} << 32;
 
 }  // namespace
 
-// Each process has another secret, so nobody can prepare two keys with one fingerprint. Without such
-// keys the secret changes no answer: a simulation stays repeatable.
+// Every process draws its own secret. A user who does not know it cannot choose two keys that have the
+// same fingerprint. As long as no two keys have, the table gives the same answers under every secret. So
+// a simulation stays repeatable.
 SpilledWrites::SpilledWrites(Runtime& runtime)
     : runtime_(runtime),
       latches_(std::make_unique<Latch[]>(kLatches)),

@@ -1,9 +1,10 @@
-// A table of keys whose versions were spilled. For each key it holds a timestamp: that of the newest
-// commit which is known to have written the key.
+// A table of keys whose versions were spilled. It holds a timestamp for each key. This is the timestamp
+// of the newest commit that is known to have written the key.
 //
-// SettledVersions asks it. It no longer knows a version that was spilled. Without this table it would
-// keep the next version of the key, too, although the long snapshot sees the one on the device. With
-// the timestamp it keeps the next version only if a snapshot reads between the two writes.
+// SettledVersions asks the table before it keeps a version. It forgets a version that was spilled. So
+// without the table it would keep the next version of that key, too, although the long snapshot sees
+// the spilled one. With the timestamp it keeps the next version only if a snapshot reads between the
+// two writes.
 //
 // It holds no keys but fingerprints of 88 bits, by a hash with a secret of this process. Two keys
 // with one fingerprint would make a snapshot read a wrong value. In a table of a million keys a
