@@ -139,8 +139,8 @@ struct Options {
   /// a thirty-second part, at least 512 KiB. When three quarters of it are used, old versions go to
   /// the spill file, a file without a name. The undo of a transaction goes there when it exceeds a
   /// quarter. Two kinds of transactions keep their undo in memory: those with savepoints, and those
-  /// that have read for long and then insert records where others have appended meanwhile. While old
-  /// versions are in the spill file, fingerprints of their keys take up to a quarter of the share.
+  /// that have read for long and then insert records where others have appended meanwhile. Beside a
+  /// snapshot with 256 commits behind it, fingerprints of written keys take up to a quarter of it.
   /// Filters for the file take memory in addition, usually less than half as much. When the undo of
   /// many small transactions fills the share, their writes wait a little, then return Aborted.
   uint64_t version_store_bytes = 0;

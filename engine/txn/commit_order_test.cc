@@ -18,7 +18,8 @@ struct Fixture {
   VersionCounters counters{ThreadRuntime()};
   VersionTable table{ThreadRuntime()};
   RecordPool pool{ThreadRuntime()};
-  VersionWriter writer{ThreadRuntime(), snapshots, table, pool, counters};
+  KnownWrites known{ThreadRuntime()};
+  VersionWriter writer{ThreadRuntime(), snapshots, table, pool, known, counters};
   CommitOrder order{snapshots, counters};
 
   std::unique_ptr<Txn> Begin(bool serializable = false) {

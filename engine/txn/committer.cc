@@ -31,7 +31,8 @@ void Committer::EndReader(Txn& txn, uint32_t queue) {
       txn.has_snapshot_ && txn.snapshot_.read_ts <= snapshots_.oldest_snapshot();
   snapshots_.End(txn);
   counters_.of(queue).commits.fetch_add(1, std::memory_order_relaxed);
-  const bool holds_back = !finished_.empty(queue) || !settled_.empty() || spiller_.HasAny();
+  const bool holds_back =
+      !finished_.empty(queue) || !settling_.empty(queue) || !settled_.empty() || spiller_.HasAny();
   if (was_oldest && holds_back) snapshots_.RefreshBounds();
 }
 

@@ -33,12 +33,14 @@ struct Committed {
 class Committer {
  public:
   Committer(Runtime& runtime, SnapshotManager& snapshots, CommitOrder& order,
-            FinishedQueues& finished, const SettledVersions& settled, VersionSpiller& spiller,
-            VersionBudget& budget, WaitGraph& waits, VersionCounters& counters)
+            FinishedQueues& finished, const FinishedQueues& settling,
+            const SettledVersions& settled, VersionSpiller& spiller, VersionBudget& budget,
+            WaitGraph& waits, VersionCounters& counters)
       : runtime_(runtime),
         snapshots_(snapshots),
         order_(order),
         finished_(finished),
+        settling_(settling),
         settled_(settled),
         spiller_(spiller),
         budget_(budget),
@@ -59,6 +61,7 @@ class Committer {
   SnapshotManager& snapshots_;
   CommitOrder& order_;
   FinishedQueues& finished_;
+  const FinishedQueues& settling_;
   const SettledVersions& settled_;
   VersionSpiller& spiller_;
   VersionBudget& budget_;

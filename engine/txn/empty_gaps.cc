@@ -34,12 +34,13 @@ bool EmptyGaps::EndsBefore(const Upper& upper, std::string_view key) {
   return !upper.is_last && upper.key <= key;
 }
 
-bool EmptyGaps::Covers(const Map& gaps, TreeId tree, std::string_view key) {
+const EmptyGaps::Map::value_type* EmptyGaps::Covering(const Map& gaps, TreeId tree,
+                                                      std::string_view key) {
   const auto behind = gaps.lower_bound(PlaceView{tree, key});
-  if (behind == gaps.begin()) return false;
+  if (behind == gaps.begin()) return nullptr;
   // No two gaps overlap, so only this one, the nearest that begins before the key, may hold it.
-  const auto& [place, upper] = *std::prev(behind);
-  return place.tree == tree && !EndsBefore(upper, key);
+  const auto& gap = *std::prev(behind);
+  return gap.first.tree == tree && !EndsBefore(gap.second, key) ? &gap : nullptr;
 }
 
 bool EmptyGaps::IsWorthNoting(TreeId tree, std::string_view key, std::string_view left) {
@@ -108,14 +109,39 @@ void EmptyGaps::Add(Map* gaps, Place place, Upper upper) {
   gaps->insert(united.extract(united.begin()));
 }
 
-CommitTs EmptyGaps::EmptyBelow(TreeId tree, std::string_view key) {
+CommitTs EmptyGaps::Find(TreeId tree, std::string_view key, Search* search) {
   if (below() == 0) return 0;
   Shard& shard = ShardOf(tree);
   SpinLatchGuard guard(shard.latch, runtime_);
   for (auto set = shard.sets.rbegin(); set != shard.sets.rend(); ++set) {
-    if (Covers((*set)->gaps, tree, key)) return (*set)->below;
+    const auto* gap = Covering((*set)->gaps, tree, key);
+    if (gap == nullptr) continue;
+    if (search != nullptr) Remember(**set, *gap, search);
+    return (*set)->below;
   }
   return 0;
+}
+
+void EmptyGaps::Remember(const Set& set, const Map::value_type& gap, Search* search) {
+  const std::string& lower = gap.first.lower;
+  const std::string& upper = gap.second.key;
+  if (lower.size() > Search::kMostBytes || upper.size() > Search::kMostBytes) return;
+  search->below_ = set.below;
+  search->tree_ = gap.first.tree;
+  search->is_last_ = gap.second.is_last;
+  search->lower_size_ = static_cast<uint8_t>(lower.copy(search->lower_, Search::kMostBytes));
+  search->upper_size_ = static_cast<uint8_t>(upper.copy(search->upper_, Search::kMostBytes));
+}
+
+// A gap may be dropped while it is remembered. What it said stays true: the snapshots for which it
+// answered have ended.
+CommitTs EmptyGaps::Search::EmptyBelow(TreeId tree, std::string_view key) {
+  return Holds(tree, key) ? below_ : gaps_.Find(tree, key, this);
+}
+
+bool EmptyGaps::Search::Holds(TreeId tree, std::string_view key) const {
+  return below_ != 0 && tree == tree_ && std::string_view(lower_, lower_size_) < key &&
+         (is_last_ || key < std::string_view(upper_, upper_size_));
 }
 
 void EmptyGaps::Tidy(const LiveSnapshots& live) {

@@ -75,7 +75,28 @@ class EmptyGaps {
     return read_ts < below() && read_ts < EmptyBelow(tree, key);
   }
   /// No snapshot below this timestamp sees a record of the key; 0 = nothing is known.
-  CommitTs EmptyBelow(TreeId tree, std::string_view key);
+  CommitTs EmptyBelow(TreeId tree, std::string_view key) { return Find(tree, key, nullptr); }
+  /// Asks for several keys, and remembers the gap that it found last: keys that a transaction inserts
+  /// often lie in one gap. Only one actor may use it.
+  class Search {
+   public:
+    explicit Search(EmptyGaps& gaps) : gaps_(gaps) {}
+    /// As EmptyGaps::EmptyBelow, but may say a smaller timestamp.
+    CommitTs EmptyBelow(TreeId tree, std::string_view key);
+
+   private:
+    friend class EmptyGaps;
+    static constexpr size_t kMostBytes = 64;  // a gap with a longer end is not remembered
+
+    bool Holds(TreeId tree, std::string_view key) const;
+
+    EmptyGaps& gaps_;
+    CommitTs below_ = 0;  // 0 = no gap is remembered
+    TreeId tree_{0};
+    bool is_last_ = false;  // as in Upper
+    uint8_t lower_size_ = 0, upper_size_ = 0;
+    char lower_[kMostBytes], upper_[kMostBytes];
+  };
   /// No gap answers for a snapshot from this timestamp on; 0 = there is no gap.
   CommitTs below() const { return below_.load(std::memory_order_acquire); }
 
@@ -131,7 +152,11 @@ class EmptyGaps {
 
   static size_t BytesOf(const Map::value_type& gap);
   static bool EndsBefore(const Upper& upper, std::string_view key);
-  static bool Covers(const Map& gaps, TreeId tree, std::string_view key);
+  // The gap that holds the key; nullptr = none.
+  static const Map::value_type* Covering(const Map& gaps, TreeId tree, std::string_view key);
+  // EmptyBelow. `search` remembers the gap, unless it is nullptr.
+  CommitTs Find(TreeId tree, std::string_view key, Search* search);
+  static void Remember(const Set& set, const Map::value_type& gap, Search* search);
   void Add(Map* gaps, Place place, Upper upper);
   void Unite(Shard& shard, const LiveSnapshots& live, std::vector<std::unique_ptr<Set>>* dropped);
   Shard& ShardOf(TreeId tree) { return shards_[Raw(tree) % kShards]; }

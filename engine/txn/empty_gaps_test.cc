@@ -135,6 +135,39 @@ TEST_CASE("gaps for snapshots that have ended are united with those for older on
   CHECK(gaps.EmptyBelow(kTree, "x12") == 491);
 }
 
+TEST_CASE("a search that remembers its last gap finds what one without a memory finds") {
+  Gaps gaps;
+  EmptyGaps::Search search(gaps);
+  const auto key = [](uint64_t i) { return fmt::format("{:03}", i); };
+  const std::string tail(100, 'x');
+  Rng rng(3);
+  for (uint64_t i = 0; i < 90; i += 10) {
+    // Some ends are too long to be remembered.
+    gaps.NoteBetween(key(i) + (i % 20 == 0 ? tail : ""), key(i + 1 + rng.Below(8)));
+    gaps.Note(kOther, {.lower = key(i + 5), .upper = key(i + 9) + (i % 30 == 0 ? tail : "")});
+  }
+  gaps.Note(kOther, {.lower = "200", .upper = {}, .has_upper = false});
+  uint64_t near = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    near = rng.Below(4) == 0 ? rng.Below(300) : near + rng.Below(2);
+    const TreeId tree = rng.Below(8) == 0 ? kOther : kTree;
+    const std::string asked = key(near) + (rng.Below(3) == 0 ? tail : "");
+    INFO(asked);
+    REQUIRE(search.EmptyBelow(tree, asked) == gaps.EmptyBelow(tree, asked));
+  }
+}
+
+TEST_CASE("what a search remembers of a gap that was dropped says nothing of later snapshots") {
+  Gaps gaps;
+  EmptyGaps::Search search(gaps);
+  gaps.NoteBetween("b", "d");
+  CHECK(search.EmptyBelow(kTree, "c") == 11);
+  gaps.Tidy(Live({11}));
+  CHECK(gaps.EmptyBelow(kTree, "c") == 0);
+  CHECK(search.EmptyBelow(kTree, "c") == 11);  // and nobody reads below 11 any more
+  CHECK(search.EmptyBelow(kTree, "d") == 0);
+}
+
 TEST_CASE("the snapshot of timestamp 0 has gaps like any other") {
   Gaps gaps;
   CHECK_FALSE(gaps.IsEmptyFor(0, kTree, "c"));

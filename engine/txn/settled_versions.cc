@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "storage/base/canary.h"
-#include "storage/base/out_of_memory.h"
 
 namespace latchkey {
 namespace {
@@ -133,8 +132,8 @@ bool SettledVersions::Older::HasSinceLastRead(const SettlingVersion& version,
                                             version.hash, version.tree, version.key);
     if (write != nullptr) return !live.AnyIn(write->ts, version.ts);
   }
-  return spilled->HasSinceLastRead(LowHalf(version.hash), version.tree, version.key, version.ts,
-                                   live);
+  return known->HasSince(version.hash, version.tree, version.key, live.NoneSince(version.ts),
+                         version.ts);
 }
 
 bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnapshots& live,
@@ -194,8 +193,8 @@ bool SettledVersions::Table::Add(const SettlingVersion& version, const LiveSnaps
 
 // ---- All shards
 
-SettledVersions::SettledVersions(Runtime& runtime)
-    : runtime_(runtime), shards_(std::make_unique<Shard[]>(kShards)), spilled_(runtime) {}
+SettledVersions::SettledVersions(Runtime& runtime, KnownWrites& known)
+    : runtime_(runtime), known_(known), shards_(std::make_unique<Shard[]>(kShards)) {}
 
 SettledVersions::~SettledVersions() = default;
 
@@ -246,7 +245,12 @@ bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& l
   }
   Table& table = *shard.table;
   const CommitTs oldest = table.oldest, newest_needing = table.newest_needing;
-  if (!table.Add(version, live, {shard.frozen.get(), &spilled_}, chores)) return false;
+  const bool kept = table.Add(version, live, {shard.frozen.get(), &known_}, chores);
+  // Records in a gap are not noted: most are appended once, and the gap speaks for them.
+  if (!version.lock_only && version.empty_below == 0) {
+    known_.NoteFirst(version.hash, version.tree, version.key, version.ts);
+  }
+  if (!kept) return false;
   // Before the version leaves the VersionTable: from now on readers must look here.
   CommitTs newest = newest_.load(std::memory_order_relaxed);
   while (newest < version.ts &&
@@ -284,7 +288,7 @@ std::optional<RecordState> SettledVersions::CopyUnseen(uint64_t hash, TreeId tre
 }
 
 void SettledVersions::PrefetchBucket(uint64_t hash) const {
-  spilled_.Prefetch(LowHalf(hash));
+  known_.Prefetch(hash);
   constexpr size_t kLine = 64, kLines = 4;
   const Shard& shard = shards_[ShardOf(hash)];
   const char* const next_entry = shard.next_entry.load(std::memory_order_relaxed);
@@ -344,7 +348,7 @@ void SettledVersions::Sweep(uint32_t index, const LiveSnapshots& live, Chores* c
   if (shard.table == nullptr && frozen == nullptr) return;
   auto swept = std::make_unique<Table>();
   Chores left;
-  const Older older{thaw ? nullptr : shard.frozen.get(), &spilled_};
+  const Older older{thaw ? nullptr : shard.frozen.get(), &known_};
   std::vector<const Entry*> chain;
   for (const Table* table : {frozen, static_cast<const Table*>(shard.table.get())}) {
     if (table == nullptr) continue;
@@ -395,27 +399,20 @@ std::vector<SettlingVersion> SettledVersions::Frozen() const {
   return versions;
 }
 
-void SettledVersions::DropFrozen(bool remember) {
-  std::unique_ptr<Table> gone[kShards];
+void SettledVersions::DropFrozen() {
   for (uint32_t index = 0; index < kShards; ++index) {
+    std::unique_ptr<Table> gone;  // freed with no latch held
     Shard& shard = shards_[index];
-    SpinLatchGuard guard(shard.latch, runtime_);
-    gone[index].swap(shard.frozen);
-    shard.swept_bytes = BytesOf(shard);
-    NoteChange(shard);
-  }
-  if (!remember) return;
-  // Without memory for them more versions are kept than needed.
-  CatchOutOfMemory([this] {
-    spilled_.MakeRoom();
-    return absl::OkStatus();
-  }).IgnoreError();
-  for (std::unique_ptr<Table>& table : gone) {
-    if (table == nullptr) continue;
-    table->ForEach([&](const Entry& entry) {
-      if (!entry.lock_only) spilled_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
+    {
+      SpinLatchGuard guard(shard.latch, runtime_);
+      gone.swap(shard.frozen);
+      shard.swept_bytes = BytesOf(shard);
+      NoteChange(shard);
+    }
+    if (gone == nullptr) continue;
+    gone->ForEach([this](const Entry& entry) {
+      if (!entry.lock_only) known_.Note(entry.hash, entry.tree, entry.key(), entry.ts);
     });
-    table.reset();
   }
 }
 

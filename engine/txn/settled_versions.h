@@ -10,8 +10,8 @@
 // conflicts for other writers. They change no record, so the intervals of other entries are computed
 // without them.
 //
-// What was spilled is forgotten here, but for fingerprints of the keys (spilled_writes.h). They say
-// that an older version of the key is on the device, so that the next one may be dropped, too.
+// What was spilled is forgotten here. The table of known writes (known_writes.h) says that an older
+// version of the key was kept, so that the next one may be dropped, too.
 //
 // The shards are chosen by hash. Each has a latch, a hash table of chains (newest entry first) and
 // memory by bump allocation. A sweep removes entries: it writes a shard anew without the unneeded
@@ -35,8 +35,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/txn/known_writes.h"
 #include "engine/txn/snapshot_manager.h"
-#include "engine/txn/spilled_writes.h"
 #include "engine/txn/version_entry.h"
 #include "storage/base/ids.h"
 #include "storage/runtime/mutex.h"
@@ -85,25 +85,23 @@ class SettledVersions {
  public:
   static constexpr uint32_t kShards = 64;
 
-  explicit SettledVersions(Runtime& runtime);
+  SettledVersions(Runtime& runtime, KnownWrites& known);
   ~SettledVersions();
   SettledVersions(const SettledVersions&) = delete;
   SettledVersions& operator=(const SettledVersions&) = delete;
 
-  /// The memory that fingerprints of spilled keys may take, bytes: see SpilledWrites.
-  void SetMostSpilledBytes(size_t bytes) { spilled_.SetMostBytes(bytes); }
-
   /// Adds `version` if a snapshot of `live` may need it; otherwise drops it and adds its `chores`.
-  /// Returns whether it was kept. Throws std::bad_alloc with nothing changed. REQUIRES: `version`
-  /// is newer than all versions of its key here; version.ts <= live.as_of.
+  /// Notes its write as the first known one of its key, unless the key lies in a gap. Returns whether
+  /// it was kept. Throws std::bad_alloc with nothing changed. REQUIRES: `version` is newer than all
+  /// versions of its key here; version.ts <= live.as_of.
   bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);
 
   /// As VersionTable::CopyUnseen, for a snapshot that reads at `read_ts`. *ts: timestamp of the
   /// entry found.
   std::optional<RecordState> CopyUnseen(uint64_t hash, TreeId tree, std::string_view key,
                                         CommitTs read_ts, std::string* old, CommitTs* ts);
-  /// Prefetches what Add reads first, the bucket of `hash`, its place among the fingerprints of
-  /// spilled keys, and the memory that Add fills.
+  /// Prefetches what Add reads first, the bucket of `hash`, its place among the known writes, and the
+  /// memory that Add fills.
   void PrefetchBucket(uint64_t hash) const;
   /// Prefetches what Add reads next: the newest entry in the bucket, if its key may be the one of
   /// the hash. No effect while the shard is in use.
@@ -115,13 +113,8 @@ class SettledVersions {
   bool empty() const { return bytes_.load(std::memory_order_acquire) == 0; }
   /// Adds up the shards: for statistics.
   uint64_t count() const;
-  /// Memory of the entries, bytes.
-  size_t entry_bytes() const { return bytes_.load(std::memory_order_acquire); }
-  /// Memory that the fingerprints of spilled keys take, bytes, and the most that they would take.
-  size_t spilled_bytes() const { return spilled_.bytes(); }
-  size_t most_spilled_bytes() const { return spilled_.most_bytes(); }
   /// Memory, bytes.
-  size_t bytes() const { return bytes_.load(std::memory_order_acquire) + spilled_.bytes(); }
+  size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   /// At or above the timestamp of every entry. A snapshot from there on needs none of them.
   CommitTs newest() const { return newest_.load(std::memory_order_acquire); }
   /// Whether versions above `ts` may be here.
@@ -141,12 +134,8 @@ class SettledVersions {
   void Freeze();
   /// The frozen entries, in the order of memory. Valid until they are dropped or thawed.
   std::vector<SettlingVersion> Frozen() const;
-  /// Drops the frozen entries, which have been written elsewhere. `remember`: keeps fingerprints of
-  /// their keys, which may take memory.
-  void DropFrozen(bool remember);
-  /// Gives the memory of fingerprints back. While a snapshot needs the versions of these keys, more
-  /// of their next versions are kept than needed.
-  void ForgetSpilled() { spilled_.Clear(); }
+  /// Drops the frozen entries, which have been written elsewhere, and notes their writes as known.
+  void DropFrozen();
 
  private:
   struct Entry {
@@ -213,7 +202,7 @@ class SettledVersions {
   // What else knows of older entries of a key than a table does.
   struct Older {
     const Table* frozen = nullptr;  // nullptr = none
-    SpilledWrites* spilled = nullptr;
+    KnownWrites* known = nullptr;
 
     // Whether an older write of the key is known, and no snapshot reads between it and `version`.
     bool HasSinceLastRead(const SettlingVersion& version, const LiveSnapshots& live) const;
@@ -276,10 +265,10 @@ class SettledVersions {
   void NoteChange(Shard& shard);
 
   Runtime& runtime_;
+  KnownWrites& known_;
   const std::unique_ptr<Shard[]> shards_;
   std::atomic<size_t> bytes_{0};  // of the entries
   std::atomic<CommitTs> newest_{0};
-  SpilledWrites spilled_;
 };
 
 }  // namespace latchkey

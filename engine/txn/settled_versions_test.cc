@@ -45,18 +45,20 @@ std::string At(SettledVersions& versions, std::string_view key, CommitTs read_ts
 // As if all versions were written to the device now.
 void Spill(SettledVersions& versions) {
   versions.Freeze();
-  versions.DropFrozen(/*remember=*/true);
+  versions.DropFrozen();
 }
 
 // One key with a version for a snapshot at 5, which was spilled.
 struct OneSpilledKey {
   OneSpilledKey() {
-    versions.SetMostSpilledBytes(1 << 20);
+    known.SetMostBytes(1 << 20);
+    known.MakeRoom();
     CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
     Spill(versions);
   }
 
-  SettledVersions versions{ThreadRuntime()};
+  KnownWrites known{ThreadRuntime()};
+  SettledVersions versions{ThreadRuntime(), known};
   const LiveSnapshots live = Live({5}, 100);
   Chores chores;
 };
@@ -76,7 +78,8 @@ void DeleteNow(ToyTree& tree, const std::string& key) {
 }
 
 TEST_CASE("a version settles only if some snapshot reads between its commit and the one before") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5, 20}, 100);
   CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
@@ -94,7 +97,8 @@ TEST_CASE("a version settles only if some snapshot reads between its commit and 
 }
 
 TEST_CASE("a lock between two writes does not shorten what the second has replaced") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5}, 100);
   SettlingVersion lock = Version("k", 10, "");
@@ -105,7 +109,8 @@ TEST_CASE("a lock between two writes does not shorten what the second has replac
 }
 
 TEST_CASE("a sweep drops what an ended snapshot wanted, between two that go on") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots three = Live({5, 15, 25}, 100);
   for (int i = 0; i < 1000; ++i) {
@@ -128,8 +133,10 @@ TEST_CASE("a sweep drops what an ended snapshot wanted, between two that go on")
 }
 
 TEST_CASE("a spilled key needs another version only if a snapshot has read since its last write") {
-  SettledVersions versions(ThreadRuntime());
-  versions.SetMostSpilledBytes(1 << 20);
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
+  known.SetMostBytes(1 << 20);
+  known.MakeRoom();
   Chores chores;
   const LiveSnapshots live = Live({5, 25}, 100);
   SettlingVersion lock = Version("locked", 10, "");
@@ -139,7 +146,7 @@ TEST_CASE("a spilled key needs another version only if a snapshot has read since
   CHECK(versions.Add(Version("l", 10, "at 5"), live, &chores));
   versions.Freeze();
   CHECK_FALSE(versions.Add(Version("k", 12, "at 11"), live, &chores));  // while it is written
-  versions.DropFrozen(/*remember=*/true);
+  versions.DropFrozen();
   CHECK(versions.empty());
   CHECK_FALSE(versions.Add(Version("k", 14, "at 13"), live, &chores));
   CHECK(versions.Add(Version("k", 30, "at 25"), live, &chores));
@@ -153,14 +160,15 @@ TEST_CASE("a spilled key needs another version only if a snapshot has read since
   CHECK(versions.Add(Version("locked", 20, "at 5"), live, &chores));  // a lock is no write
 
   Spill(versions);
-  versions.ForgetSpilled();
+  known.Clear();
   CHECK(versions.bytes() == 0);
   CHECK(versions.Add(Version("k", 50, "at 45"), live, &chores));
 }
 
 TEST_CASE(
     "while versions are written elsewhere, a snapshot that reads between keeps the next one") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5, 25}, 100);
   CHECK(versions.Add(Version("k", 10, "at 5"), live, &chores));
@@ -178,8 +186,10 @@ TEST_CASE(
 }
 
 TEST_CASE("a sweep drops what only an ended snapshot wanted, if an older version was spilled") {
-  SettledVersions versions(ThreadRuntime());
-  versions.SetMostSpilledBytes(1 << 20);
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
+  known.SetMostBytes(1 << 20);
+  known.MakeRoom();
   Chores chores;
   for (int i = 0; i < 1000; ++i) {
     CHECK(versions.Add(Version(fmt::format("key {}", i), 10, "at 5"), Live({5}, 100), &chores));
@@ -208,18 +218,27 @@ TEST_CASE("a spilled key that comes and goes again leaves no ghost behind") {
   CHECK(f.chores.ghosts[0].bytes == "k");
 }
 
-TEST_CASE("a key that is spilled and not to be remembered needs its next version, too") {
-  SettledVersions versions(ThreadRuntime());
-  versions.SetMostSpilledBytes(1 << 20);
+TEST_CASE("a spilled key of which nothing is remembered needs its next version, too") {
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   CHECK(versions.Add(Version("k", 10, "at 5"), Live({5}, 100), &chores));
-  versions.Freeze();
-  versions.DropFrozen(/*remember=*/false);
+  Spill(versions);
   CHECK(versions.bytes() == 0);
   CHECK(versions.Add(Version("k", 20, "at 15"), Live({5}, 100), &chores));
 }
 
-TEST_CASE("the chain of a version that a spilled write makes unneeded is left as a chore") {
+TEST_CASE("a version in a gap is not noted as a known write, a dropped one outside is") {
+  OneSpilledKey f;
+  SettlingVersion in_gap = Version("g", 20, "at 15");
+  in_gap.empty_below = 6;
+  CHECK_FALSE(f.versions.Add(in_gap, f.live, &f.chores));
+  CHECK_FALSE(f.known.HasSince(in_gap.hash, kTree, "g", 6, 30));
+  CHECK_FALSE(f.versions.Add(Version("k", 20, "at 15"), f.live, &f.chores));
+  CHECK(f.known.HasSince(VersionTable::HashOf(kTree, "k"), kTree, "k", 20, 30));
+}
+
+TEST_CASE("the chain of a version that a known write makes unneeded is left as a chore") {
   OneSpilledKey f;
   SettlingVersion chain = Version("k", 20, "reference");
   chain.state = RecordState::kOverflow;
@@ -230,7 +249,8 @@ TEST_CASE("the chain of a version that a spilled write makes unneeded is left as
 }
 
 TEST_CASE("a shard is worth a sweep once a newer snapshot was listed, or the oldest has ended") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   CommitTs ts = 10;
   const auto add = [&](const LiveSnapshots& live) {
@@ -257,7 +277,8 @@ TEST_CASE("a shard is worth a sweep once a newer snapshot was listed, or the old
 }
 
 TEST_CASE("each of many versions is found while the table of its shard grows") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5}, 1'000'000);
   const auto key = [](int i) { return fmt::format("key {}", i); };
@@ -271,7 +292,8 @@ TEST_CASE("each of many versions is found while the table of its shard grows") {
 }
 
 TEST_CASE("the ghost and the chain of a version that goes are left as chores, once") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5}, 100);
   REQUIRE(versions.Add(Version("k", 10, "v"), live, &chores));
@@ -289,7 +311,8 @@ TEST_CASE("the ghost and the chain of a version that goes are left as chores, on
 }
 
 TEST_CASE("a settled version of a value of 100 bytes takes at most 200 bytes") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5}, 100);
   const std::string value(100, 'v');
@@ -376,7 +399,8 @@ TEST_CASE("a queue beside a long snapshot keeps no ghosts of what came and went 
 }
 
 TEST_CASE("a key that a snapshot sees keeps its ghost, however often it comes and goes later") {
-  SettledVersions versions(ThreadRuntime());
+  KnownWrites known(ThreadRuntime());
+  SettledVersions versions(ThreadRuntime(), known);
   Chores chores;
   const LiveSnapshots live = Live({5}, 100);
   const auto add = [&](CommitTs ts, RecordState state, bool leaves_ghost) {
@@ -389,7 +413,7 @@ TEST_CASE("a key that a snapshot sees keeps its ghost, however often it comes an
   add(20, RecordState::kGhost, false);
   add(30, RecordState::kValue, true);
   CHECK(chores.empty());
-  SettledVersions others(ThreadRuntime());
+  SettledVersions others(ThreadRuntime(), known);
   SettlingVersion inserted = Version("k", 10, "");
   inserted.state = RecordState::kAbsent;
   others.Add(inserted, live, &chores);

@@ -105,17 +105,6 @@ bool SnapshotManager::HasSnapshotBelow(CommitTs ts) const {
   return false;
 }
 
-CommitTs SnapshotManager::LongSnapshotsBelow(uint64_t commits) const {
-  const CommitTs clock = this->clock();
-  CommitTs below = 0;
-  const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
-  for (uint32_t i = 0; i < slots; ++i) {
-    const CommitTs read_ts = TxnSlot::TimestampIn(slots_[i].read_ts.load());
-    if (read_ts < clock && clock - read_ts >= commits) below = std::max(below, read_ts + 1);
-  }
-  return below;
-}
-
 TxnSlot* SnapshotManager::TakeSlot() {
   for (uint32_t i = 0; i < kMaxTransactions; ++i) {
     if (i >= high_water_.load(std::memory_order_acquire)) PrepareSlots(i + 1);
@@ -200,6 +189,12 @@ bool LiveSnapshots::AnyIn(CommitTs from, CommitTs to) const {
   return first != read_ts.end() && *first < to;
 }
 
+CommitTs LiveSnapshots::NoneSince(CommitTs to) const {
+  if (to > as_of) return to;
+  const auto first = std::lower_bound(read_ts.begin(), read_ts.end(), to);
+  return first == read_ts.begin() ? 0 : *std::prev(first) + 1;
+}
+
 void SnapshotManager::ListSnapshots(LiveSnapshots* live) {
   live->read_ts.clear();
   live->read_ts.reserve(high_water_.load(std::memory_order_acquire));  // not under the latch
@@ -212,16 +207,28 @@ void SnapshotManager::ScanSlots(LiveSnapshots* live) {
   uint64_t below = next_txn_.value.load(std::memory_order_seq_cst);
   const CommitTs clock = clock_.value.load(std::memory_order_seq_cst);
   bounds_.refreshed_at.store(clock, std::memory_order_seq_cst);
-  CommitTs oldest = clock, validated = clock;
+  CommitTs oldest = clock, validated = clock, long_below = 0, others_from = clock;
   const uint32_t slots = high_water_.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots; ++i) {
     below = std::min(below, slots_[i].writer.load(std::memory_order_seq_cst));
     const uint64_t word = slots_[i].read_ts.load();
     const CommitTs read_ts = TxnSlot::TimestampIn(word);
     oldest = std::min(oldest, read_ts);
+    const bool tracks_reads = (word & TxnSlot::kTracksReads) != 0;
+    if (!tracks_reads && read_ts < clock && clock - read_ts >= kCommitsOfLong) {
+      long_below = std::max(long_below, read_ts + 1);
+    } else {
+      others_from = std::min(others_from, read_ts);
+    }
     if (live == nullptr || read_ts >= clock) continue;
     live->read_ts.push_back(read_ts);
-    if ((word & TxnSlot::kTracksReads) != 0) validated = std::min(validated, read_ts);
+    if (tracks_reads) validated = std::min(validated, read_ts);
+  }
+  // In this order: a snapshot that has become a long one is within the first bound before the second
+  // passes it. A later scan may lower the first, but then the snapshot has ended.
+  bounds_.long_below.store(long_below, std::memory_order_release);
+  if (others_from > bounds_.others_from.load(std::memory_order_relaxed)) {
+    bounds_.others_from.store(others_from, std::memory_order_release);
   }
   if (below > bounds_.all_visible_below.load(std::memory_order_relaxed)) {
     bounds_.all_visible_below.store(below, std::memory_order_release);

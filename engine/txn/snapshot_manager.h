@@ -109,6 +109,8 @@ struct LiveSnapshots {
 
   /// Whether a present or future snapshot may read in [from, to).
   bool AnyIn(CommitTs from, CommitTs to) const;
+  /// The smallest timestamp from which on no snapshot may read below `to`; `to` itself if any may.
+  CommitTs NoneSince(CommitTs to) const;
 };
 
 /// One transaction, from SnapshotManager::Begin to VersionStore::Commit or Rollback; reusable
@@ -220,9 +222,20 @@ class SnapshotManager {
   bool HasSnapshotBelow(CommitTs ts, std::span<const uint32_t> actors) const;
   /// Whether any snapshot reads below `ts` now.
   bool HasSnapshotBelow(CommitTs ts) const;
-  /// The timestamp of the newest snapshot that is behind the newest commit by at least `commits`, plus
-  /// one; 0 = there is none.
-  CommitTs LongSnapshotsBelow(uint64_t commits) const;
+  /// A snapshot with this many commits behind it is a long one, unless its transaction notes its reads.
+  static constexpr uint64_t kCommitsOfLong = 256;
+  /// No snapshot reads in [long_below, others_from), and none will.
+  struct LongBounds {
+    CommitTs long_below = 0;   ///< all long snapshots read below it; 0 = there is none
+    CommitTs others_from = 0;  ///< all others read from it on
+  };
+  /// The bounds of the newest scan of the slots.
+  LongBounds long_bounds() const {
+    // In this order, the reverse of that in which a scan writes them: see ScanSlots.
+    const CommitTs others_from = bounds_.others_from.load(std::memory_order_acquire);
+    return {.long_below = bounds_.long_below.load(std::memory_order_acquire),
+            .others_from = others_from};
+  }
   uint32_t SlotOf(const Txn& txn) const { return static_cast<uint32_t>(txn.slot_ - slots_); }
 
   /// The snapshot from which `txn` reads, taken at the first call. Call it before reading the page
@@ -362,6 +375,8 @@ class SnapshotManager {
     std::atomic<uint64_t> all_visible_below{0};
     std::atomic<uint64_t> oldest_snapshot{0};
     std::atomic<uint64_t> refreshed_at{0};  // clock of the newest scan; written before it
+    std::atomic<uint64_t> long_below{0};    // see LongBounds
+    std::atomic<uint64_t> others_from{0};
     SpinLatch latch;
   };
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "engine/txn/write_record.h"
+#include "storage/base/rng.h"
+#include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey::snapshot_manager_test {
 namespace {
@@ -174,6 +176,84 @@ TEST_CASE("an abandoned writer keeps the bound below it for good") {
   CHECK(f.snapshots.oldest_snapshot() == f.snapshots.clock());
 }
 
+TEST_CASE("a snapshot is a long one once enough commits came after it, unless it notes its reads") {
+  Fixture f;
+  const auto commit = [&f](uint64_t commits) {
+    for (uint64_t i = 0; i < commits; ++i) {
+      Txn txn;
+      REQUIRE(f.snapshots.Begin(txn).ok());
+      f.snapshots.DrawTxnId(txn);
+      f.Commit(txn);
+    }
+    f.snapshots.RefreshBounds();
+    return f.snapshots.long_bounds();
+  };
+  Txn idle, later, noting;
+  REQUIRE(f.snapshots.Begin(idle).ok());
+  const CommitTs first = f.snapshots.ForReading(idle).read_ts;
+  SnapshotManager::LongBounds bounds = commit(SnapshotManager::kCommitsOfLong - 1);
+  CHECK(bounds.long_below == 0);
+  CHECK(bounds.others_from == first);
+  REQUIRE(f.snapshots.Begin(later).ok());
+  const CommitTs second = f.snapshots.ForReading(later).read_ts;
+  REQUIRE(f.snapshots.Begin(noting).ok());
+  noting.TrackReads();
+  f.snapshots.ForReading(noting);
+  bounds = commit(1);
+  CHECK(bounds.long_below == first + 1);
+  CHECK(bounds.others_from == second);
+  bounds = commit(SnapshotManager::kCommitsOfLong);
+  CHECK(bounds.long_below == second + 1);
+  CHECK(bounds.others_from == second);  // of the one that notes its reads
+  f.snapshots.End(noting);
+  f.snapshots.End(later);
+  bounds = commit(1);
+  CHECK(bounds.long_below == first + 1);
+  CHECK(bounds.others_from == f.snapshots.clock());
+  f.snapshots.End(idle);
+  CHECK(commit(1).long_below == 0);
+}
+
+TEST_CASE("no snapshot reads between the bounds of the long ones and the others") {
+  const uint64_t seed = GENERATE(range<uint64_t>(1, 9));
+  CAPTURE(seed);
+  SimulatedRuntime runtime{SimulationOptions{.seed = seed}};
+  const absl::Status ran = runtime.Run([&] {
+    SnapshotManager snapshots(runtime, TxnId{100});
+    int violations = 0, long_ones = 0;
+    std::vector<std::unique_ptr<Actor>> actors;
+    for (uint64_t a = 0; a < 4; ++a) {
+      actors.push_back(runtime.Spawn("txn", [&, a] {
+        Rng rng(seed * 10 + a);
+        const bool is_slow = a == 0;
+        for (int i = 0; i < (is_slow ? 8 : 600); ++i) {
+          Txn txn;
+          LATCHKEY_CHECK(snapshots.Begin(txn).ok());
+          if (rng.Below(8) == 0) txn.TrackReads();
+          const CommitTs read_ts = snapshots.ForReading(txn).read_ts;
+          const uint64_t rests = is_slow ? rng.Below(400) : rng.Below(3);
+          for (uint64_t rest = 0; rest < rests; ++rest) {
+            runtime.SleepFor(1 + rng.Below(1000));
+            if (rng.Below(4) == 0) snapshots.RefreshBounds();
+            const SnapshotManager::LongBounds bounds = snapshots.long_bounds();
+            long_ones += bounds.long_below != 0;
+            violations += read_ts >= bounds.long_below && read_ts < bounds.others_from;
+          }
+          snapshots.DrawTxnId(txn);
+          std::atomic<uint64_t> commit_ts{0};
+          snapshots.StampCommit(commit_ts);
+          snapshots.End(txn);
+        }
+      }));
+    }
+    for (auto& actor : actors) actor->Join();
+    CHECK(violations == 0);
+    CHECK(long_ones > 0);
+  });
+  INFO(ran);
+  CHECK(ran.ok());
+}
+
 TEST_CASE("no scan overtakes a writer or a snapshot while actors come and go") {
   SnapshotManager snapshots(ThreadRuntime());
   constexpr int kActors = 4, kRounds = 3000;
@@ -187,6 +267,9 @@ TEST_CASE("no scan overtakes a writer or a snapshot while actors come and go") {
         const Snapshot snapshot = snapshots.ForReading(txn);
         snapshots.RefreshBounds();
         if (snapshots.oldest_snapshot() > snapshot.read_ts) ++violations;
+        const SnapshotManager::LongBounds bounds = snapshots.long_bounds();
+        const CommitTs read_ts = snapshot.read_ts;
+        if (read_ts >= bounds.long_below && read_ts < bounds.others_from) ++violations;
         if ((i + a) % 2 == 0) {
           const TxnId id = snapshots.DrawTxnId(txn);
           snapshots.RefreshBounds();

@@ -1,5 +1,5 @@
-// The account of the memory that the bound of the version store limits: entries, settled versions with
-// the fingerprints of spilled keys, gaps and the read sets of serializable transactions.
+// The account of the memory that the bound of the version store limits: entries, settled versions, the
+// table of known writes, gaps and the read sets of serializable transactions.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,16 @@ namespace latchkey {
 /// Thread-safety: every actor may call every member at once, each Txn from its own actor.
 class VersionBudget {
  public:
-  VersionBudget(const RecordPool& pool, const SettledVersions& settled, const EmptyGaps& gaps)
-      : pool_(pool), settled_(settled), gaps_(gaps) {}
+  VersionBudget(const RecordPool& pool, const KnownWrites& known, const SettledVersions& settled,
+                const EmptyGaps& gaps)
+      : pool_(pool), known_(known), settled_(settled), gaps_(gaps) {}
 
   /// Sets the memory that old versions, undo and read sets may take, bytes; 0 = no bound.
   void SetBound(uint64_t bytes) { bound_.store(bytes, std::memory_order_relaxed); }
   uint64_t bound() const { return bound_.load(std::memory_order_relaxed); }
   /// Bytes in use of what the bound limits.
   uint64_t used() const {
-    return pool_.used_bytes() + settled_.bytes() + gaps_.bytes() +
+    return pool_.used_bytes() + known_.bytes() + settled_.bytes() + gaps_.bytes() +
            read_set_bytes_.load(std::memory_order_relaxed);
   }
   /// Bytes of the undo of `txn` in memory. REQUIRES: `txn` is a writer.
@@ -44,6 +45,7 @@ class VersionBudget {
   void ChargeReads(Txn& txn);
 
   const RecordPool& pool_;
+  const KnownWrites& known_;
   const SettledVersions& settled_;
   const EmptyGaps& gaps_;
   std::atomic<uint64_t> bound_{0};

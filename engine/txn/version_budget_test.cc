@@ -14,9 +14,10 @@ constexpr TreeId kTree{3};
 struct Fixture {
   SnapshotManager snapshots{ThreadRuntime()};
   RecordPool pool{ThreadRuntime()};
-  SettledVersions settled{ThreadRuntime()};
+  KnownWrites known{ThreadRuntime()};
+  SettledVersions settled{ThreadRuntime(), known};
   EmptyGaps gaps{ThreadRuntime()};
-  VersionBudget budget{pool, settled, gaps};
+  VersionBudget budget{pool, known, settled, gaps};
 
   void Begin(Txn& txn) {
     REQUIRE(snapshots.Begin(txn).ok());

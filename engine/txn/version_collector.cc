@@ -5,20 +5,27 @@
 namespace latchkey {
 
 void VersionCollector::CollectFrom(uint32_t queue, uint64_t budget) {
+  // Commits that were to settle are older than the others of their actor.
+  const uint64_t collected = settling_.empty(queue) ? 0 : CollectFrom(settling_, queue, budget);
+  CollectFrom(finished_, queue, budget - collected);
+}
+
+uint64_t VersionCollector::CollectFrom(FinishedQueues& queues, uint32_t queue, uint64_t budget) {
   uint64_t collected = 0, unlinked = 0;
-  while (collected < budget && !finished_.empty(queue)) {
+  while (collected < budget && !queues.empty(queue)) {
     const bool early = LATCHKEY_CANARY("versions-collected-too-early");
     WriteRecord* record =
-        finished_.Pop(queue, early ? snapshots_.clock() : snapshots_.oldest_snapshot());
+        queues.Pop(queue, early ? snapshots_.clock() : snapshots_.oldest_snapshot());
     if (record == nullptr) break;
     collected += CollectRecord(*record, budget - collected, &unlinked);
     if (record->newest == nullptr) {
       pool_.Return(record);
     } else {
-      finished_.PushFront(queue, record);
+      queues.PushFront(queue, record);
     }
   }
   if (unlinked != 0) counters_.CountUnlinked(unlinked);
+  return collected;
 }
 
 void VersionCollector::CollectFromAll() {

@@ -20,21 +20,24 @@ namespace latchkey {
 class VersionCollector {
  public:
   VersionCollector(const SnapshotManager& snapshots, VersionTable& table, RecordPool& pool,
-                   FinishedQueues& finished, VersionCounters& counters, GcClient& gc_client)
+                   FinishedQueues& finished, FinishedQueues& settling, VersionCounters& counters,
+                   GcClient& gc_client)
       : snapshots_(snapshots),
         table_(table),
         pool_(pool),
         finished_(finished),
+        settling_(settling),
         counters_(counters),
         gc_client_(gc_client) {}
 
-  /// Drops up to `budget` entries of the finished `queue`, oldest commit first. REQUIRES: no
-  /// latches held.
+  /// Drops up to `budget` entries of `queue`, oldest commit first. REQUIRES: no latches held.
   void CollectFrom(uint32_t queue, uint64_t budget);
   /// CollectFrom of every queue, without a limit.
   void CollectFromAll();
 
  private:
+  // Returns the number of entries dropped.
+  uint64_t CollectFrom(FinishedQueues& queues, uint32_t queue, uint64_t budget);
   uint64_t CollectRecord(WriteRecord& record, uint64_t budget, uint64_t* unlinked);
   bool CollectEntry(VersionEntry& entry);
 
@@ -42,6 +45,7 @@ class VersionCollector {
   VersionTable& table_;
   RecordPool& pool_;
   FinishedQueues& finished_;
+  FinishedQueues& settling_;
   VersionCounters& counters_;
   GcClient& gc_client_;
 };

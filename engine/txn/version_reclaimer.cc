@@ -20,19 +20,18 @@ constexpr uint64_t kMostUnsettled = 16;
 // The same beside the actor. Beyond it the actor lags, perhaps for want of a core. What waits
 // longer is in no cache any more, and makes the table of versions grow.
 constexpr uint64_t kMostBehind = 256;
-// A snapshot with this many commits behind it is a long one: gaps are noted for it.
-constexpr uint64_t kCommitsOfLong = 256;
 // Above half of the bound the actor spills, but not before a kLeastSpill-th of that half has settled: a
 // run has to be worth its place in the file. Above three quarters of the bound, if less has settled, the
-// fingerprints of spilled keys are given up first.
+// table of known writes is given up first.
 constexpr uint64_t kLeastSpill = 4;
 // Most snapshots that one call lets expire, so that other calls get their turn.
 constexpr int kMostExpired = 64;
 
-// One commit in this many wakes the actor if there is something to settle, sweep or drop: a round
-// has to be worth its wake-up.
-constexpr uint64_t kCommitsPerRound = 32;
+// One commit in this many wakes the actor if there is enough to settle, and one in kCommitsPerTidying if
+// there is something to sweep or to drop: a round has to be worth its wake-up.
+constexpr uint64_t kCommitsPerRound = 64, kCommitsPerTidying = 256;
 static_assert(kCommitsPerRound % kCommitsPerVisit == 0);
+static_assert(kCommitsPerTidying % kCommitsPerRound == 0);
 
 }  // namespace
 
@@ -41,38 +40,43 @@ void VersionReclaimer::CollectAfter(const Committed& commit) {
   const bool alone = !actor_.is_running();
   const uint32_t queue = runtime_.ActorIndex() % FinishedQueues::kQueues;
   collector_.CollectFrom(queue, std::max(kEntriesPerCommit, kEntriesPerEntry * commit.entries));
-  if (finished_.size(queue) > (alone ? kMostUnsettled : kMostBehind)) settler_.SettleBehind(queue);
+  if (!finished_.empty(queue)) settler_.DropUnneeded(queue);
+  if (Waiting(queue) > (alone ? kMostUnsettled : kMostBehind)) settler_.SettleBehind(queue);
   if (alone && !settled_.empty()) settler_.SweepSome();
   if (commit.ts % kCommitsPerVisit != 1) return;
   const auto other = static_cast<uint32_t>(commit.ts / kCommitsPerVisit % FinishedQueues::kQueues);
   collector_.CollectFrom(other, kEntriesPerCommit);
   table_.ResizeFor(counters_.CountVersions());
   if (alone) {
-    if (finished_.size(other) > kMostUnsettled) settler_.SettleBehind(other);
-    DropSpilled();
+    if (Waiting(other) > kMostUnsettled) settler_.SettleBehind(other);
+    spiller_.DropUnneeded();
+    RememberWrites();
   } else if (commit.ts % kCommitsPerRound == 1) {
-    AskForRound(queue, other);
+    const bool tidies = commit.ts % kCommitsPerTidying == 1;
+    AskForRound(queue, other, tidies);
   }
   Reclaim();
 }
 
-void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other) {
-  if (std::max(finished_.size(queue), finished_.size(other)) > kMostUnsettled ||
-      settled_.bytes() != 0 || spiller_.HasAny() || gaps_.any()) {
-    actor_.Ask();
-  }
+void VersionReclaimer::AskForRound(uint32_t queue, uint32_t other, bool tidies) {
+  const bool settles = std::max(Waiting(queue), Waiting(other)) > kMostUnsettled;
+  const auto has_to_tidy = [this] {
+    return !settled_.empty() || spiller_.HasAny() || gaps_.any() || known_.bytes() != 0;
+  };
+  if (settles || (tidies && has_to_tidy())) actor_.Ask();
 }
 
 void VersionReclaimer::ReclaimAhead() {
   MutexLock lock(rounds_mutex_);
   snapshots_.RefreshBounds();
-  gaps_.NoteFor(snapshots_.LongSnapshotsBelow(kCommitsOfLong));
+  gaps_.NoteFor(snapshots_.long_bounds().long_below);
   TidyGaps();
+  RememberWrites();
   for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue) {
-    if (finished_.size(queue) > kMostUnsettled) settler_.SettleBehind(queue);
+    if (Waiting(queue) > kMostUnsettled) settler_.SettleBehind(queue);
   }
   for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) settler_.SweepSome();
-  DropSpilled();
+  spiller_.DropUnneeded();
   SpillAhead();
 }
 
@@ -86,17 +90,21 @@ void VersionReclaimer::TidyGaps() {
   }).IgnoreError();
 }
 
-void VersionReclaimer::DropSpilled() {
-  spiller_.DropUnneeded();
-  if (!spiller_.HasSettled()) settled_.ForgetSpilled();
-}
-
-// Fingerprints of spilled keys are worth their memory if half of the bound is left for versions.
-bool VersionReclaimer::Spill() {
-  const uint64_t used = budget_.used(), settled = settled_.bytes();
-  const uint64_t others = used - std::min<uint64_t>(used, settled);
-  const bool has_room = others + settled_.most_spilled_bytes() <= budget_.bound() / 2;
-  return spiller_.SpillSettled(/*remember=*/has_room || settled_.spilled_bytes() != 0);
+// The table of known writes is worth its memory while there is a long snapshot and half of the bound is
+// left for versions.
+void VersionReclaimer::RememberWrites() {
+  if (snapshots_.long_bounds().long_below == 0) {
+    if (!spiller_.HasSettled()) known_.Clear();
+    return;
+  }
+  const uint64_t used = budget_.used(), bound = budget_.bound(), most = known_.most_bytes();
+  const uint64_t others = used - std::min<uint64_t>(used, settled_.bytes());
+  if (known_.bytes() != 0 || others + most > bound / 2 || used + most > bound - bound / 4) return;
+  // Without memory for it more versions are kept than needed.
+  CatchOutOfMemory([this] {
+    known_.MakeRoom();
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 // What the device refuses is left to the committers, which spill from three quarters of the bound
@@ -109,11 +117,11 @@ void VersionReclaimer::SpillAhead() {
   snapshots_.RefreshBoundsNow();
   collector_.CollectFromAll();
   settler_.SettleAndSweepAll(/*thaw=*/false);
-  if (settled_.entry_bytes() > limit / kLeastSpill) {
-    refused_at_ = Spill() ? UINT64_MAX : spiller_.disk_bytes();
+  if (settled_.bytes() > limit / kLeastSpill) {
+    refused_at_ = spiller_.SpillSettled() ? UINT64_MAX : spiller_.disk_bytes();
     if (refused_at_ != UINT64_MAX) settler_.SettleAndSweepAll(/*thaw=*/true);
   } else if (budget_.used() > limit + limit / 2) {
-    settled_.ForgetSpilled();
+    known_.Clear();
   }
   reclaiming_.store(false, std::memory_order_release);
 }
@@ -127,7 +135,8 @@ void VersionReclaimer::CollectAll() {
   settler_.SettleAndSweepAll(/*thaw=*/alone);
   if (alone) reclaiming_.store(false, std::memory_order_release);
   TidyGaps();
-  DropSpilled();
+  spiller_.DropUnneeded();
+  RememberWrites();
 }
 
 void VersionReclaimer::Reclaim() {
@@ -152,11 +161,11 @@ void VersionReclaimer::Reclaim() {
     if (budget_.used() <= limit) break;
     const bool can_spill = spiller_.CanSpill();
     settler_.SettleAndSweepAll(/*thaw=*/!can_spill);
-    if (settled_.entry_bytes() <= bound / 2 / kLeastSpill) settled_.ForgetSpilled();
-    if (budget_.used() <= bound / 2 || Spill()) break;
+    if (settled_.bytes() <= bound / 2 / kLeastSpill) known_.Clear();
+    if (budget_.used() <= bound / 2 || spiller_.SpillSettled()) break;
     if (can_spill) settler_.SettleAndSweepAll(/*thaw=*/true);
     if (budget_.used() <= bound) break;
-    settled_.ForgetSpilled();
+    known_.Clear();
     if (budget_.used() <= bound) break;
     // Commits that a read set must be checked against cannot settle: they fill the store first.
     if (!snapshots_.ExpireOldest(/*of_validated=*/true) && !snapshots_.ExpireOldest()) break;

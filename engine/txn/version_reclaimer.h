@@ -18,6 +18,7 @@
 
 #include "engine/txn/committer.h"
 #include "engine/txn/empty_gaps.h"
+#include "engine/txn/known_writes.h"
 #include "engine/txn/reclaim_actor.h"
 #include "engine/txn/record_pool.h"
 #include "engine/txn/savepoints.h"
@@ -39,13 +40,16 @@ namespace latchkey {
 class VersionReclaimer {
  public:
   VersionReclaimer(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table,
-                   const FinishedQueues& finished, SettledVersions& settled, Savepoints& savepoints,
+                   const FinishedQueues& finished, const FinishedQueues& settling,
+                   KnownWrites& known, SettledVersions& settled, Savepoints& savepoints,
                    VersionCollector& collector, VersionSettler& settler, VersionSpiller& spiller,
                    EmptyGaps& gaps, const VersionBudget& budget, VersionCounters& counters)
       : runtime_(runtime),
         snapshots_(snapshots),
         table_(table),
         finished_(finished),
+        settling_(settling),
+        known_(known),
         settled_(settled),
         savepoints_(savepoints),
         collector_(collector),
@@ -77,11 +81,12 @@ class VersionReclaimer {
   void Reclaim();
 
  private:
-  void AskForRound(uint32_t queue, uint32_t other);
+  // `tidies`: it is the turn of what has time.
+  void AskForRound(uint32_t queue, uint32_t other, bool tidies);
+  // Commits of the queue that wait behind a snapshot.
+  uint64_t Waiting(uint32_t queue) const { return finished_.size(queue) + settling_.size(queue); }
   void TidyGaps();
-  void DropSpilled();
-  // As VersionSpiller::SpillSettled.
-  bool Spill();
+  void RememberWrites();
   // A round of the actor.
   void ReclaimAhead();
   void SpillAhead();
@@ -90,6 +95,8 @@ class VersionReclaimer {
   SnapshotManager& snapshots_;
   VersionTable& table_;
   const FinishedQueues& finished_;
+  const FinishedQueues& settling_;
+  KnownWrites& known_;
   SettledVersions& settled_;
   Savepoints& savepoints_;
   VersionCollector& collector_;

@@ -1,5 +1,6 @@
 #include "engine/txn/version_settler.h"
 
+#include "storage/base/canary.h"
 #include "storage/base/out_of_memory.h"
 
 namespace latchkey {
@@ -30,33 +31,106 @@ class Entries {
   const VersionEntry* entry_ = nullptr;
 };
 
+SettlingVersion Describe(const VersionEntry& version, CommitTs empty_below) {
+  return {.tree = version.tree,
+          .hash = version.hash,
+          .ts = version.writer->outcome.load(std::memory_order_relaxed),
+          .key = version.key(),
+          .state = version.old_state,
+          .old = version.old(),
+          .lock_only = version.lock_only,
+          .leaves_ghost = version.leaves_ghost,
+          .empty_below = empty_below};
+}
+
 }  // namespace
+
+// ---- Versions that need not settle
+
+void VersionSettler::DropUnneeded(uint32_t queue) {
+  const SnapshotManager::LongBounds bounds = snapshots_.long_bounds();
+  if (bounds.long_below == 0) return;
+  const CommitTs limit = LATCHKEY_CANARY("versions-dropped-beside-a-short-snapshot")
+                             ? snapshots_.clock()
+                             : bounds.others_from;
+  Chores chores;
+  EmptyGaps::Search gaps(gaps_);
+  uint64_t gone = 0;
+  WriteRecord* record = nullptr;
+  const absl::Status done = CatchOutOfMemory([&] {
+    while ((record = finished_.Pop(queue, limit)) != nullptr) {
+      DropUnneededOf(*record, bounds.long_below, &gaps, &chores, &gone);
+      if (record->newest == nullptr) {
+        pool_.Return(record);
+      } else {
+        settling_.Push(queue, record);
+      }
+    }
+    return absl::OkStatus();
+  });
+  if (!done.ok() && record != nullptr) finished_.PushFront(queue, record);
+  if (gone != 0) counters_.CountUnlinked(gone);
+  DoChores(gc_client_, chores);
+}
+
+void VersionSettler::DropUnneededOf(WriteRecord& record, CommitTs long_below,
+                                    EmptyGaps::Search* gaps, Chores* chores, uint64_t* gone) {
+  const auto take = [&](const VersionEntry& version) {
+    const SettlingVersion described = Describe(version, 0);
+    if (!IsUnneeded(version, described.ts, long_below, gaps)) return false;
+    chores->Add(described, /*purge=*/false);
+    return true;
+  };
+  for (VersionEntry** link = &record.newest; *link != nullptr;) {
+    VersionEntry& entry = **link;
+    if (table_.Settle(entry, take, gone)) {
+      *link = entry.next_of_writer;
+    } else {
+      link = &entry.next_of_writer;
+    }
+  }
+}
+
+// No other snapshot needs it: all of them read at `ts` or later. A lock is a conflict for other
+// writers, and a ghost is a duty: the settled versions care for both.
+bool VersionSettler::IsUnneeded(const VersionEntry& version, CommitTs ts, CommitTs long_below,
+                                EmptyGaps::Search* gaps) {
+  if (version.lock_only || version.leaves_ghost) return false;
+  if (version.old_state != RecordState::kAbsent &&
+      known_.HasSince(version.hash, version.tree, version.key(), long_below, ts)) {
+    return true;
+  }
+  return gaps->EmptyBelow(version.tree, version.key()) >= long_below;
+}
+
+// ---- Settling
 
 void VersionSettler::SettleBehind(uint32_t queue) {
   Chores chores;
   CatchOutOfMemory([&] {
     LiveSnapshots live;
     snapshots_.ListSnapshots(&live);
-    SettleFrom(queue, kFewUnsettled, live, &chores);
+    SettleFrom(settling_, queue, 0, live, &chores);
+    SettleFrom(finished_, queue, kFewUnsettled, live, &chores);
     return absl::OkStatus();
   }).IgnoreError();
   DoChores(gc_client_, chores);
 }
 
-void VersionSettler::SettleFrom(uint32_t queue, uint64_t leave, const LiveSnapshots& live,
-                                Chores* chores) {
+void VersionSettler::SettleFrom(FinishedQueues& queues, uint32_t queue, uint64_t leave,
+                                const LiveSnapshots& live, Chores* chores) {
   for (;;) {
     WriteRecord* records[kRecordsAtOnce];
     size_t count = 0;
-    while (count < kRecordsAtOnce && finished_.size(queue) > leave) {
-      records[count] = finished_.Pop(queue, live.validated_from);
+    while (count < kRecordsAtOnce && queues.size(queue) > leave) {
+      records[count] = queues.Pop(queue, live.validated_from);
       if (records[count] == nullptr) break;
       ++count;
     }
     if (count == 0) return;
     size_t done = 0;
     const OnException put_back([&] {
-      while (count > done) finished_.PushFront(queue, records[--count]);
+      while (count > done) queues.PushFront(queue, records[--count]);
     });
     Entries buckets(records, count), chains(records, count);
     const auto prefetch = [&](size_t more_buckets, size_t more_chains) {
@@ -88,18 +162,11 @@ void VersionSettler::SettleRecord(WriteRecord& record, const LiveSnapshots& live
   while (VersionEntry* entry = record.newest) {
     before_each();
     const CommitTs empty_below = gaps_.EmptyBelow(entry->tree, entry->key());
-    gone += table_.Settle(*entry, [&](const VersionEntry& version) {
-      settled_.Add({.tree = version.tree,
-                    .hash = version.hash,
-                    .ts = version.writer->outcome.load(std::memory_order_relaxed),
-                    .key = version.key(),
-                    .state = version.old_state,
-                    .old = version.old(),
-                    .lock_only = version.lock_only,
-                    .leaves_ghost = version.leaves_ghost,
-                    .empty_below = empty_below},
-                   live, chores);
-    });
+    const auto settle = [&](const VersionEntry& version) {
+      settled_.Add(Describe(version, empty_below), live, chores);
+      return true;
+    };
+    table_.Settle(*entry, settle, &gone);
     record.newest = entry->next_of_writer;
   }
   count();
@@ -124,8 +191,10 @@ bool VersionSettler::SettleAndSweepAll(bool thaw) {
   const absl::Status done = CatchOutOfMemory([&] {
     LiveSnapshots live;
     snapshots_.ListSnapshots(&live);
-    for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue)
-      SettleFrom(queue, 0, live, &chores);
+    for (uint32_t queue = 0; queue < FinishedQueues::kQueues; ++queue) {
+      SettleFrom(settling_, queue, 0, live, &chores);
+      SettleFrom(finished_, queue, 0, live, &chores);
+    }
     for (uint32_t shard = 0; shard < SettledVersions::kShards; ++shard) {
       if (!thaw && !settled_.IsWorthSweeping(shard, live.oldest)) continue;
       settled_.Sweep(shard, live, &chores, thaw);

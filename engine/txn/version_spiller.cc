@@ -16,7 +16,7 @@ absl::Status VersionSpiller::Find(const Txn& txn, uint64_t hash, TreeId tree, st
                       txn.spilled_blocks_.get(), oldest, old);
 }
 
-bool VersionSpiller::SpillSettled(bool remember) {
+bool VersionSpiller::SpillSettled() {
   if (!CanSpill() || settled_.empty()) return false;
   spilling_.store(true, std::memory_order_relaxed);
   Chores chores;
@@ -25,7 +25,7 @@ bool VersionSpiller::SpillSettled(bool remember) {
     LiveSnapshots live;
     snapshots_.ListSnapshots(&live);
     LATCHKEY_RETURN_IF_ERROR(spill_->AddSettled(settled_.Frozen(), live, &chores));
-    settled_.DropFrozen(remember);
+    settled_.DropFrozen();
     // If the merge fails, there are only more runs than usual.
     spill_->Merge(live, &chores).IgnoreError();
     return absl::OkStatus();

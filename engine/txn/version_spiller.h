@@ -85,9 +85,8 @@ class VersionSpiller {
   // ---- Settled versions. REQUIRES: no latches held.
 
   /// Writes all settled versions to the device and drops them from memory. False: not all are
-  /// written; they stay in memory, some of them frozen. `remember`: see SettledVersions::DropFrozen.
-  /// REQUIRES: one actor at a time.
-  bool SpillSettled(bool remember);
+  /// written; they stay in memory, some of them frozen. REQUIRES: one actor at a time.
+  bool SpillSettled();
   /// Drops what no snapshot needs.
   void DropUnneeded();
 

@@ -24,8 +24,9 @@ struct Fixture {
   VersionCounters counters{ThreadRuntime()};
   VersionTable table{ThreadRuntime()};
   RecordPool pool{ThreadRuntime()};
-  SettledVersions settled{ThreadRuntime()};
-  VersionWriter writer{ThreadRuntime(), snapshots, table, pool, counters};
+  KnownWrites known{ThreadRuntime()};
+  SettledVersions settled{ThreadRuntime(), known};
+  VersionWriter writer{ThreadRuntime(), snapshots, table, pool, known, counters};
   EmptyGaps gaps{ThreadRuntime()};
   VersionSpiller spiller{ThreadRuntime(), snapshots, table, settled, gaps, counters, trees};
 
@@ -64,7 +65,7 @@ TEST_CASE("without a device nothing is spilled and nothing is there") {
   Fixture f;
   f.Settle("k", 10, "before 10");
   CHECK_FALSE(f.spiller.CanSpill());
-  CHECK_FALSE(f.spiller.SpillSettled(/*remember=*/true));
+  CHECK_FALSE(f.spiller.SpillSettled());
   CHECK(f.settled.count() == 1);
   CHECK_FALSE(f.spiller.HasAny());
   CHECK_FALSE(f.spiller.HasAfter(0));
@@ -81,7 +82,7 @@ TEST_CASE("settled versions leave memory and are found on the device until nobod
   REQUIRE(f.snapshots.Begin(old_reader).ok());
   f.snapshots.ForReading(old_reader);
   f.Settle("k", 10, "before 10");
-  REQUIRE(f.spiller.SpillSettled(/*remember=*/true));
+  REQUIRE(f.spiller.SpillSettled());
   CHECK(f.settled.empty());
   CHECK(f.spiller.HasAfter(9));
   CHECK_FALSE(f.spiller.HasAfter(10));

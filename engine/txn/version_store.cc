@@ -11,25 +11,28 @@ VersionStore::VersionStore(Runtime& runtime, SnapshotManager& snapshots, GcClien
       table_(runtime),
       pool_(runtime),
       finished_(runtime),
-      settled_(runtime),
+      settling_(runtime),
+      known_(runtime),
+      settled_(runtime, known_),
       gaps_(runtime),
       wait_graph_(runtime),
-      budget_(pool_, settled_, gaps_),
+      budget_(pool_, known_, settled_, gaps_),
       spiller_(runtime, snapshots, table_, settled_, gaps_, counters_, gc_client),
       reader_(snapshots, table_, settled_, spiller_, gaps_),
       checker_(snapshots, table_, settled_, spiller_, gaps_, counters_),
-      writer_(runtime, snapshots, table_, pool_, counters_),
+      writer_(runtime, snapshots, table_, pool_, known_, counters_),
       lock_waits_(runtime, wait_graph_, counters_),
       order_(snapshots, counters_),
-      committer_(runtime, snapshots, order_, finished_, settled_, spiller_, budget_, wait_graph_,
-                 counters_),
+      committer_(runtime, snapshots, order_, finished_, settling_, settled_, spiller_, budget_,
+                 wait_graph_, counters_),
       savepoints_(table_, gc_client),
       rollback_(snapshots, table_, pool_, savepoints_, spiller_, budget_, wait_graph_, counters_,
                 gc_client),
-      collector_(snapshots, table_, pool_, finished_, counters_, gc_client),
-      settler_(snapshots, table_, pool_, finished_, settled_, gaps_, counters_, gc_client),
-      reclaimer_(runtime, snapshots, table_, finished_, settled_, savepoints_, collector_, settler_,
-                 spiller_, gaps_, budget_, counters_),
+      collector_(snapshots, table_, pool_, finished_, settling_, counters_, gc_client),
+      settler_(snapshots, table_, pool_, finished_, settling_, settled_, known_, gaps_, counters_,
+               gc_client),
+      reclaimer_(runtime, snapshots, table_, finished_, settling_, known_, settled_, savepoints_,
+                 collector_, settler_, spiller_, gaps_, budget_, counters_),
       admission_(runtime, budget_, reclaimer_, spiller_) {}
 
 CommitTs VersionStore::Commit(Txn& txn) {
@@ -64,8 +67,8 @@ VersionStoreStats VersionStore::stats() const {
 }
 
 size_t VersionStore::bytes() const {
-  return pool_.reserved_bytes() + settled_.bytes() + gaps_.bytes() + table_.bytes() +
-         spiller_.bytes();
+  return pool_.reserved_bytes() + known_.bytes() + settled_.bytes() + gaps_.bytes() +
+         table_.bytes() + spiller_.bytes();
 }
 
 }  // namespace latchkey

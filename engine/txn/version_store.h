@@ -174,7 +174,7 @@ class VersionStore {
   void SetBound(uint64_t bytes) {
     budget_.SetBound(bytes);
     spiller_.SetFilterBytes(bytes / 2);
-    settled_.SetMostSpilledBytes(bytes / kSpilledShare);
+    known_.SetMostBytes(bytes / kKnownShare);
     gaps_.SetMostBytes(bytes == 0 ? SIZE_MAX : bytes / kGapsShare);
   }
   /// See VersionSpiller::SetDevice. REQUIRES: no other call has been made.
@@ -195,15 +195,17 @@ class VersionStore {
  private:
   // Gaps may take a kGapsShare-th of the bound.
   static constexpr uint64_t kGapsShare = 16;
-  // Fingerprints of the keys of spilled versions may take a kSpilledShare-th of the bound.
-  static constexpr uint64_t kSpilledShare = 4;
+  // The table of known writes may take a kKnownShare-th of the bound.
+  static constexpr uint64_t kKnownShare = 4;
 
   SnapshotManager& snapshots_;
   // What the parts share.
   VersionCounters counters_;
   VersionTable table_;
   RecordPool pool_;
-  FinishedQueues finished_;
+  FinishedQueues finished_;  // commits at which nobody has looked yet
+  FinishedQueues settling_;  // commits whose versions a long snapshot may need
+  KnownWrites known_;
   SettledVersions settled_;
   EmptyGaps gaps_;
   WaitGraph wait_graph_;

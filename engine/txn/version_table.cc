@@ -127,21 +127,20 @@ bool VersionTable::Unlink(VersionEntry& entry) {
   return true;
 }
 
-uint64_t VersionTable::Settle(VersionEntry& entry,
-                              absl::FunctionRef<void(const VersionEntry&)> keep) {
+bool VersionTable::Settle(VersionEntry& entry, absl::FunctionRef<bool(const VersionEntry&)> take,
+                          uint64_t* gone) {
   Bucket bucket(*this, entry.hash);
-  uint64_t gone = 0;
   while (!entry.settled) {
     VersionEntry* oldest = &entry;
     while (VersionEntry* older = FindIn(oldest->older, entry.hash, entry.tree, entry.key())) {
       oldest = older;
     }
-    keep(*oldest);
+    if (!take(*oldest)) return false;
     UnlinkFrom(bucket, *oldest);
     oldest->settled = true;
-    ++gone;
+    ++*gone;
   }
-  return gone;
+  return true;
 }
 
 void VersionTable::UnlinkFrom(Bucket& bucket, VersionEntry& entry) {
@@ -223,12 +222,13 @@ void VersionTable::MoveBuckets(Array& from, Array& to) {
   target_ = nullptr;
 }
 
-uint32_t VersionTable::WantedBits(const Array& current, uint64_t entries) const {
+uint32_t VersionTable::WantedBits(const Array& current, uint64_t entries) {
+  const bool are_few = entries * kBucketsPerEntryToHalve < current.size();
+  calls_with_few_ = are_few ? calls_with_few_ + 1 : 0;
   if (entries > current.size() && current.bits < kMaxBits) return current.bits + 1;
-  if (entries * kBucketsPerEntryToHalve < current.size() && current.bits > kFirstBits) {
-    return current.bits - 1;
-  }
-  return current.bits;
+  if (calls_with_few_ < kCallsToHalve || current.bits == kFirstBits) return current.bits;
+  calls_with_few_ = 0;
+  return current.bits - 1;
 }
 
 void VersionTable::ResizeFor(uint64_t entries) {

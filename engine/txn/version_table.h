@@ -78,17 +78,18 @@ class VersionTable {
   /// False, with nothing done: the entry has settled.
   bool Unlink(VersionEntry& entry);
   /// Unlinks `entry` and the older ones of its key, oldest first, and marks them as settled; no
-  /// effect on entries that are settled already. `keep` takes over each entry before it is
-  /// unlinked. Returns the number of entries unlinked. If `keep` throws, the exception is passed
-  /// on; that entry and newer ones are still linked.
-  uint64_t Settle(VersionEntry& entry, absl::FunctionRef<void(const VersionEntry&)> keep);
+  /// effect on entries that are settled already. `take` takes over each entry before it is unlinked.
+  /// If it returns false or throws, that entry and newer ones stay linked; an exception is passed on.
+  /// Adds the number of entries unlinked to *gone. Returns whether `entry` is settled now.
+  bool Settle(VersionEntry& entry, absl::FunctionRef<bool(const VersionEntry&)> take,
+              uint64_t* gone);
   /// Gives an entry that only locked its key the old version that a write now replaces.
   void TurnIntoWrite(VersionEntry& entry, RecordState state, const char* bytes, uint32_t size);
   /// Makes an entry whose record has been restored a mere lock of its key again.
   void TurnIntoLock(VersionEntry& entry);
 
-  /// Starts to double if `entries` outnumber the buckets, or to halve if they are few, and
-  /// continues a move under way. Writers call it now and then.
+  /// Starts to double if `entries` outnumber the buckets, or to halve if they were few at each of many
+  /// calls, and continues a move under way. Writers call it now and then.
   void ResizeFor(uint64_t entries);
 
   size_t buckets() const;
@@ -97,8 +98,9 @@ class VersionTable {
  private:
   static constexpr uint32_t kFirstBits = 12;
   static constexpr uint32_t kMaxBits = 40;
-  // So many that a number of entries that rises and falls again and again moves no buckets.
+  // So many of both that a number of entries that rises and falls again and again moves no buckets.
   static constexpr uint64_t kBucketsPerEntryToHalve = 64;
+  static constexpr uint32_t kCallsToHalve = 1024;
   static constexpr uintptr_t kLatched = 1;
   static constexpr uintptr_t kMoved = 2;
 
@@ -140,7 +142,7 @@ class VersionTable {
   static void UnlinkFrom(Bucket& bucket, VersionEntry& entry);
   static VersionEntry* FindIn(VersionEntry* from, uint64_t hash, TreeId tree, std::string_view key);
   Array* ArrayOf(uint32_t bits);
-  uint32_t WantedBits(const Array& current, uint64_t entries) const;
+  uint32_t WantedBits(const Array& current, uint64_t entries);
   void ResizeLatched(uint64_t entries);
   void MoveBuckets(Array& from, Array& to);
   void SplitBucket(Array& from, size_t index, Array& to);
@@ -154,6 +156,7 @@ class VersionTable {
   Array* arrays_[kMaxBits + 1] = {};  // by bits
   Array* target_ = nullptr;           // of the move under way; nullptr = none
   size_t next_to_move_ = 0;
+  uint32_t calls_with_few_ = 0;  // the newest calls of ResizeFor, one after the other
 };
 
 }  // namespace latchkey

@@ -101,7 +101,7 @@ TEST_CASE("the table shrinks again, and grows into the arrays it had") {
     }
     REQUIRE(f.table.buckets() >= buckets * 4);
     for (size_t i = kLeft; i < kKeys; ++i) f.table.Unlink(*entries[i]);
-    for (int i = 0; i < 1000; ++i) f.table.ResizeFor(kLeft / 20);
+    for (int i = 0; i < 10'000; ++i) f.table.ResizeFor(kLeft / 20);
     REQUIRE(f.table.buckets() == buckets);
     for (size_t i = 0; i < kLeft; ++i) {
       REQUIRE(f.Newest(fmt::format("key{}", i)) == entries[i]);
@@ -110,6 +110,22 @@ TEST_CASE("the table shrinks again, and grows into the arrays it had") {
     if (round == 0) bytes = f.table.bytes();
   }
   CHECK(f.table.bytes() == bytes);
+}
+
+// Beside a long snapshot the entries of a few hundred commits wait and go at once. The table moved all
+// its buckets each time.
+TEST_CASE("a table whose entries rise and fall again and again keeps its size") {
+  Fixture f;
+  const size_t buckets = f.table.buckets();
+  bool has_grown = false;
+  for (int round = 0; round < 100; ++round) {
+    for (size_t entries = 0; entries <= buckets + 100; entries += 64) {
+      f.table.ResizeFor(entries);
+      if (has_grown) REQUIRE(f.table.buckets() == 2 * buckets);
+    }
+    for (int call = 0; call < 100; ++call) f.table.ResizeFor(20);
+    has_grown = true;
+  }
 }
 
 TEST_CASE("actors link, find and unlink while the table grows and shrinks") {

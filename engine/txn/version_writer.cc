@@ -57,6 +57,8 @@ void VersionWriter::AddEntry(WriteRecord& record, uint64_t hash, TreeId tree, st
   entry->next_of_writer = record.newest;
   record.newest = entry;
   table_.Link(*entry);
+  // After the commit VersionSettler::DropUnneeded asks for the key.
+  known_.Prefetch(hash);
   if (++record.entries % kEntriesPerReport == 0) {
     counters_.Report(record);
     table_.ResizeFor(counters_.CountVersions());

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/txn/known_writes.h"
 #include "engine/txn/record_change.h"
 #include "engine/txn/record_pool.h"
 #include "engine/txn/snapshot_manager.h"
@@ -23,8 +24,13 @@ namespace latchkey {
 class VersionWriter {
  public:
   VersionWriter(Runtime& runtime, SnapshotManager& snapshots, VersionTable& table, RecordPool& pool,
-                VersionCounters& counters)
-      : runtime_(runtime), snapshots_(snapshots), table_(table), pool_(pool), counters_(counters) {}
+                const KnownWrites& known, VersionCounters& counters)
+      : runtime_(runtime),
+        snapshots_(snapshots),
+        table_(table),
+        pool_(pool),
+        known_(known),
+        counters_(counters) {}
 
   /// Links the entry of a write that `check` has allowed. REQUIRES: the leaf has stayed latched
   /// since the check; the page is not changed yet; same tree and key.
@@ -60,6 +66,7 @@ class VersionWriter {
   SnapshotManager& snapshots_;
   VersionTable& table_;
   RecordPool& pool_;
+  const KnownWrites& known_;
   VersionCounters& counters_;
 };
 

@@ -1,4 +1,4 @@
-#include "engine/txn/spilled_writes.h"
+#include "engine/txn/known_writes.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "engine/txn/version_table.h"
 
-namespace latchkey::spilled_writes_test {
+namespace latchkey::known_writes_test {
 namespace {
 
 constexpr TreeId kTree{7};
@@ -23,17 +23,17 @@ struct Fixture {
     writes.SetMostBytes(room);
     writes.MakeRoom();
   }
-  static uint32_t HashOf(TreeId tree, const std::string& key) {
-    return static_cast<uint32_t>(VersionTable::HashOf(tree, key));
+  static uint64_t HashOf(TreeId tree, const std::string& key) {
+    return VersionTable::HashOf(tree, key);
   }
   void Note(const std::string& key, CommitTs ts, TreeId tree = kTree) {
     writes.Note(HashOf(tree, key), tree, key, ts);
   }
   bool Has(const std::string& key, CommitTs ts, TreeId tree = kTree) {
-    return writes.HasSinceLastRead(HashOf(tree, key), tree, key, ts, TwoSnapshots());
+    return writes.HasSince(HashOf(tree, key), tree, key, TwoSnapshots().NoneSince(ts), ts);
   }
 
-  SpilledWrites writes{ThreadRuntime()};
+  KnownWrites writes{ThreadRuntime()};
 };
 
 TEST_CASE("A write counts unless a snapshot reads between it and the next write of its key") {
@@ -55,7 +55,7 @@ TEST_CASE("The next write takes the place of the one that made it unneeded") {
   CHECK_FALSE(f.Has("k", 30));  // is this write itself
   CHECK_FALSE(f.Has("k", 25));  // an older one is never made unneeded by a newer one
   CHECK(f.Has("k", 31));
-  f.Note("k", 22);  // what was spilled late does not set it back
+  f.Note("k", 22);  // what settles late does not set it back
   CHECK_FALSE(f.Has("k", 31));
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("A key that differs in one bit does not count, in its tree or in the n
         std::string other = key;
         other[bit / 8] = static_cast<char>(other[bit / 8] ^ (1 << bit % 8));
         for (uint32_t in = 1; in < 10; ++in) {
-          REQUIRE_FALSE(f.writes.HasSinceLastRead(1, TreeId{in}, other, 40, TwoSnapshots()));
+          REQUIRE_FALSE(f.writes.HasSince(1, TreeId{in}, other, 0, 40));
         }
       }
-      REQUIRE(f.writes.HasSinceLastRead(1, TreeId{tree}, key, 40, TwoSnapshots()));
+      REQUIRE(f.writes.HasSince(1, TreeId{tree}, key, 0, 40));
     }
   }
 }
@@ -106,12 +106,12 @@ TEST_CASE("A full table keeps its bytes and forgets the oldest writes first") {
 }
 
 TEST_CASE("Without memory, and once cleared, no write counts") {
-  SpilledWrites none(ThreadRuntime());
+  KnownWrites none(ThreadRuntime());
   none.SetMostBytes(4095);
   none.MakeRoom();
   CHECK(none.bytes() == 0);
   none.Note(1, kTree, "k", 30);
-  CHECK_FALSE(none.HasSinceLastRead(1, kTree, "k", 40, TwoSnapshots()));
+  CHECK_FALSE(none.HasSince(1, kTree, "k", 0, 40));
 
   Fixture f;
   CHECK((f.writes.bytes() > kRoom / 2 && f.writes.bytes() <= kRoom));
@@ -124,4 +124,4 @@ TEST_CASE("Without memory, and once cleared, no write counts") {
 }
 
 }  // namespace
-}  // namespace latchkey::spilled_writes_test
+}  // namespace latchkey::known_writes_test
