@@ -60,7 +60,7 @@ KnownWrites::Write KnownWrites::FingerprintOf(TreeId tree, std::string_view key)
 
 KnownWrites::Place::Place(Line& line, Runtime& runtime) : line_(line) {
   Backoff backoff(runtime);
-  std::atomic_ref<uint64_t> word(line.writes[0].high_ts);
+  const std::atomic_ref<uint64_t> word = line.writes[0].word();
   uint64_t seen = word.load(std::memory_order_relaxed);
   while ((seen & kLatched) != 0 ||
          !word.compare_exchange_weak(seen, seen | kLatched, std::memory_order_acquire,
@@ -71,14 +71,14 @@ KnownWrites::Place::Place(Line& line, Runtime& runtime) : line_(line) {
 }
 
 KnownWrites::Place::~Place() {
-  uint64_t& word = line_.writes[0].high_ts;
-  std::atomic_ref<uint64_t>(word).store(word & ~kLatched, std::memory_order_release);
+  const Write& first = line_.writes[0];
+  first.word().store(first.high() & ~kLatched, std::memory_order_release);
 }
 
 KnownWrites::Write* KnownWrites::Place::Find(const Write& fingerprint) {
   for (Write& write : line_.writes) {
     const bool is_it = write.low == fingerprint.low &&
-                       (write.high_ts & kHighMask) == fingerprint.high_ts && write.ts() != 0;
+                       (write.high() & kHighMask) == fingerprint.high() && write.ts() != 0;
     if (is_it) return &write;
   }
   return nullptr;

@@ -1,5 +1,5 @@
 // A table of keys that are known to have been written beside a long snapshot. It holds a timestamp for
-// each key. This is the timestamp of the newest commit that is known to have written the key.
+// each key: that of a commit that has written the key, mostly the newest one.
 //
 // The version of that commit, or an older one, is settled or spilled if a snapshot before the commit
 // needs it. So the version of the key's next commit is needed only by a snapshot that reads between the
@@ -50,7 +50,8 @@ class KnownWrites {
   /// Remembers that a commit with this timestamp wrote the key. No effect without memory, or if a newer
   /// write of the key is remembered.
   void Note(uint64_t hash, TreeId tree, std::string_view key, CommitTs ts);
-  /// As Note, but without effect if any write of the key is remembered.
+  /// As Note, but without effect if any write of the key is remembered. For a write whose version is
+  /// kept: a sweep may then find that the remembered write makes this version unneeded.
   void NoteFirst(uint64_t hash, TreeId tree, std::string_view key, CommitTs ts);
   /// Whether a write of the key with a timestamp in [since, ts) is remembered. If so, remembers the
   /// write at `ts` in its place.
@@ -67,15 +68,17 @@ class KnownWrites {
   static constexpr uint64_t kHighMask = ~(kTsMask | kLatched);
 
   struct Write {
-    uint64_t low = 0;      // of the fingerprint
-    uint64_t high_ts = 0;  // the rest of the fingerprint, kLatched, the timestamp; 0 = none
-    CommitTs ts() const { return high_ts & kTsMask; }
+    uint64_t low = 0;  // of the fingerprint
+    // The rest of the fingerprint, kLatched, the timestamp; 0 = none. Actors that wait for the latch
+    // read and write it, too: so it is accessed only through word().
+    mutable uint64_t high_ts = 0;
+    std::atomic_ref<uint64_t> word() const { return std::atomic_ref<uint64_t>(high_ts); }
+    uint64_t high() const { return word().load(std::memory_order_relaxed); }
+    CommitTs ts() const { return high() & kTsMask; }
     // Leaves kLatched as it is.
     void Set(const Write& fingerprint, CommitTs ts) {
       low = fingerprint.low;
-      // Atomic, because actors that wait for the latch read it.
-      std::atomic_ref<uint64_t>(high_ts).store(fingerprint.high_ts | (high_ts & kLatched) | ts,
-                                               std::memory_order_relaxed);
+      word().store(fingerprint.high() | (high() & kLatched) | ts, std::memory_order_relaxed);
     }
   };
   struct alignas(64) Line {
@@ -115,7 +118,7 @@ class KnownWrites {
   Write FingerprintOf(TreeId tree, std::string_view key) const;
 
   Runtime& runtime_;
-  const std::unique_ptr<Lock[]> locks_;  // one for each actor, or few
+  const std::unique_ptr<Lock[]> locks_;  // an actor's index chooses its lock
   const uint64_t secret_;
   std::atomic<size_t> most_bytes_{0};
   std::atomic<size_t> bytes_{0};

@@ -55,7 +55,7 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked, one queue per actor, in commit order. Each
+/// Committed records whose entries are still linked, one queue per actor, nearly in commit order. Each
 /// actor collects from its own queue, and now and then from the queue of another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {

@@ -91,7 +91,7 @@ class SettledVersions {
   SettledVersions& operator=(const SettledVersions&) = delete;
 
   /// Adds `version` if a snapshot of `live` may need it; otherwise drops it and adds its `chores`.
-  /// Notes its write as the first known one of its key, unless the key lies in a gap. Returns whether
+  /// Notes its write as a known one of its key, unless the key lies in a gap. Returns whether
   /// it was kept. Throws std::bad_alloc with nothing changed. REQUIRES: `version` is newer than all
   /// versions of its key here; version.ts <= live.as_of.
   bool Add(const SettlingVersion& version, const LiveSnapshots& live, Chores* chores);

@@ -286,7 +286,7 @@ class SnapshotManager {
   /// The id of the next writer (a lower bound while other writers draw ids).
   TxnId next_txn_id() const { return TxnId{next_txn_.value.load(std::memory_order_acquire)}; }
 
-  /// Scans the slots and raises both bounds. Has no effect while another actor does the same.
+  /// Scans the slots and publishes the bounds anew. Has no effect while another actor does the same.
   void RefreshBounds() {
     if (!bounds_.latch.TryLock()) return;
     ScanSlots();

@@ -58,8 +58,11 @@ void VersionSettler::DropUnneeded(uint32_t queue) {
   uint64_t gone = 0;
   WriteRecord* record = nullptr;
   const absl::Status done = CatchOutOfMemory([&] {
-    while ((record = finished_.Pop(queue, limit)) != nullptr) {
-      DropUnneededOf(*record, bounds.long_below, &gaps, &chores, &gone);
+    uint64_t looked = 0;
+    while (looked < kMostDropped && (record = finished_.Pop(queue, limit)) != nullptr) {
+      const bool is_small = record->entries <= kMostDropped;
+      looked += is_small ? record->entries : 1;
+      if (is_small) DropUnneededOf(*record, bounds.long_below, &gaps, &chores, &gone);
       if (record->newest == nullptr) {
         pool_.Return(record);
       } else {

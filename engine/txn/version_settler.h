@@ -4,7 +4,8 @@
 // Invariants
 //  1. The entries of a key settle oldest first.
 //  2. Commits above LiveSnapshots::validated_from are not touched: a read set may have to be checked
-//     against them.
+//     against them. DropUnneeded does not touch those above LongBounds::others_from, which is no
+//     higher.
 //  3. If memory runs out, the remaining entries stay where they are and settle later.
 #pragma once
 
@@ -43,7 +44,8 @@ class VersionSettler {
 
   /// Looks at the commits of the finished `queue` that only long snapshots hold back. Drops their
   /// versions of which it is known that no long snapshot needs them: the key was written since, or lies
-  /// in a gap. What is left moves to the settling queue. The commits of the caller are still in its
+  /// in a gap. What is left moves to the settling queue, and so does a commit of more than
+  /// kMostDropped entries. It stops after so many entries. The commits of the caller are still in its
   /// caches, so this costs a fraction of settling.
   void DropUnneeded(uint32_t queue);
   /// Lets the commits of the settling `queue` settle, and those of the finished one except the newest
@@ -57,6 +59,9 @@ class VersionSettler {
   bool SettleAndSweepAll(bool thaw);
 
  private:
+  // What one commit may have to do for those before it.
+  static constexpr uint64_t kMostDropped = 1024;
+
   void DropUnneededOf(WriteRecord& record, CommitTs long_below, EmptyGaps::Search* gaps,
                       Chores* chores, uint64_t* gone);
   bool IsUnneeded(const VersionEntry& version, CommitTs ts, CommitTs long_below,

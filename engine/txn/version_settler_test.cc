@@ -106,8 +106,14 @@ TEST_CASE("a version that a short snapshot sees stays beside a long one until bo
     s.Put("seen", "after");
     REQUIRE(s.tree.Get(brief, "seen") == "between");
   }
-  // It has become a long one itself.
+  // It has become a long one itself: what is written now, both do without.
   for (int i = 0; i < kCommitsBefore; ++i) s.Put("seen", "after");
+  CHECK(s.tree.Get(brief, "seen") == "between");
+  const uint64_t kept = s.versions();
+  for (int i = 0; i < 100; ++i) {
+    s.Put("seen", "later");
+    REQUIRE(s.versions() <= kept + 1);
+  }
   CHECK(s.tree.Get(brief, "seen") == "between");
   REQUIRE(s.tree.Commit(brief).ok());
   s.Put("seen", "last");
@@ -129,7 +135,7 @@ TEST_CASE("a serializable transaction is checked against commits that a long sna
   REQUIRE(s.tree.Commit(reader.txn).ok());
 }
 
-TEST_CASE("a writer with a long snapshot is refused by writes and locks that left no version") {
+TEST_CASE("a writer with a long snapshot is refused by writes that left no version, and by locks") {
   Store s;
   LongReader writer(s.tree);
   s.Age();
@@ -170,6 +176,25 @@ TEST_CASE("the chain of a value that no snapshot sees goes with its version, at 
   CHECK(s.tree.Get(reader.txn, "seen") == "0");
   CHECK(s.ReadNow("seen") == big + "99");
   REQUIRE(s.tree.Commit(reader.txn).ok());
+}
+
+TEST_CASE("a commit of many entries is left to settling, and loses nothing") {
+  Store s;
+  LongReader reader(s.tree);
+  s.Age();
+  Txn large;
+  REQUIRE(s.tree.Begin(large).ok());
+  for (int i = 0; i < 1500; ++i) REQUIRE(s.tree.Put(large, fmt::format("l{:05}", i), "v").ok());
+  REQUIRE(s.tree.Put(large, "seen", "large").ok());
+  REQUIRE(s.tree.Commit(large).ok());
+  for (int i = 0; i < 100; ++i) s.Put("seen", "again");
+  CHECK(s.versions() >= 1500);
+  CHECK(s.tree.Get(reader.txn, "seen") == "0");
+  CHECK_FALSE(s.tree.Get(reader.txn, "l00700"));
+  REQUIRE(s.tree.Commit(reader.txn).ok());
+  s.tree.store.CollectAll();
+  CHECK(s.versions() == 0);
+  CHECK(s.ReadNow("l01499") == "v");
 }
 
 TEST_CASE("without memory for the table of known writes versions settle as ever") {

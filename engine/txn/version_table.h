@@ -14,8 +14,8 @@
 // their size.
 //
 // Thread-safety: every actor may call every member at once. A bucket's latch is held for a walk and
-// never across a wait. Only Settle runs a callback under it, which may take the latch of a shard of
-// SettledVersions.
+// never across a wait. Only Settle runs a callback under it, which may take the latches of
+// SettledVersions, KnownWrites and EmptyGaps.
 #pragma once
 
 #include <absl/functional/function_ref.h>

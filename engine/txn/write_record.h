@@ -3,7 +3,8 @@
 // Records are type-stable: their memory is kept while the store lives. So a WriterRef stays safe to
 // use long after its transaction has ended.
 //
-//   free --Reset--> running --StampCommit--> committed --CollectRecord, SettleRecord--> free
+//   free --Reset--> running --StampCommit--> committed --CollectRecord, DropUnneeded,--> free
+//                      |                                  SettleRecord
 //                      |------Rollback-----> rolled back -----------------------------> free
 //                      '------Rollback-----> undo failed   (kept, with the entries not restored)
 #pragma once
