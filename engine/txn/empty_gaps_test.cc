@@ -342,6 +342,27 @@ TEST_CASE("a transaction with a long snapshot is refused for keys inserted into 
   });
 }
 
+// No record says so, and the gap says that there is none.
+TEST_CASE("a lock of a key in a gap refuses a transaction with a long snapshot after its commit") {
+  InSimulation([](Runtime& runtime) {
+    Store s(runtime);
+    Txn old;
+    s.BeginEarly(old);
+    s.Append(1000);
+    const std::string missing = Store::KeyOf(999) + "x";
+    REQUIRE(s.tree.store.gaps().IsEmptyFor(old.snapshot().read_ts, ToyTree::kTree, missing));
+    Txn locking;
+    std::optional<std::string> value;
+    REQUIRE(s.tree.Begin(locking).ok());
+    REQUIRE(s.tree.GetForUpdate(locking, missing, &value).ok());
+    CHECK(value == std::nullopt);
+    REQUIRE(s.tree.Commit(locking).ok());
+    s.Append(600);
+    CHECK(absl::IsAborted(s.tree.Put(old, missing, "decided without the lock")));
+    REQUIRE(s.tree.Rollback(old).ok());
+  });
+}
+
 TEST_CASE("ghosts of records that were inserted into a gap go although the snapshot stays") {
   InSimulation([](Runtime& runtime) {
     Store s(runtime);

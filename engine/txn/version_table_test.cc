@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,37 @@ TEST_CASE("entries are unlinked from anywhere in a chain, and an empty bucket sa
   CHECK(f.table.MayContain(hash));
   f.table.Unlink(*entries[2]);
   CHECK_FALSE(f.table.MayContain(hash));
+}
+
+TEST_CASE("entries settle oldest first, up to the one that is refused") {
+  const bool throws = GENERATE(false, true);
+  CAPTURE(throws);
+  Fixture f;
+  VersionEntry* entries[3] = {f.Link("k", "0"), f.Link("k", "1"), f.Link("k", "2")};
+  std::vector<std::string> taken;
+  uint64_t gone = 0;
+  const auto take = [&](const VersionEntry& entry) {
+    if (entry.old() != "1") return taken.emplace_back(entry.old()), true;
+    if (throws) throw std::bad_alloc();
+    return false;
+  };
+  if (throws) {
+    CHECK_THROWS_AS(f.table.Settle(*entries[2], take, &gone), std::bad_alloc);
+  } else {
+    CHECK_FALSE(f.table.Settle(*entries[2], take, &gone));
+  }
+  CHECK(taken == std::vector<std::string>{"0"});
+  CHECK(gone == 1);
+  CHECK(f.table.Settle(*entries[0], take, &gone));  // it has settled already
+  CHECK_FALSE(f.table.Unlink(*entries[0]));
+  CHECK(f.Newest("k") == entries[2]);
+  const auto take_all = [&](const VersionEntry& entry) {
+    return taken.emplace_back(entry.old()), true;
+  };
+  CHECK(f.table.Settle(*entries[2], take_all, &gone));
+  CHECK(taken == std::vector<std::string>{"0", "1", "2"});
+  CHECK(gone == 3);
+  CHECK(f.Newest("k") == nullptr);
 }
 
 TEST_CASE("growth keeps every entry and the order within its key") {
