@@ -164,7 +164,7 @@ TEST_CASE("what a search remembers of a gap that was dropped says nothing of lat
   CHECK(search.EmptyBelow(kTree, "c") == 11);
   gaps.Tidy(Live({11}));
   CHECK(gaps.EmptyBelow(kTree, "c") == 0);
-  CHECK(search.EmptyBelow(kTree, "c") == 11);  // and nobody reads below 11 any more
+  CHECK(search.EmptyBelow(kTree, "c") == 11);  // no snapshot below 11 is left
   CHECK(search.EmptyBelow(kTree, "d") == 0);
 }
 
@@ -230,18 +230,8 @@ struct Store {
     Put("a", "first");
     tree.store.StartReclaimer();
   }
-  void Put(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
-  void Delete(const std::string& key) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Delete(txn, key).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void Put(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
+  void Delete(const std::string& key) { tree.DeleteNow(key); }
   // A snapshot from before the first append.
   void BeginEarly(Txn& txn) {
     REQUIRE(tree.Begin(txn).ok());

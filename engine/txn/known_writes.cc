@@ -17,9 +17,9 @@ constexpr size_t kMostLines = size_t{1} << 32;
 
 }  // namespace
 
-// Every process draws its own secret. A user who does not know it cannot choose two keys that have the
-// same fingerprint. As long as no two keys have, the table gives the same answers under every secret. So
-// a simulation stays repeatable.
+// Every process draws its own secret. Without the secret a user cannot choose two keys with the same
+// fingerprint. While all fingerprints differ, the table gives the same answers under every secret. So a
+// simulation stays repeatable.
 KnownWrites::KnownWrites(Runtime& runtime)
     : runtime_(runtime),
       locks_(std::make_unique<Lock[]>(kLocks)),

@@ -4,8 +4,8 @@
 // The version of that commit, or an older one, is settled or spilled if a snapshot before the commit
 // needs it. So the version of the key's next commit is needed only by a snapshot that reads between the
 // two. That stays true for good, also when versions are dropped because their snapshots have ended.
-// Those who drop versions ask this table: one line of memory tells them what the settled versions and
-// those on the spill device could tell only after a search, or not at all.
+// Committers and the reclaimer ask this table before they drop a version. The answer takes one line of
+// memory. The settled versions would need a search, and the spill device a read.
 //
 // It holds no keys but fingerprints of 87 bits, by a hash with a secret of this process. Two keys
 // with one fingerprint would make a snapshot read a wrong value. In a table of a million keys a
@@ -50,8 +50,8 @@ class KnownWrites {
   /// Remembers that a commit with this timestamp wrote the key. No effect without memory, or if a newer
   /// write of the key is remembered.
   void Note(uint64_t hash, TreeId tree, std::string_view key, CommitTs ts);
-  /// As Note, but without effect if any write of the key is remembered. For a write whose version is
-  /// kept: a sweep may then find that the remembered write makes this version unneeded.
+  /// As Note, but without effect if any write of the key is remembered. Use it when the version of this
+  /// write is kept. A later sweep can then compare this version with the remembered, older write.
   void NoteFirst(uint64_t hash, TreeId tree, std::string_view key, CommitTs ts);
   /// Whether a write of the key with a timestamp in [since, ts) is remembered. If so, remembers the
   /// write at `ts` in its place.

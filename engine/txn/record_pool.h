@@ -55,8 +55,9 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked, one queue per actor, nearly in commit order. Each
-/// actor collects from its own queue, and now and then from the queue of another actor.
+/// Committed records whose entries are still linked, one queue per actor. A queue is in commit order,
+/// unless two actors share it. Each actor collects from its own queue, and now and then from that of
+/// another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {
  public:

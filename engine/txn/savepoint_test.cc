@@ -25,12 +25,7 @@ struct Quiet {
     CHECK(tree.CountGhosts() == 0);
     CHECK(tree.CountChains() == tree.CountOverflowRecords());
   }
-  void PutNow(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
   Value GetNow(const std::string& key) {
     Txn txn;
     REQUIRE(tree.Begin(txn).ok());

@@ -22,12 +22,7 @@ struct Serial {
     txn->TrackReads();
     return txn;
   }
-  void PutNow(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
   void ExpectRefused(Txn& txn) {
     const absl::Status status = tree.Commit(txn);
     CHECK(absl::IsAborted(status));

@@ -248,8 +248,11 @@ bool SettledVersions::Add(const SettlingVersion& version, const LiveSnapshots& l
   const bool kept = table.Add(version, live, {shard.frozen.get(), &known_}, chores);
   // Records in a gap are not noted: most are appended once, and the gap speaks for them.
   if (!version.lock_only && version.empty_below == 0) {
-    const auto note = kept ? &KnownWrites::NoteFirst : &KnownWrites::Note;
-    (known_.*note)(version.hash, version.tree, version.key, version.ts);
+    if (kept) {
+      known_.NoteFirst(version.hash, version.tree, version.key, version.ts);
+    } else {
+      known_.Note(version.hash, version.tree, version.key, version.ts);
+    }
   }
   if (!kept) return false;
   // Before the version leaves the VersionTable: from now on readers must look here.

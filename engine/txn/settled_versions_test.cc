@@ -64,18 +64,10 @@ struct OneSpilledKey {
 };
 
 void PutNow(ToyTree& tree, const std::string& key, const std::string& value) {
-  Txn txn;
-  REQUIRE(tree.Begin(txn).ok());
-  REQUIRE(tree.Put(txn, key, value).ok());
-  REQUIRE(tree.Commit(txn).ok());
+  tree.PutNow(key, value);
 }
 
-void DeleteNow(ToyTree& tree, const std::string& key) {
-  Txn txn;
-  REQUIRE(tree.Begin(txn).ok());
-  REQUIRE(tree.Delete(txn, key).ok());
-  REQUIRE(tree.Commit(txn).ok());
-}
+void DeleteNow(ToyTree& tree, const std::string& key) { tree.DeleteNow(key); }
 
 TEST_CASE("a version settles only if some snapshot reads between its commit and the one before") {
   KnownWrites known(ThreadRuntime());

@@ -23,12 +23,7 @@ struct Bounded {
     tree.store.SetBound(kBound);
   }
 
-  void PutNow(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
   // About 1 KiB each, of another key: a rewrite of one that no snapshot sees keeps nothing.
   void Churn(int commits) {
     for (int i = 0; i < commits; ++i) {

@@ -81,7 +81,7 @@ class VersionReclaimer {
   void Reclaim();
 
  private:
-  // `tidies`: it is the turn of what has time.
+  // `tidies`: asks for a round also if nothing waits to settle, but something may be swept or dropped.
   void AskForRound(uint32_t queue, uint32_t other, bool tidies);
   // Commits of the queue that wait behind a snapshot.
   uint64_t Waiting(uint32_t queue) const { return finished_.size(queue) + settling_.size(queue); }

@@ -83,20 +83,10 @@ struct Store {
                         64 << 20);
     tree.store.SetBound(kBound);
   }
-  void PutNow(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
-  void DeleteNow(const std::string& key) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Delete(txn, key).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
-  // Every other commit is of a new key, in no order, so that no gap is noted. The others put and delete one
-  // whose values have chains.
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
+  void DeleteNow(const std::string& key) { tree.DeleteNow(key); }
+  // Every other commit is of a new key, in no order, so that no gap is noted. The others put and delete
+  // the key "chain". Its values are long, so each has an overflow chain.
   void Churn(int commits, Nanos pause) {
     for (int i = 0; i < commits; ++i, ++churned) {
       if (churned % 2 == 0) {

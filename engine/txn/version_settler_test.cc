@@ -33,18 +33,8 @@ struct Store {
     Put("seen", "0");
     Put("other", "0");
   }
-  void Put(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
-  void Delete(const std::string& key) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Delete(txn, key).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void Put(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
+  void Delete(const std::string& key) { tree.DeleteNow(key); }
   void Lock(const std::string& key) {
     Txn txn;
     std::optional<std::string> value;

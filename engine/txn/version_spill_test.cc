@@ -40,18 +40,8 @@ struct Spilling {
   static std::string ValueOf(uint64_t i, uint64_t round) {
     return fmt::format("{} in {}", i, round);
   }
-  void PutNow(const std::string& key, const std::string& value) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Put(txn, key, value).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
-  void DeleteNow(const std::string& key) {
-    Txn txn;
-    REQUIRE(tree.Begin(txn).ok());
-    REQUIRE(tree.Delete(txn, key).ok());
-    REQUIRE(tree.Commit(txn).ok());
-  }
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
+  void DeleteNow(const std::string& key) { tree.DeleteNow(key); }
   Value GetNow(const std::string& key) {
     Txn txn;
     REQUIRE(tree.Begin(txn).ok());

@@ -25,16 +25,8 @@ struct Fixture {
     REQUIRE(tree.Begin(*txn).ok());
     return txn;
   }
-  void PutNow(const std::string& key, const std::string& value) {
-    auto txn = Begin();
-    REQUIRE(tree.Put(*txn, key, value).ok());
-    REQUIRE(tree.Commit(*txn).ok());
-  }
-  void DeleteNow(const std::string& key) {
-    auto txn = Begin();
-    REQUIRE(tree.Delete(*txn, key).ok());
-    REQUIRE(tree.Commit(*txn).ok());
-  }
+  void PutNow(const std::string& key, const std::string& value) { tree.PutNow(key, value); }
+  void DeleteNow(const std::string& key) { tree.DeleteNow(key); }
   Value GetNow(const std::string& key) {
     auto txn = Begin();
     const Value value = tree.Get(*txn, key);

@@ -45,7 +45,7 @@ expect(0 "" tpcc-lite run --engine=memory --scale=0.01 --transactions=200 --warm
 expect(0 "" tpcc-lite run --engine=memory --scale=0.01 --transactions=200 --warmup=0 --repeat=2 --json=b.json)
 
 file(GLOB pages RELATIVE ${WORK_DIR}/man ${WORK_DIR}/man/*.1)
-list(TRANSFORM pages REPLACE "^latchkey-?(.*)[.]1$" "\\1")
+list(TRANSFORM pages REPLACE "^latchkey-?(.*)\\.1$" "\\1")
 list(REMOVE_ITEM pages "" ${order})
 foreach(verb ${order} ${pages})
   file(READ ${WORK_DIR}/man/latchkey-${verb}.1 page)

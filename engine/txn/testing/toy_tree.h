@@ -111,6 +111,16 @@ class ToyTree : public GcClient {
     return Write(txn, key, Change::kLock, "", value);
   }
 
+  /// A Put or Delete in a transaction of its own, which must succeed.
+  void PutNow(const std::string& key, const std::string& value) {
+    Txn txn;
+    LATCHKEY_CHECK(Begin(txn).ok() && Put(txn, key, value).ok() && Commit(txn).ok());
+  }
+  void DeleteNow(const std::string& key) {
+    Txn txn;
+    LATCHKEY_CHECK(Begin(txn).ok() && Delete(txn, key).ok() && Commit(txn).ok());
+  }
+
   // GcClient.
   void PurgeGhost(TreeId tree, std::string_view key, CommitTs unneeded_until) override {
     LATCHKEY_CHECK(tree == kTree);
