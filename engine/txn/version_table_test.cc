@@ -166,6 +166,7 @@ TEST_CASE("actors link, find and unlink while the table grows and shrinks") {
   std::atomic<uint64_t> linked{0};
   std::atomic<int> lost{0};
   std::vector<std::unique_ptr<Actor>> actors;
+  actors.reserve(kActors);
   for (int a = 0; a < kActors; ++a) {
     actors.push_back(ThreadRuntime().Spawn("table", [&, a] {
       WriteRecord* record = f.pool.Take();
