@@ -26,9 +26,9 @@ uint32_t SequenceOf(uint64_t generation) { return static_cast<uint32_t>(generati
 
 }  // namespace
 
-uint64_t CheckpointWriter::WordsPerSegment(const StoreGeometry& geometry) {
+uint64_t CheckpointWriter::BytesPerSegment(const StoreGeometry& geometry) {
   const uint64_t payload = geometry.page_size - kPayloadOffset;
-  return (geometry.pages_per_segment() * payload - kLinkBytes) / 8;
+  return geometry.pages_per_segment() * payload - kLinkBytes;
 }
 
 CheckpointWriter::CheckpointWriter(StoreCore& core, uint64_t generation,
@@ -63,6 +63,11 @@ void CheckpointWriter::SealCurrentPage() {
 }
 
 absl::Status CheckpointWriter::Put(uint64_t word) {
+  LATCHKEY_RETURN_IF_ERROR(PutShort(static_cast<uint32_t>(word)));
+  return PutShort(static_cast<uint32_t>(word >> 32));
+}
+
+absl::Status CheckpointWriter::PutShort(uint32_t word) {
   const uint32_t page_size = core_.geometry.page_size;
   if (offset_ + sizeof(word) > page_size) {
     SealCurrentPage();
@@ -79,6 +84,7 @@ absl::Status CheckpointWriter::Put(uint64_t word) {
   }
   std::memcpy(buffer_.data() + size_t{page_} * page_size + offset_, &word, sizeof(word));
   offset_ += sizeof(word);
+  payload_bytes_ += sizeof(word);
   return absl::OkStatus();
 }
 
@@ -141,9 +147,15 @@ absl::Status CheckpointReader::OpenPage() {
 }
 
 absl::StatusOr<uint64_t> CheckpointReader::Next() {
+  LATCHKEY_ASSIGN_OR_RETURN(const uint32_t lower, NextShort());
+  LATCHKEY_ASSIGN_OR_RETURN(const uint32_t upper, NextShort());
+  return uint64_t{upper} << 32 | lower;
+}
+
+absl::StatusOr<uint32_t> CheckpointReader::NextShort() {
   const uint32_t page_size = core_.geometry.page_size;
-  if (offset_ + sizeof(uint64_t) > page_size) LATCHKEY_RETURN_IF_ERROR(OpenPage());
-  uint64_t word = 0;
+  if (offset_ + sizeof(uint32_t) > page_size) LATCHKEY_RETURN_IF_ERROR(OpenPage());
+  uint32_t word = 0;
   std::memcpy(&word, buffer_.data() + size_t{page_} * page_size + offset_, sizeof(word));
   offset_ += sizeof(word);
   return word;

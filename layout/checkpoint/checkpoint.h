@@ -2,8 +2,8 @@
 // of the checkpoint has its position in the checkpoint as page id, and the generation as LSN. See
 // FORMAT.md.
 //
-// Payload: one 8-byte word per page id, then one 8-byte entry per segment. The segments of the
-// previous checkpoint become free only after the superblock that names the new one is durable.
+// Payload: one word per page id, 4 bytes for a free one and 8 for others, then one 8-byte entry per
+// segment. The segments of the previous checkpoint become free only after the superblock that names the new one is durable.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -18,17 +18,21 @@
 
 namespace latchkey {
 
-/// Writes 8-byte words through a segment buffer into the given segments, in the given order.
+/// Writes words of 4 and 8 bytes through a segment buffer into the given segments, in the given
+/// order.
 class CheckpointWriter {
  public:
   CheckpointWriter(StoreCore& core, uint64_t generation, std::vector<SegmentId> segments);
   /// ResourceExhausted: the segments are full (is_chain_full). REQUIRES: the last call was OK.
   absl::Status Put(uint64_t word);
+  absl::Status PutShort(uint32_t word);
   /// Writes the rest of the buffer. REQUIRES: the last call.
   absl::Status Finish();
-  /// Payload words that one segment takes.
-  static uint64_t WordsPerSegment(const StoreGeometry& geometry);
+  /// Payload bytes that one segment takes; a multiple of 8.
+  static uint64_t BytesPerSegment(const StoreGeometry& geometry);
   uint64_t bytes_written() const { return bytes_written_; }
+  /// Bytes of the words.
+  uint64_t payload_bytes() const { return payload_bytes_; }
   /// Index of the segment that is being filled, or whose write failed.
   size_t segment_index() const { return segment_index_; }
   /// Whether the words did not fit into the segments.
@@ -47,6 +51,7 @@ class CheckpointWriter {
   uint32_t page_ = 0;  // within the segment
   size_t offset_ = 0;  // of the next word within the page
   uint64_t bytes_written_ = 0;
+  uint64_t payload_bytes_ = 0;
 };
 
 /// Reads the words of a checkpoint back and checks every page. DataLoss names the damage.
@@ -55,6 +60,7 @@ class CheckpointReader {
   /// `total`: segments of the file. The chain begins at `first_segment`.
   CheckpointReader(StoreCore& core, uint32_t total, uint64_t generation, uint64_t first_segment);
   absl::StatusOr<uint64_t> Next();
+  absl::StatusOr<uint32_t> NextShort();
   /// The segments read so far.
   const std::vector<SegmentId>& segments() const { return segments_; }
 

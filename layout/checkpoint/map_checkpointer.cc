@@ -158,16 +158,17 @@ bool MapCheckpointer::HasClean(std::span<const std::byte> client_root) {
 }
 
 absl::StatusOr<std::vector<SegmentId>> MapCheckpointer::TakeSegments(MetaClaim claim) {
-  const auto words = [&] {
-    return directory_.map().limit() + directory_.segments().total() + kTableSlack;
+  const auto bytes = [&] {
+    return directory_.map().checkpoint_bytes() +
+           8 * uint64_t{directory_.segments().total() + kTableSlack};
   };
-  const uint64_t per_segment = CheckpointWriter::WordsPerSegment(core_.geometry);
+  const uint64_t per_segment = CheckpointWriter::BytesPerSegment(core_.geometry);
   std::vector<SegmentId> segments;
   const OnException give_back([&] {
     for (const SegmentId taken : segments) directory_.ReleaseMeta(taken);
   });
-  segments.reserve(words() / per_segment + 8);
-  while (segments.size() * per_segment < words()) {
+  segments.reserve(bytes() / per_segment + 8);
+  while (segments.size() * per_segment < bytes()) {
     const absl::StatusOr<SegmentId> segment = space_.TakeMetaSegment(claim);
     if (!segment.ok()) {
       for (const SegmentId taken : segments) directory_.ReleaseMeta(taken);
@@ -318,44 +319,59 @@ SegmentEntry MapCheckpointer::EntryOf(SegmentId segment, const std::vector<Segme
   return entry;
 }
 
-absl::Status MapCheckpointer::WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
-                                         const std::vector<SegmentId>& segments) {
-  for (uint64_t id = 0; id < limit; ++id) {
-    LATCHKEY_RETURN_IF_ERROR(out.Put(directory_.DurableWord(PageId{id}).bits()));
+absl::Status MapCheckpointer::WriteMap(CheckpointWriter& out, const Superblock& next) {
+  for (uint64_t id = 0; id < next.page_id_limit; ++id) {
+    const LocationWord word = directory_.DurableWord(PageId{id});
+    if (!next.short_free_words) {
+      LATCHKEY_RETURN_IF_ERROR(out.Put(word.bits()));
+      continue;
+    }
+    LATCHKEY_RETURN_IF_ERROR(out.PutShort(word.upper_half()));
+    if (word.free()) continue;
+    LATCHKEY_RETURN_IF_ERROR(out.PutShort(static_cast<uint32_t>(word.bits())));
   }
+  return absl::OkStatus();
+}
+
+absl::Status MapCheckpointer::WriteWords(CheckpointWriter& out, Superblock& next,
+                                         const std::vector<SegmentId>& segments) {
+  LATCHKEY_RETURN_IF_ERROR(WriteMap(out, next));
   // The table is written after the map, so it has the segment of every slot that the map names.
-  *total = directory_.segments().total();
-  for (uint32_t s = 0; s < *total; ++s) {
+  next.segments = directory_.segments().total();
+  for (uint32_t s = 0; s < next.segments; ++s) {
     LATCHKEY_RETURN_IF_ERROR(out.Put(EntryOf(SegmentId{s}, segments).Encode()));
   }
+  next.checkpoint_bytes = out.payload_bytes();
   return out.Finish();
 }
 
 absl::Status MapCheckpointer::WriteMapAndTable(std::vector<SegmentId>& segments, Superblock& next) {
-  const uint64_t limit = directory_.map().limit();
-  uint32_t total = 0;
+  next.page_id_limit = directory_.map().limit();
+  next.short_free_words = directory_.map().allocated() < next.page_id_limit;
   // A young file has no free segment beside this checkpoint and the one before: it grows.
   const auto take = [&] { return space_.TakeMetaSegment(MetaClaim::kLast); };
   for (;;) {
     CheckpointWriter out(core_, next.generation, segments);
-    const absl::Status written = WriteWords(out, limit, &total, segments);
+    const absl::Status written = WriteWords(out, next, segments);
     core_.counters.meta_bytes_written.fetch_add(out.bytes_written() + 2 * kSuperblockSize,
                                                 std::memory_order_relaxed);
     if (written.ok()) break;
     // A segment of the chain names the next one, so all of the chain is written again.
-    if (out.is_chain_full()) {  // more pages were allocated since the chain was taken
-      LATCHKEY_ASSIGN_OR_RETURN(const SegmentId more, take());
-      segments.push_back(more);
+    if (out.is_chain_full()) {
+      // More pages were allocated since the chain was taken, or many were freed since the last round.
+      // A sixteenth more at a time, so that few attempts find room for any number of them.
+      const size_t wanted = segments.size() + segments.size() / 16 + 1;
+      while (segments.size() < wanted) {
+        LATCHKEY_ASSIGN_OR_RETURN(const SegmentId more, take());
+        segments.push_back(more);
+      }
     } else if (!ReplaceCheckpointSegment(directory_, segments[out.segment_index()], take,
                                          written)) {
       return written;
     }
   }
-  next.page_id_limit = limit;
-  next.segments = total;
   next.checkpoint_segment = Raw(segments.front());
   next.checkpoint_generation = next.generation;
-  next.checkpoint_bytes = 8 * (limit + total);
   next.space_utilization = options_.space_utilization;
   next.layout = options_.layout;
   if (options_.costs != nullptr) next.costs = options_.costs->costs();

@@ -108,7 +108,9 @@ class MapCheckpointer final : public DurableMap {
   absl::Status CaptureAndPublish(std::vector<SegmentId>& segments, Superblock& next, bool is_round)
       LATCHKEY_REQUIRES(mutex_);
   absl::Status WriteMapAndTable(std::vector<SegmentId>& segments, Superblock& next);
-  absl::Status WriteWords(CheckpointWriter& out, uint64_t limit, uint32_t* total,
+  absl::Status WriteMap(CheckpointWriter& out, const Superblock& next);
+  // Map and table; notes their sizes in `next`.
+  absl::Status WriteWords(CheckpointWriter& out, Superblock& next,
                           const std::vector<SegmentId>& segments);
   SegmentEntry EntryOf(SegmentId segment, const std::vector<SegmentId>& own) const;
   absl::Status SyncCaptured(bool is_round);

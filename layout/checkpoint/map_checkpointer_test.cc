@@ -118,7 +118,7 @@ TEST_CASE("A checkpoint returns ResourceExhausted if its words do not fit into i
   const auto segment = c.space.TakeMetaSegment(MetaClaim::kLast);
   REQUIRE(segment.ok());
   CheckpointWriter out(c.directory->core(), 1, {*segment});
-  for (uint64_t i = 0; i < CheckpointWriter::WordsPerSegment(kGeometry); ++i) {
+  for (uint64_t i = 0; i < CheckpointWriter::BytesPerSegment(kGeometry) / 8; ++i) {
     REQUIRE(out.Put(i).ok());
   }
   CHECK_FALSE(out.is_chain_full());

@@ -32,6 +32,7 @@ class Restorer {
 
  private:
   absl::Status RestoreCheckpoint();
+  absl::StatusOr<LocationWord> NextWord(CheckpointReader& reader) const;
   absl::Status RestoreMap(CheckpointReader& reader);
   absl::Status RestoreTable(CheckpointReader& reader);
   absl::Status ReplayEntry(const JournalEntry& entry);
@@ -111,12 +112,23 @@ absl::Status Restorer::RestoreCheckpoint() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<LocationWord> Restorer::NextWord(CheckpointReader& reader) const {
+  if (!superblock_.short_free_words) {
+    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
+    return LocationWord(bits);
+  }
+  LATCHKEY_ASSIGN_OR_RETURN(const uint32_t upper, reader.NextShort());
+  const LocationWord word = LocationWord::OfUpperHalf(upper);
+  if (word.free()) return word;
+  LATCHKEY_ASSIGN_OR_RETURN(const uint32_t lower, reader.NextShort());
+  return LocationWord(word.bits() | lower);
+}
+
 absl::Status Restorer::RestoreMap(CheckpointReader& reader) {
   for (uint64_t id = 0; id < superblock_.page_id_limit; ++id) {
-    LATCHKEY_ASSIGN_OR_RETURN(const uint64_t bits, reader.Next());
-    LATCHKEY_RETURN_IF_ERROR(
-        CheckWord(core_.geometry, LocationWord(bits), id, "the page map of the checkpoint"));
-    LATCHKEY_RETURN_IF_ERROR(directory_.map().Restore(PageId{id}, LocationWord(bits)));
+    LATCHKEY_ASSIGN_OR_RETURN(const LocationWord word, NextWord(reader));
+    LATCHKEY_RETURN_IF_ERROR(CheckWord(core_.geometry, word, id, "the page map of the checkpoint"));
+    LATCHKEY_RETURN_IF_ERROR(directory_.map().Restore(PageId{id}, word));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
+#include "layout/checkpoint/checkpoint.h"
 #include "layout/testing/store_on_memory.h"
 
 namespace latchkey::restorer_test {
@@ -34,6 +35,28 @@ struct Files {
     REQUIRE(writer->WaitWritten(0).ok());
     store->FreePage(PageId{3});
     REQUIRE((clean ? store->Checkpoint({}, true) : store->Flush()).ok());
+  }
+  // Writes the checkpoint as older builds did, with 8 bytes for each id. REQUIRES: Restore was OK.
+  void WriteOldCheckpoint() {
+    Superblock superblock = *ReadNewestSuperblock(*data);
+    const SegmentId segment = *directory->segments().TakeMeta(0);
+    ++superblock.generation;
+    CheckpointWriter out(*core, superblock.generation, {segment});
+    for (uint64_t id = 0; id < superblock.page_id_limit; ++id) {
+      REQUIRE(out.Put(directory->map().Load(PageId{id}).bits()).ok());
+    }
+    for (uint32_t s = 0; s < superblock.segments; ++s) {
+      const bool in_use = directory->segments().LiveOf(SegmentId{s}) > 0;
+      const SegmentState state = SegmentId{s} == segment ? SegmentState::kMeta
+                                 : in_use                ? SegmentState::kClosed
+                                                         : SegmentState::kFree;
+      REQUIRE(out.Put(SegmentEntry{state, SegmentKind::kHot, 0}.Encode()).ok());
+    }
+    REQUIRE(out.Finish().ok());
+    superblock.short_free_words = false;
+    superblock.checkpoint_segment = Raw(segment);
+    superblock.checkpoint_generation = superblock.generation;
+    REQUIRE(WriteSuperblock(*data, superblock).ok());
   }
   absl::Status Restore() {
     const absl::StatusOr<Superblock> superblock = ReadNewestSuperblock(*data);
@@ -84,6 +107,28 @@ TEST_CASE("The files of a closed store give a directory of all its pages, withou
   for (const SegmentId segment : files.checkpoint) {
     CHECK(files.directory->segments().StateOf(segment) == SegmentState::kMeta);
   }
+}
+
+TEST_CASE("A free id takes 4 bytes of a checkpoint, and keeps its write sequence") {
+  Files files;
+  files.Write(/*clean=*/true);
+  const Superblock superblock = *ReadNewestSuperblock(*files.data);
+  CHECK(superblock.short_free_words);
+  CHECK(superblock.page_id_limit == kPages);
+  CHECK(superblock.checkpoint_bytes == 8 * (kPages + superblock.segments) - 4);
+  REQUIRE(files.Restore().ok());
+  CHECK(files.directory->map().Load(PageId{3}) == LocationWord::Free(1));
+  CHECK(files.directory->map().checkpoint_bytes() == 8 * kPages - 4);
+}
+
+TEST_CASE("A checkpoint of an older build, with 8 bytes for a free id, gives the same directory") {
+  Files files;
+  files.Write(/*clean=*/true);
+  REQUIRE(files.Restore().ok());
+  files.WriteOldCheckpoint();
+  REQUIRE(files.Restore().ok());
+  files.CheckPages();
+  CHECK(files.directory->map().Load(PageId{3}) == LocationWord::Free(1));
 }
 
 TEST_CASE("The files of a store that was not closed give a directory as of its last round") {

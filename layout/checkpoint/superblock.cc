@@ -46,8 +46,9 @@ absl::Status CheckVersion(const SuperblockLayout& b) {
                       "the build that wrote it, or a newer one",
                       b.format_version, kOldestFormatVersion, kFormatVersion);
   }
-  const uint64_t unknown =
-      b.incompatible_features & ~(kFeatureCompression | kFeatureAlignedSegments);
+  constexpr uint64_t kKnown =
+      kFeatureCompression | kFeatureAlignedSegments | kFeatureShortFreeWords;
+  const uint64_t unknown = b.incompatible_features & ~kKnown;
   if ((unknown | b.read_compatible_features) != 0) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
                       "the data file uses features that this build does not know "
@@ -79,7 +80,8 @@ SuperblockLayout EncodeSuperblock(const Superblock& s) {
   b.segment_size = s.segment_size;
   b.incompatible_features =
       (s.compresses_pages ? kFeatureCompression : 0) |
-      (s.aligned_segments || !IsOldSegmentSize(s.segment_size) ? kFeatureAlignedSegments : 0);
+      (s.aligned_segments || !IsOldSegmentSize(s.segment_size) ? kFeatureAlignedSegments : 0) |
+      (s.short_free_words ? kFeatureShortFreeWords : 0);
   b.segments = s.segments;
   b.page_id_limit = s.page_id_limit;
   b.checkpoint_segment = s.checkpoint_segment;
@@ -133,6 +135,7 @@ absl::StatusOr<Superblock> DecodeSuperblock(const SuperblockLayout& b) {
   s.segment_size = b.segment_size;
   s.compresses_pages = (b.incompatible_features & kFeatureCompression) != 0;
   s.aligned_segments = (b.incompatible_features & kFeatureAlignedSegments) != 0;
+  s.short_free_words = (b.incompatible_features & kFeatureShortFreeWords) != 0;
   s.segments = b.segments;
   s.page_id_limit = b.page_id_limit;
   s.checkpoint_segment = b.checkpoint_segment;

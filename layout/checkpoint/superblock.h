@@ -86,6 +86,7 @@ struct Superblock {
   uint64_t checkpoint_segment = kNoSegment;  ///< the first of the chain
   uint64_t checkpoint_bytes = 0;
   uint64_t checkpoint_generation = 0;  ///< under which the chain was written
+  bool short_free_words = false;       ///< the words of free ids take 4 bytes in the checkpoint
   double space_utilization = 0.8;
   bool clean = false;
   bool crash_safe = false;         ///< changes since the checkpoint are in the map journal
@@ -103,6 +104,9 @@ inline constexpr uint64_t kFeatureCompression = 1;
 /// Incompatible feature bit: segments lie at multiples of their size. Files with a size that is no
 /// IsOldSegmentSize have it, and so have some others.
 inline constexpr uint64_t kFeatureAlignedSegments = 2;
+/// Incompatible feature bit: the words of free ids take 4 bytes in the checkpoint. A checkpoint of a
+/// map without free ids is written without it, as older builds write all.
+inline constexpr uint64_t kFeatureShortFreeWords = 4;
 
 /// Offset of copy 0 or 1 of a generation.
 constexpr uint64_t SuperblockOffset(uint64_t generation, int copy) {

@@ -135,6 +135,16 @@ TEST_CASE("Only segments that older builds do not find have a feature bit") {
   CHECK(StoreGeometry::Of(4096, 4u << 20).OffsetOf(SegmentId{1}) == 5u << 20);
 }
 
+TEST_CASE("Only a checkpoint with short words of free ids has their feature bit") {
+  Superblock s = Example();
+  CHECK(EncodeSuperblock(s).incompatible_features == 0);
+  s.short_free_words = true;
+  CHECK(EncodeSuperblock(s).incompatible_features == 4);
+  const auto decoded = DecodeSuperblock(EncodeSuperblock(s));
+  REQUIRE(decoded.ok());
+  CHECK(decoded->short_free_words);
+}
+
 TEST_CASE("A stored cost that no measurement gives counts as not known") {
   Superblock s = Example();
   s.costs.page_write_ns = std::numeric_limits<double>::quiet_NaN();

@@ -34,7 +34,13 @@ class LocationWord {
     return Make(State::kInMemory, Raw(frame), sequence);
   }
 
+  /// The word of a free id, from the upper half of its bits: the lower half of a free one is 0.
+  static constexpr LocationWord OfUpperHalf(uint32_t upper) {
+    return LocationWord(uint64_t{upper} << 32);
+  }
+
   constexpr uint64_t bits() const { return bits_; }
+  constexpr uint32_t upper_half() const { return static_cast<uint32_t>(bits_ >> 32); }
   constexpr State state() const { return static_cast<State>(bits_ >> 62); }
   constexpr bool on_device() const { return state() == State::kOnDevice; }
   constexpr bool in_memory() const { return state() == State::kInMemory; }

@@ -63,6 +63,13 @@ class PageMap {
   uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
   /// Ids in use now.
   uint64_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
+  /// Bytes that the words take in a checkpoint: 8 for an id in use, 4 for a free one (FORMAT.md). A
+  /// page that was freed and whose freeing is not durable yet counts as free, but still takes 8.
+  uint64_t checkpoint_bytes() const { return CheckpointBytes(limit(), allocated()); }
+  /// With one more id in use, below `limit` or this map's limit.
+  uint64_t checkpoint_bytes_with_another(uint64_t limit) const {
+    return CheckpointBytes(std::max(limit, this->limit()), allocated() + 1);
+  }
   /// In bytes; at least 4096, the size of the first block of entries.
   size_t memory_bytes() const { return std::max<size_t>(words_.memory_bytes(), 4096); }
 
@@ -77,6 +84,9 @@ class PageMap {
     return changed;
   }
 
+  static uint64_t CheckpointBytes(uint64_t limit, uint64_t allocated) {
+    return 4 * (limit + std::min(limit, allocated));
+  }
   absl::Status EnsureEntry(uint64_t id) LATCHKEY_REQUIRES(mutex_);
   void Use(PageId id) LATCHKEY_REQUIRES(mutex_);  // REQUIRES: a free id below limit_
 

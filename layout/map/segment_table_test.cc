@@ -179,11 +179,11 @@ TEST_CASE("The file is sized so that live over capacity is the wanted utilisatio
     const SpaceSizing sizing = SpaceSizing::Make(geometry, wanted, 16 << 20);
     CHECK(sizing.reserve_segments == 16);
     for (uint64_t live = 100'000; live < 3'000'000; live += 77'777) {
-      const uint32_t segments = sizing.TargetSegments(live, live);
-      const auto capacity = static_cast<double>(sizing.CapacitySlots(segments, live));
+      const uint32_t segments = sizing.TargetSegments(live, 8 * live);
+      const auto capacity = static_cast<double>(sizing.CapacitySlots(segments, 8 * live));
       CHECK(static_cast<double>(live) / capacity == Approx(wanted).margin(.003));
-      CHECK_FALSE(sizing.TooLarge(segments, live, live));
-      CHECK(sizing.TooLarge(segments + 3 + SpaceSizing::GrowthStep(segments), live, live));
+      CHECK_FALSE(sizing.TooLarge(segments, live, 8 * live));
+      CHECK(sizing.TooLarge(segments + 3 + SpaceSizing::GrowthStep(segments), live, 8 * live));
     }
   }
 }
@@ -204,6 +204,26 @@ TEST_CASE("The reserve of a small file is small, and the capacity of every size 
     if (data > 0) REQUIRE(data + sizing.ReserveFor(data) + meta <= segments);
     const uint32_t more = data + 1 + sizing.ReserveFor(data + 1) + meta;
     REQUIRE(more > segments);  // one more data segment does not fit
+  }
+}
+
+// A database of 1 GiB of which 50 MiB were left kept room for two checkpoints of 1 GiB.
+TEST_CASE("A file of which most pages were freed has room for a checkpoint of half the size") {
+  const SpaceSizing sizing = SpaceSizing::Make(StoreGeometry::Of(4096, 128 << 10), .8, 0);
+  constexpr uint64_t kLimit = 400'000, kLive = 14'000;
+  const uint32_t before = sizing.TargetSegments(kLive, 8 * kLimit);
+  const uint32_t now = sizing.TargetSegments(kLive, 4 * (kLimit + kLive));
+  CHECK(before - now == 24);
+}
+
+TEST_CASE("To allocate and free a page again and again never makes a file too large") {
+  const SpaceSizing sizing = SpaceSizing::Make(StoreGeometry::Of(4096, 128 << 10), .8, 16 << 20);
+  constexpr uint64_t kLimit = 400'000;
+  for (uint64_t live = 1000; live < 100'000; ++live) {
+    const auto map_bytes = [](uint64_t in_use) { return 4 * (kLimit + in_use); };
+    const uint32_t grown = sizing.TargetSegments(live + 1, map_bytes(live + 1));
+    CAPTURE(live, grown);
+    REQUIRE_FALSE(sizing.TooLarge(grown, live, map_bytes(live)));
   }
 }
 

@@ -24,13 +24,14 @@ SpaceManager::SpaceManager(PageDirectory& directory, const SpaceSizing& sizing)
 absl::Status SpaceManager::AdmitPage(uint64_t limit) {
   LATCHKEY_RETURN_IF_ERROR(core_.WriteStatus());
   const uint64_t live = directory_.live_slots() + sizing_.geometry.slots_per_page;
+  const uint64_t map_bytes = directory_.map().checkpoint_bytes_with_another(limit);
   const uint32_t total = directory_.segments().total();
-  if (TargetSegments(live, limit) <= total) return absl::OkStatus();
+  if (TargetSegments(live, map_bytes) <= total) return absl::OkStatus();
   const double capacity = static_cast<double>(capacity_slots());
   const auto slots = static_cast<double>(live);
   const bool full = slots > SpaceSizing::kFullestUtilization * capacity;
   const bool late = slots > (sizing_.space_utilization + kToleratedExcess) * capacity;
-  const absl::Status grown = GrowFor(live, late, full);
+  const absl::Status grown = GrowFor(live, map_bytes, late, full);
   return full ? grown : absl::OkStatus();
 }
 
@@ -56,7 +57,7 @@ void SpaceManager::FreePage(PageId id) {
 
 bool SpaceManager::WantsShrink() const {
   return sizing_.TooLarge(directory_.segments().total() - directory_.segments().bad_segments(),
-                          directory_.live_slots(), directory_.map().limit());
+                          directory_.live_slots(), directory_.map().checkpoint_bytes());
 }
 
 bool SpaceManager::IsOverfull() const {
@@ -67,11 +68,12 @@ bool SpaceManager::IsOverfull() const {
 uint32_t SpaceManager::ExcessSegments() const {
   if (!WantsShrink()) return 0;
   const uint32_t total = directory_.segments().total();
-  const uint32_t target = TargetSegments(directory_.live_slots(), directory_.map().limit());
+  const uint32_t target =
+      TargetSegments(directory_.live_slots(), directory_.map().checkpoint_bytes());
   return total > target ? total - target : 0;
 }
 
-absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
+absl::Status SpaceManager::GrowFor(uint64_t live, uint64_t map_bytes, bool late, bool full) {
   const Nanos not_before = no_growth_before_.load(std::memory_order_relaxed);
   if (!full && not_before != 0 && core_.runtime.Now() < not_before) return absl::OkStatus();
   if (!late && !full) {
@@ -79,7 +81,7 @@ absl::Status SpaceManager::GrowFor(uint64_t live, bool late, bool full) {
   } else {
     resize_mutex_.Lock();
   }
-  const uint32_t target = TargetSegments(live, directory_.map().limit() + 1);
+  const uint32_t target = TargetSegments(live, map_bytes);
   const absl::Status status =
       target > directory_.segments().total() ? GrowTo(target) : absl::OkStatus();
   resize_mutex_.Unlock();
@@ -114,7 +116,9 @@ bool SpaceManager::GrowUp() {
     MutexLock lock(resize_mutex_);
     const uint64_t live = std::max<uint64_t>(directory_.live_slots(), 1);
     if (IsYoung()) {
-      GrowTo(sizing_.TargetSegments(live, directory_.map().limit() + 1)).IgnoreError();
+      const PageMap& map = directory_.map();
+      GrowTo(sizing_.TargetSegments(live, map.checkpoint_bytes_with_another(map.limit() + 1)))
+          .IgnoreError();
     }
   }
   NotifyFreed();
@@ -157,16 +161,16 @@ void SpaceManager::TrimDevice() {
 
 absl::Status SpaceManager::GrowToTarget() {
   const uint64_t live = directory_.live_slots();
-  if (TargetSegments(live, directory_.map().limit()) <= directory_.segments().total()) {
-    return absl::OkStatus();
-  }
-  return GrowFor(live, /*late=*/true, /*full=*/false);
+  const uint64_t map_bytes = directory_.map().checkpoint_bytes();
+  if (TargetSegments(live, map_bytes) <= directory_.segments().total()) return absl::OkStatus();
+  return GrowFor(live, map_bytes, /*late=*/true, /*full=*/false);
 }
 
 std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   MutexLock lock(resize_mutex_);
   const uint32_t total = directory_.segments().total();
-  const uint32_t target = TargetSegments(directory_.live_slots(), directory_.map().limit());
+  const uint32_t target =
+      TargetSegments(directory_.live_slots(), directory_.map().checkpoint_bytes());
   if (total <= target) return std::nullopt;
   // The last free segments are the cleaner's: without one it could not move the pages that are in the way.
   const uint32_t end = directory_.segments().RetireTail(target, kHardWatermark);

@@ -76,7 +76,7 @@ class SpaceManager final : public SpaceListener {
   bool WantsCleaning() const;
   /// The reserve without the open logs.
   uint32_t soft_watermark() const {
-    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().limit()) -
+    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().checkpoint_bytes()) -
            SpaceSizing::kOpenLogs;
   }
   /// Whether the file has the size of a new one, and few pages.
@@ -103,7 +103,7 @@ class SpaceManager final : public SpaceListener {
   uint64_t capacity_slots() const {
     return sizing_.CapacitySlots(
         directory_.segments().total() - directory_.segments().bad_segments(),
-        directory_.map().limit());
+        directory_.map().checkpoint_bytes());
   }
   /// Of whole pages.
   uint64_t capacity_pages() const { return capacity_slots() / sizing_.geometry.slots_per_page; }
@@ -118,9 +118,9 @@ class SpaceManager final : public SpaceListener {
 
  private:
   // Segments with bad slots do not count: the file grows by as many.
-  uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
+  uint32_t TargetSegments(uint64_t live, uint64_t map_bytes) const {
     if (IsYoungWith(live)) return SpaceSizing::kYoungSegments;
-    return sizing_.TargetSegments(live, limit) + directory_.segments().bad_segments();
+    return sizing_.TargetSegments(live, map_bytes) + directory_.segments().bad_segments();
   }
   bool IsYoungWith(uint64_t live) const {
     return directory_.segments().total() <= SpaceSizing::kYoungSegments &&
@@ -130,7 +130,7 @@ class SpaceManager final : public SpaceListener {
   bool GrowUp();
   absl::Status GrowTo(uint32_t target);
   absl::Status AdmitPage(uint64_t limit);
-  absl::Status GrowFor(uint64_t live, bool late, bool full);
+  absl::Status GrowFor(uint64_t live, uint64_t map_bytes, bool late, bool full);
   absl::Status ResizeTo(uint32_t segments);
   bool GrowByOne();
   uint64_t WriteAheadBytes(uint64_t needed) const;

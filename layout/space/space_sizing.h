@@ -61,28 +61,30 @@ struct SpaceSizing {
     return std::clamp(data_segments / kDataPerReserve, kMinReserveSegments, reserve_segments);
   }
 
-  /// Segments that one checkpoint of `page_ids` map entries and `segments` table entries takes.
-  uint32_t CheckpointSegments(uint64_t page_ids, uint32_t segments) const {
+  /// Segments that one checkpoint of `map_bytes` of page map (PageMap::checkpoint_bytes) and
+  /// `segments` table entries takes.
+  uint32_t CheckpointSegments(uint64_t map_bytes, uint32_t segments) const {
     constexpr uint32_t kPerPageOverhead = 64;  // page header and chain link
-    const uint64_t bytes = 8 * (page_ids + segments);
+    const uint64_t bytes = map_bytes + 8 * uint64_t{segments};
     const uint64_t payload =
         uint64_t{geometry.pages_per_segment()} * (geometry.page_size - kPerPageOverhead);
     return static_cast<uint32_t>(bytes / payload + 1);
   }
 
-  /// Segments wanted for pages of `live` slots and ids below `limit`, in a file that is not young.
-  uint32_t TargetSegments(uint64_t live, uint64_t limit) const {
+  /// Segments wanted for pages of `live` slots and a page map of `map_bytes`, in a file that is not
+  /// young.
+  uint32_t TargetSegments(uint64_t live, uint64_t map_bytes) const {
     const double data = static_cast<double>(live) /
                         (space_utilization * static_cast<double>(geometry.slots_per_segment));
     const uint32_t data_segments = std::max(1u, static_cast<uint32_t>(std::ceil(data)));
     const uint32_t without_meta = data_segments + ReserveFor(data_segments);
-    return without_meta + 2 * CheckpointSegments(limit, without_meta);
+    return without_meta + 2 * CheckpointSegments(map_bytes, without_meta);
   }
 
   /// `segments` less reserve and metadata: the most data segments with which, with their reserve,
   /// the file has that size.
-  uint32_t DataSegments(uint32_t segments, uint64_t limit) const {
-    const uint32_t meta = 2 * CheckpointSegments(limit, segments);
+  uint32_t DataSegments(uint32_t segments, uint64_t map_bytes) const {
+    const uint32_t meta = 2 * CheckpointSegments(map_bytes, segments);
     if (segments <= meta + kMinReserveSegments) return 0;
     const uint32_t rest = segments - meta;
     // The reserve is the least one, a quarter of the data, or the full one.
@@ -96,13 +98,13 @@ struct SpaceSizing {
   }
 
   /// The reserve of a file of `segments`.
-  uint32_t ReserveOf(uint32_t segments, uint64_t limit) const {
-    return ReserveFor(DataSegments(segments, limit));
+  uint32_t ReserveOf(uint32_t segments, uint64_t map_bytes) const {
+    return ReserveFor(DataSegments(segments, map_bytes));
   }
 
   /// Slots of `segments` less reserve and metadata.
-  uint64_t CapacitySlots(uint32_t segments, uint64_t limit) const {
-    return uint64_t{DataSegments(segments, limit)} * geometry.slots_per_segment;
+  uint64_t CapacitySlots(uint32_t segments, uint64_t map_bytes) const {
+    return uint64_t{DataSegments(segments, map_bytes)} * geometry.slots_per_segment;
   }
 
   /// Segments that growth adds beyond the target, so that a large file is rarely resized. Lowers
@@ -113,10 +115,11 @@ struct SpaceSizing {
   /// freeing of one page from resizing the file each time. With page compression the slots of the
   /// pages change at each write, and a new page counts as a whole one until then: the margin is a
   /// sixteenth and four segments.
-  bool TooLarge(uint32_t segments, uint64_t live, uint64_t limit) const {
+  bool TooLarge(uint32_t segments, uint64_t live, uint64_t map_bytes) const {
     const uint64_t margin = geometry.compresses() ? live / 16 + 4 * geometry.slots_per_segment
                                                   : geometry.slots_per_segment / 4;
-    return segments > TargetSegments(live + margin, limit) + GrowthStep(segments);
+    const uint64_t map_margin = 4 * margin / geometry.slots_per_page;
+    return segments > TargetSegments(live + margin, map_bytes + map_margin) + GrowthStep(segments);
   }
 };
 

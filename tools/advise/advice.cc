@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "layout/map/location_word.h"
 #include "layout/segment_store.h"
 #include "layout/space/space_sizing.h"
 #include "storage/base/check.h"
@@ -64,8 +65,9 @@ double ModelUtilization(uint64_t pages, uint32_t page_bytes, uint64_t segment_by
   const auto geometry = StoreGeometry::Of(page_bytes, static_cast<uint32_t>(segment_bytes));
   const SpaceSizing sizing = SpaceSizing::Make(geometry, space_utilization, reserve_bytes);
   constexpr uint32_t kOfCleaner = 2;
-  const uint32_t all = sizing.TargetSegments(pages, pages);
-  const uint32_t without = 2 * sizing.CheckpointSegments(pages, all) + kOfCleaner;
+  const uint64_t map_bytes = sizeof(LocationWord) * pages;
+  const uint32_t all = sizing.TargetSegments(pages, map_bytes);
+  const uint32_t without = 2 * sizing.CheckpointSegments(map_bytes, all) + kOfCleaner;
   LATCHKEY_CHECK(all > without);
   return static_cast<double>(pages) /
          (static_cast<double>(all - without) * geometry.slots_per_segment);
