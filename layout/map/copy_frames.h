@@ -43,6 +43,7 @@ struct CopyFrame {
   std::atomic<size_t>* unwritten = nullptr;
   SlotId target = kNoSlot;  ///< where it is being written: the first of its slots
   bool moved = false;       ///< a move of the segment cleaner: the word does not name this frame
+  bool is_replaced = false;  ///< a later frame of the same doublewrite batch holds a newer copy
 
   /// The write is on the device, or was overtaken, or was not accepted.
   void EndTicket() {

@@ -93,6 +93,10 @@ bool Doublewriter::Put(Batch& batch, SlotId target, PageId page, const std::byte
     frame.EndTicket();
     return false;
   }
+  frame.is_replaced = false;
+  if (current.in_memory() && &directory_.frames().GroupOf(current.frame()) == batch.group) {
+    directory_.frames().Frame(current.frame()).is_replaced = true;
+  }
   if (++batch.filled == batch_pages_) {
     ++filling_;
     SignalActor();
@@ -309,19 +313,12 @@ absl::Status Doublewriter::Sync() {
   return status;
 }
 
-// A later frame of this batch holds a newer copy of the page. A newer copy in a later batch does
-// not count: the page's slot gets this one first.
-bool Doublewriter::IsReplaced(const Batch& batch, const CopyFrame& frame, FrameIndex index) const {
-  const LocationWord word = directory_.map().Load(frame.page);
-  return word != LocationWord::InMemory(index, frame.sequence) && word.in_memory() &&
-         &directory_.frames().GroupOf(word.frame()) == batch.group;
-}
-
 bool Doublewriter::NextSlotWrite(Batch& batch, uint32_t& next, TaggedRequest<FrameIndex>& request) {
   while (next < batch.filled) {
     const FrameIndex index = batch.group->IndexOf(next);
     CopyFrame& frame = batch.group->frames[next++];
-    if (IsReplaced(batch, frame, index)) {
+    // A newer copy in a later batch does not count: the page's slot gets this one first.
+    if (frame.is_replaced) {
       frame.EndTicket();
       continue;
     }

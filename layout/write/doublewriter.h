@@ -113,7 +113,6 @@ class Doublewriter final : public WriteHelper {
   absl::Status WriteToSlots(Batch& batch, Batch*& following);
   Batch* TakeIntoArea(TaggedRequest<FrameIndex>& request);
   bool NextSlotWrite(Batch& batch, uint32_t& next, TaggedRequest<FrameIndex>& request);
-  bool IsReplaced(const Batch& batch, const CopyFrame& frame, FrameIndex index) const;
   absl::Status EndWrite(const IoRequest& request, FrameIndex index);
   void End(Batch& batch);
 
