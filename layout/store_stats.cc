@@ -51,8 +51,7 @@ PageStoreStats CollectStats(const PageDirectory& directory, const SpaceManager& 
   const DeviceStats& device = s.device = core.device.stats();
   uint64_t data_bytes = 0;
   Nanos data_busy = 0;
-  for (const IoClass io_class :
-       {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
+  for (const IoClass io_class : kSlotWrites) {
     data_bytes += device.of(io_class).bytes;
     data_busy += device.of(io_class).busy;
   }

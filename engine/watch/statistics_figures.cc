@@ -83,7 +83,9 @@ void CopyFigures(const DeviceStats& device, Statistics* s) {
     if (bytes != nullptr) *bytes += device.of(c).bytes;
   };
   copy(IoClass::kPageRead, &s->page_read_busy_s, &s->page_read_requests, &s->page_read_bytes);
-  copy(IoClass::kPageWrite, &s->page_write_busy_s, &s->page_write_requests, &s->page_write_bytes);
+  for (const IoClass c : {IoClass::kPageWrite, IoClass::kPlugWrite}) {
+    copy(c, &s->page_write_busy_s, &s->page_write_requests, &s->page_write_bytes);
+  }
   copy(IoClass::kSegmentRead, &s->segment_read_busy_s, &s->segment_reads, &s->segment_read_bytes);
   for (const IoClass c : {IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
     copy(c, &s->segment_write_busy_s, &s->segment_writes, &s->segment_write_bytes);

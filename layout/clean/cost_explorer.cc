@@ -1,9 +1,8 @@
 #include "layout/clean/cost_explorer.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "layout/space/space_manager.h"
+#include "layout/clean/probe_places.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -14,32 +13,12 @@ using Op = IoRequest::Op;
 
 constexpr CostKind kKinds[] = {CostKind::kPageRead, CostKind::kPageWrite, CostKind::kSegmentWrite,
                                CostKind::kSegmentRead, CostKind::kProtection};
-constexpr uint32_t kPages = 16;    // of a probe of single pages, all in flight
+constexpr uint32_t kPages = 16;  // of a probe of single pages
+constexpr uint32_t kPagesNow =
+    4;  // the same of a device that tells service times, beside other I/O
 constexpr uint32_t kSegments = 4;  // the most that such a probe spreads its writes over
 
-// Free segments, held as if for a checkpoint. The first may be one of those that only the cleaner
-// takes: under full load no others are free.
-class BorrowedSegments {
- public:
-  BorrowedSegments(PageDirectory& directory, uint32_t most) : directory_(directory) {
-    while (taken_.size() < most) {
-      const uint32_t keep = taken_.empty() ? 1 : SpaceManager::kHardWatermark;
-      const std::optional<SegmentId> segment = directory_.segments().TakeMeta(keep);
-      if (!segment) break;
-      taken_.push_back(*segment);
-    }
-  }
-  ~BorrowedSegments() {
-    for (const SegmentId segment : taken_) directory_.ReleaseMeta(segment);
-  }
-  BorrowedSegments(const BorrowedSegments&) = delete;
-  BorrowedSegments& operator=(const BorrowedSegments&) = delete;
-  const std::vector<SegmentId>& ids() const { return taken_; }
-
- private:
-  PageDirectory& directory_;
-  std::vector<SegmentId> taken_;
-};
+bool IsPage(CostKind kind) { return kind == CostKind::kPageRead || kind == CostKind::kPageWrite; }
 
 }  // namespace
 
@@ -50,8 +29,10 @@ CostExplorer::CostExplorer(PageDirectory& directory, CostMeter& costs, bool prot
       protects_(protects),
       rng_(directory.core().database_id) {}
 
-uint32_t CostExplorer::PagesAtOnce() const {
-  return std::min(kPages, core_.geometry.pages_per_segment());
+// The memory has the size of a segment.
+uint32_t CostExplorer::PagesAtOnce(bool at_open) const {
+  const uint32_t pages = std::min(kPages, core_.geometry.pages_per_segment());
+  return at_open || !TellsService() ? pages : std::min(pages, kPagesNow);
 }
 
 uint32_t CostExplorer::ProtectedPages() const {
@@ -64,9 +45,9 @@ double CostExplorer::ProbeNanosOf(CostKind kind) const {
   const double slots = core_.geometry.pages_per_segment();
   switch (kind) {
     case CostKind::kPageRead:
-      return PagesAtOnce() * costs.page_read_ns;
+      return PagesAtOnce(/*at_open=*/false) * costs.page_read_ns;
     case CostKind::kPageWrite:
-      return PagesAtOnce() * costs.page_write_ns;
+      return PagesAtOnce(/*at_open=*/false) * costs.page_write_ns;
     case CostKind::kSegmentWrite:
       return slots * costs.segment_write_ns;
     case CostKind::kSegmentRead:
@@ -87,30 +68,49 @@ std::vector<uint64_t> CostExplorer::PlacesToRead(uint32_t length, uint32_t count
   return offsets;
 }
 
-// ResourceExhausted: there is no free segment. Errors of the device change nothing, so they are no
-// errors of the store.
-absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, bool many_rounds) {
-  const bool is_write = kind != CostKind::kPageRead && kind != CostKind::kSegmentRead;
-  const bool is_page = kind == CostKind::kPageRead || kind == CostKind::kPageWrite;
+bool CostExplorer::TellsService() const {
+  const DeviceStats stats = core_.device.stats();
+  return std::ranges::any_of(stats.by_class, [](const IoClassStats& c) { return c.service > 0; });
+}
+
+// Without its places.
+ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages) const {
   ProbeBurst burst;
   burst.memory = memory_;
-  burst.op = is_write ? Op::kWrite : Op::kRead;
-  burst.length = is_page                         ? core_.geometry.page_size
-                 : kind == CostKind::kProtection ? ProtectedPages() * core_.geometry.page_size
-                                                 : core_.geometry.segment_size;
-  burst.depth = is_page ? PagesAtOnce() : 1;
+  burst.op = kind == CostKind::kPageRead || kind == CostKind::kSegmentRead ? Op::kRead : Op::kWrite;
   burst.then_sync = kind == CostKind::kProtection;
-  const BorrowedSegments room(directory_, is_write ? is_page ? kSegments : 1 : 0);
+  burst.length = kind == CostKind::kProtection ? ProtectedPages() * core_.geometry.page_size
+                 : IsPage(kind)                ? core_.geometry.page_size
+                                               : core_.geometry.segment_size;
+  if (!IsPage(kind)) return burst;
+  const auto in_flight = static_cast<uint32_t>(core_.device.stats().in_flight);
+  burst.depth = TellsService() ? std::clamp(in_flight / 4, 1u, pages) : pages;
+  return burst;
+}
+
+std::vector<uint64_t> CostExplorer::PlacesIn(const std::vector<SegmentId>& segments, bool are_pages,
+                                             uint32_t count) {
   std::vector<uint64_t> offsets;
-  if (!is_write) {
-    offsets = PlacesToRead(burst.length, burst.depth);
-  } else if (!room.ids().empty()) {
-    for (uint32_t i = 0; i < burst.depth; ++i) {
-      const uint64_t slot = is_page ? rng_.Below(core_.geometry.pages_per_segment()) : 0;
-      offsets.push_back(core_.geometry.OffsetOf(room.ids()[i % room.ids().size()]) +
-                        slot * core_.geometry.page_size);
-    }
+  for (uint32_t i = 0; i < count && !segments.empty(); ++i) {
+    const uint64_t slot = are_pages ? rng_.Below(core_.geometry.pages_per_segment()) : 0;
+    offsets.push_back(core_.geometry.OffsetOf(segments[i % segments.size()]) +
+                      slot * core_.geometry.page_size);
   }
+  return offsets;
+}
+
+// ResourceExhausted: there is no place. Errors of the device change nothing, so they are no errors of
+// the store.
+absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests,
+                                                bool many_rounds) {
+  ProbeBurst burst = ShapeOf(kind, requests);
+  const bool is_write = burst.op == Op::kWrite;
+  const BorrowedHoles holes(directory_, kind == CostKind::kPageWrite ? requests : 0, rng_);
+  std::vector<uint64_t> offsets = is_write ? holes.Offsets() : PlacesToRead(burst.length, requests);
+  // A file without holes, or another kind of write.
+  const bool needs_segments = is_write && offsets.empty();
+  const BorrowedSegments segments(directory_, needs_segments ? IsPage(kind) ? kSegments : 1 : 0);
+  if (needs_segments) offsets = PlacesIn(segments.ids(), IsPage(kind), requests);
   if (offsets.empty()) return absl::ResourceExhaustedError("no place for a probe");
   burst.offsets = offsets;
   return many_rounds ? MeasureRounds(core_.runtime, core_.device, burst)
@@ -118,15 +118,16 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, bool many_rounds)
 }
 
 bool CostExplorer::Measure(CostKind kind, bool replaces) {
+  const uint32_t requests = IsPage(kind) ? PagesAtOnce(replaces) : 1;
   ProbeResult result;
   const absl::Status probed = CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_ASSIGN_OR_RETURN(result, Probe(kind, replaces));
+    LATCHKEY_ASSIGN_OR_RETURN(result, Probe(kind, requests, replaces));
     return absl::OkStatus();
   });
   if (!probed.ok()) return false;
   const bool is_batch = kind == CostKind::kProtection;
   costs_.AddProbe(kind, is_batch ? result.request_ns / ProtectedPages() : result.request_ns,
-                  replaces);
+                  requests, replaces);
   // Costs measured beside other I/O rest on the positioning cost; only others may correct it.
   if (result.alone) {
     core_.device.SetPositioningBytes(PositioningBytes(costs_.costs(), core_.geometry.page_size,

@@ -6,8 +6,13 @@
 //   later        ExploreOne: a kind that has had no sample for kRest times the cost of its probe
 //
 // So the probes of one kind take at most 1/kRest of the device's time. A store leaves at most three
-// kinds to probes: together 1.5 %. Writes go to free segments, held as if for a
-// checkpoint. A store without a free one is not probed.
+// kinds to probes: together 1.5 %.
+//
+// A page is written where the store itself would write one: into a hole anywhere in the file. On a disk
+// its cost depends on the way of the arm, and on how many requests wait. So a simulated disk, which tells
+// the service time of each request, gets the pages of a probe in few requests at a time. A file does
+// not tell it: there a page's cost is what 16 at once take, divided by 16. Other writes go to free
+// segments, held as if for a checkpoint. A store without a place is not probed.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -44,9 +49,13 @@ class CostExplorer {
  private:
   bool Measure(CostKind kind, bool replaces);
   double ProbeNanosOf(CostKind kind) const;
-  absl::StatusOr<ProbeResult> Probe(CostKind kind, bool many_rounds);
+  absl::StatusOr<ProbeResult> Probe(CostKind kind, uint32_t requests, bool many_rounds);
+  ProbeBurst ShapeOf(CostKind kind, uint32_t pages) const;
   std::vector<uint64_t> PlacesToRead(uint32_t length, uint32_t count);
-  uint32_t PagesAtOnce() const;
+  std::vector<uint64_t> PlacesIn(const std::vector<SegmentId>& segments, bool are_pages,
+                                 uint32_t count);
+  bool TellsService() const;
+  uint32_t PagesAtOnce(bool at_open) const;
   uint32_t ProtectedPages() const;
 
   PageDirectory& directory_;

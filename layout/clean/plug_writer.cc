@@ -53,7 +53,7 @@ size_t PlugWriter::Write(const VictimReader& victim, std::span<const VictimPage>
         frame.target = *hole;
         frame.durable_word.store(page.word.bits(), std::memory_order_relaxed);
         request.op = IoRequest::Op::kWrite;
-        request.io_class = IoClass::kPageWrite;
+        request.io_class = IoClass::kPlugWrite;
         request.offset = geometry.OffsetOf(*hole);
         request.length = geometry.page_size;
         request.buffer = directory_.frames().Memory(request.tag);

@@ -32,9 +32,9 @@ namespace latchkey {
 /// Thread-safe.
 class PageMap {
  public:
-  /// Two less than kMaxPageIds, so that "id + 1" fits 32 bits beside a mark (owners in
+  /// Three less than kMaxPageIds, so that "id + 1" fits 32 bits beside two marks (owners in
   /// segment_table.h).
-  static constexpr uint64_t kMaxIds = kMaxPageIds - 2;
+  static constexpr uint64_t kMaxIds = kMaxPageIds - 3;
 
   explicit PageMap(Runtime& runtime) : mutex_(runtime) {}
 

@@ -353,6 +353,12 @@ std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page,
   return std::nullopt;
 }
 
+std::optional<SlotId> StoreSegmentTable::BorrowHole(SegmentId segment, uint32_t index) {
+  MutexLock lock(mutex_);
+  return TakeHoleIn(segment, index / geometry_.slots_per_page * geometry_.slots_per_page,
+                    PageId{kBorrowed - 1}, geometry_.slots_per_page);
+}
+
 void StoreSegmentTable::RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind,
                                        uint64_t birth) {
   MutexLock lock(mutex_);

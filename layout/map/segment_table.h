@@ -148,10 +148,13 @@ class StoreSegmentTable {
   /// Makes `page` the owner of the first `slots` slots of a hole, preferably of `kind`, in the
   /// fullest segments first (LAYOUT_REFERENCE A5). nullopt: there is no hole.
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page, uint32_t slots);
+  /// Takes the first hole of a closed segment from its slot `index` on, for no page: until
+  /// PageDirectory::ReleaseUnnamed anything may be written there. nullopt: there is none.
+  std::optional<SlotId> BorrowHole(SegmentId segment, uint32_t index);
   /// The page that begins at `slot`; kInvalidPageId: no page begins there.
   PageId OwnerOf(SlotId slot) const {
     const uint32_t owner = owners_[Raw(slot)].load(std::memory_order_acquire);
-    return owner == 0 || owner == kFurther ? kInvalidPageId : PageId{owner - 1};
+    return owner == 0 || owner >= kBorrowed ? kInvalidPageId : PageId{owner - 1};
   }
 
   SegmentState StateOf(SegmentId s) const {
@@ -214,6 +217,7 @@ class StoreSegmentTable {
   static constexpr uint32_t kGroups = 8, kBarred = 2, kNoHole = 4;
   // In owners_: a further slot of the page that owns the one before.
   static constexpr uint32_t kFurther = UINT32_MAX;
+  static constexpr uint32_t kBorrowed = UINT32_MAX - 1;  // of no page
   static constexpr uint32_t kEndOfChanged = UINT32_MAX;
 
   Segment& At(SegmentId s) const { return segments_[Raw(s)]; }

@@ -119,6 +119,29 @@ TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") 
   CHECK(table.OwnerOf(kGeometry.SlotAt(emptier, 3)) == PageId{92});
 }
 
+TEST_CASE("A hole that is lent to a probe has no page, and nobody else gets it") {
+  StoreSegmentTable table(ThreadRuntime(), kGeometry);
+  REQUIRE(table.Grow(3));
+  const SegmentId full = Fill(table, SegmentKind::kHot, 100), open = *table.TakeFree(0, {});
+  const auto at = [&](uint32_t index) { return kGeometry.SlotAt(full, index); };
+  CHECK_FALSE(table.BorrowHole(full, 0));
+  CHECK_FALSE(table.BorrowHole(open, 0));
+  CHECK_FALSE(table.BorrowHole(SegmentId{2}, 0));  // free
+  for (const uint32_t index : {2u, 5u}) SlotReleaseInTests::Of(table, at(index));
+
+  REQUIRE(table.BorrowHole(full, 3) == at(5));
+  CHECK_FALSE(table.BorrowHole(full, 3));
+  CHECK(table.OwnerOf(at(5)) == kInvalidPageId);
+  CHECK(table.LiveOf(full) == kSlots - 1);
+  CHECK(table.TakeHole(SegmentKind::kHot, PageId{7}, 1) == at(2));
+  CHECK_FALSE(table.TakeHole(SegmentKind::kHot, PageId{8}, 1));
+  for (const uint32_t index : {0u, 1u, 2u, 3u, 4u, 6u, 7u})
+    SlotReleaseInTests::Of(table, at(index));
+  CHECK(table.StateOf(full) == SegmentState::kClosed);  // the probe still writes there
+  SlotReleaseInTests::Of(table, at(5));
+  CHECK(table.StateOf(full) == SegmentState::kFree);
+}
+
 TEST_CASE("A bad slot is no hole, and its segment is not free without it") {
   StoreSegmentTable table(ThreadRuntime(), kGeometry);
   REQUIRE(table.Grow(2));

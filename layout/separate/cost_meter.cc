@@ -1,6 +1,7 @@
 #include "layout/separate/cost_meter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace latchkey {
@@ -9,6 +10,10 @@ namespace {
 constexpr double kWeightOfNew = 0.3;
 // A probe comes after a long time without samples, so the old estimate is worth less.
 constexpr double kWeightOfProbe = 0.5;
+// Service times of single pages differ by a third, so their estimate is the mean of so many.
+constexpr uint32_t kPagesKept = 256;
+// A probe of so many pages forgets a tenth of what other I/O has told.
+constexpr double kPagesToForget = 16;
 constexpr uint64_t kEnough = 256;  // pages of a sample
 // Requests of a sample. Time and bytes of those in flight at its ends are not counted at the same
 // instant, so these must be few among them.
@@ -23,9 +28,12 @@ constexpr double kPartsKept = 0.9;
 constexpr double kFirstCollection = 4, kMostCollection = 16;
 // The same if all pages are written by themselves, before the first sample.
 constexpr double kFirstColdCollection = 1;
-// While the store writes no page by itself, each probe of one moves the estimate a tenth of the way back
-// to the first one.
+// While the store writes no page by itself, probes of kPagesToForget pages move the estimate a tenth of
+// the way back to the first one.
 constexpr double kCollectionKept = 0.9;
+// While the cleaner plugs nothing, they move what a plugged page costs as much towards a page written
+// by itself: so plugging gets another chance.
+constexpr double kPlugKept = 0.9;
 
 double Blend(double old_value, double fresh, double weight) {
   return old_value <= 0 ? fresh : (1 - weight) * old_value + weight * fresh;
@@ -40,11 +48,12 @@ Nanos TimeOf(const IoClassStats& of_class) {
 // none of them.
 uint64_t PagesWritten(const DeviceStats& stats, uint32_t page_size) {
   uint64_t bytes = 0;
-  for (const IoClass io_class :
-       {IoClass::kPageWrite, IoClass::kSegmentWrite, IoClass::kSegmentPartWrite}) {
-    bytes += stats.of(io_class).bytes;
-  }
+  for (const IoClass io_class : kSlotWrites) bytes += stats.of(io_class).bytes;
   return bytes / page_size;
+}
+
+uint64_t PagesAlone(const DeviceStats& stats, uint32_t page_size) {
+  return (stats.of(IoClass::kPageWrite).bytes + stats.of(IoClass::kPlugWrite).bytes) / page_size;
 }
 
 Nanos CollectionOf(const DeviceStats& stats) {
@@ -79,7 +88,7 @@ CostMeter::CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeo
   }
   const DeviceStats now = device.stats();
   collected_ = CollectionOf(now);
-  pages_alone_ = now.of(IoClass::kPageWrite).bytes / page_size_;
+  pages_alone_ = PagesAlone(now, page_size_);
   pages_written_ = PagesWritten(now, page_size_);
   for (size_t c = 0; c < kIoClasses; ++c) windows_[c].device = now.by_class[c];
   sampled_at_.fill(DeviceNanos(now));
@@ -90,8 +99,9 @@ IoClassStats CostMeter::Since(IoClass io_class, const DeviceStats& now) const {
   const IoClassStats& begin = Last(io_class).device;
   IoClassStats since;
   since.requests = end.requests - begin.requests;
-  since.bytes = end.bytes - begin.bytes;
-  since.busy = end.service > 0 ? end.service - begin.service : end.busy - begin.busy;
+  const bool is_exact = end.service > 0;
+  since.bytes = is_exact ? end.serviced_bytes - begin.serviced_bytes : end.bytes - begin.bytes;
+  since.busy = is_exact ? end.service - begin.service : end.busy - begin.busy;
   if (charges_collection_) since.busy -= std::min(since.busy, end.collection - begin.collection);
   return since;
 }
@@ -129,8 +139,10 @@ void CostMeter::Sample(const CostCounts& counts) {
     if (!enough || window.busy == 0) continue;  // keeps the window open
     Note(row.kind, row.cost, static_cast<double>(window.busy) / static_cast<double>(pages),
          DeviceNanos(now), kWeightOfNew);
+    probed_[static_cast<size_t>(row.kind)] = kPagesKept;
     End(row.io_class, now, counts);
   }
+  SamplePlugs(now, counts);
   SampleReads(now, counts);
   SampleProtection(now, counts);
   SampleCollection(now);
@@ -151,6 +163,15 @@ void CostMeter::SampleParts(const DeviceStats& now, const CostCounts& counts) {
   End(IoClass::kSegmentPartWrite, now, counts);
 }
 
+void CostMeter::SamplePlugs(const DeviceStats& now, const CostCounts& counts) {
+  const IoClassStats window = Since(IoClass::kPlugWrite, now);
+  const uint64_t pages = window.bytes / page_size_;
+  if (pages < kEnough || window.busy == 0) return;
+  const double fresh = static_cast<double>(window.busy) / static_cast<double>(pages);
+  estimate_.plug_write_ns = Blend(estimate_.plug_write_ns, fresh, kWeightOfNew);
+  End(IoClass::kPlugWrite, now, counts);
+}
+
 // Reads of the cleaner: single pages, runs and whole victims.
 void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
   const IoClassStats window = Since(IoClass::kSegmentRead, now);
@@ -163,7 +184,8 @@ void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
   if (live >= kEnough && window.busy > 0) {
     estimate_.segment_read_ns =
         Blend(estimate_.segment_read_ns, busy / static_cast<double>(live), kWeightOfNew);
-    const uint64_t further = window.bytes / page_size_ - window.requests;
+    const uint64_t pages = window.bytes / page_size_;
+    const uint64_t further = pages - std::min(pages, window.requests);
     const double first = static_cast<double>(window.requests) * estimate_.page_read_ns;
     if (further >= kEnough && busy > first) {
       Note(CostKind::kSegmentRead, &estimate_.slot_read_ns,
@@ -185,7 +207,7 @@ void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& count
 }
 
 void CostMeter::SampleCollection(const DeviceStats& now) {
-  const uint64_t pages = now.of(IoClass::kPageWrite).bytes / page_size_ - pages_alone_;
+  const uint64_t pages = PagesAlone(now, page_size_) - pages_alone_;
   if (!charges_collection_ || pages < kEnough) return;
   const Nanos collected = CollectionOf(now) - collected_;
   const uint64_t written = PagesWritten(now, page_size_) - pages_written_;
@@ -203,22 +225,39 @@ void CostMeter::SampleCollection(const DeviceStats& now) {
   pages_written_ += written;
 }
 
-void CostMeter::ForgetCollection() {
-  if (!charges_collection_) return;
-  const double first = kFirstCollection * estimate_.page_write_ns;
-  estimate_.collection_ns = first + kCollectionKept * (estimate_.collection_ns - first);
+double CostMeter::WeightOfPages(CostKind kind, uint32_t pages, bool replaces) {
+  uint32_t& probed = probed_[static_cast<size_t>(kind)];
+  probed = replaces ? pages : std::min(probed + pages, std::max(kPagesKept, pages));
+  return static_cast<double>(pages) / probed;
 }
 
-void CostMeter::AddProbe(CostKind kind, double ns, bool replaces) {
+// After a probe of `pages` pages written by themselves.
+void CostMeter::ForgetPagesAlone(uint32_t pages) {
+  const double page = estimate_.page_write_ns;
+  if (estimate_.plug_write_ns > 0) {
+    const double kept = std::pow(kPlugKept, pages / kPagesToForget);
+    estimate_.plug_write_ns = page + kept * (estimate_.plug_write_ns - page);
+  }
+  if (!charges_collection_) return;
+  const double first = kFirstCollection * page;
+  const double kept = std::pow(kCollectionKept, pages / kPagesToForget);
+  estimate_.collection_ns = first + kept * (estimate_.collection_ns - first);
+}
+
+void CostMeter::AddProbe(CostKind kind, double ns, uint32_t requests, bool replaces) {
   const double device_ns = DeviceNanos(device_.stats());
   MutexLock lock(mutex_);
   const double slots = estimate_.slots_per_segment;
+  const bool is_page = kind == CostKind::kPageWrite || kind == CostKind::kPageRead;
+  const double weight = is_page    ? WeightOfPages(kind, requests, replaces)
+                        : replaces ? 1
+                                   : kWeightOfProbe;
   const auto note = [&](double* estimate, double fresh) LATCHKEY_REQUIRES(mutex_) {
-    Note(kind, estimate, fresh, device_ns, replaces ? 1 : kWeightOfProbe);
+    Note(kind, estimate, fresh, device_ns, weight);
   };
   switch (kind) {
     case CostKind::kPageWrite:
-      ForgetCollection();
+      ForgetPagesAlone(requests);
       return note(&estimate_.page_write_ns, ns);
     case CostKind::kSegmentWrite:
       estimate_.part_factor = 1 + kPartsKept * (estimate_.part_factor - 1);

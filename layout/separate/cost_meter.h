@@ -36,9 +36,10 @@ class CostMeter {
 
   /// Adds the device's I/O since the last call; `counts`: now.
   void Sample(const CostCounts& counts);
-  /// Adds a probe: device time of one page, of one whole segment, or of one protected page.
-  /// `replaces`: the old estimate is worth nothing, for instance because it is of an earlier open.
-  void AddProbe(CostKind kind, double ns, bool replaces);
+  /// Adds a probe of `requests` requests: the mean device time of one page, of one whole segment, or
+  /// of one protected page. `replaces`: the old estimate is worth nothing, for instance because it is
+  /// of an earlier open.
+  void AddProbe(CostKind kind, double ns, uint32_t requests, bool replaces);
   /// Device time since this kind was last sampled, by the store's own I/O or by a probe.
   double NanosSinceSample(CostKind kind) const;
   /// Costs now.
@@ -55,11 +56,13 @@ class CostMeter {
       LATCHKEY_REQUIRES(mutex_);
   void Note(CostKind kind, double* estimate, double fresh, double device_ns, double weight)
       LATCHKEY_REQUIRES(mutex_);
+  double WeightOfPages(CostKind kind, uint32_t pages, bool replaces) LATCHKEY_REQUIRES(mutex_);
+  void SamplePlugs(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleCollection(const DeviceStats& now) LATCHKEY_REQUIRES(mutex_);
-  void ForgetCollection() LATCHKEY_REQUIRES(mutex_);
+  void ForgetPagesAlone(uint32_t pages) LATCHKEY_REQUIRES(mutex_);
   const Window& Last(IoClass io_class) const LATCHKEY_REQUIRES(mutex_) {
     return windows_[static_cast<size_t>(io_class)];
   }
@@ -73,6 +76,8 @@ class CostMeter {
   std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings
   std::array<double, kCostKinds> sampled_at_ LATCHKEY_GUARDED_BY(mutex_){};  // device time
   std::array<bool, kCostKinds> is_sampled_ LATCHKEY_GUARDED_BY(mutex_){};
+  std::array<uint32_t, kCostKinds> probed_
+      LATCHKEY_GUARDED_BY(mutex_){};  // pages, up to kPagesKept
   // Until the last sample: garbage collection of the device, and pages written by themselves.
   Nanos collected_ LATCHKEY_GUARDED_BY(mutex_) = 0;
   uint64_t pages_alone_ LATCHKEY_GUARDED_BY(mutex_) = 0;

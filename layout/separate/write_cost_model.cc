@@ -108,7 +108,7 @@ double CleaningCostNanos(const PageCosts& costs, double u) {
 }
 
 double PluggingCostNanos(const PageCosts& costs, double u) {
-  return costs.append_ns() + u * (LiveReadNanos(costs, u) + costs.alone_ns());
+  return costs.append_ns() + u * (LiveReadNanos(costs, u) + costs.plug_ns());
 }
 
 }  // namespace latchkey

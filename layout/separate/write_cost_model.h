@@ -73,6 +73,7 @@ struct PageCosts {
   double segment_read_ns = 0;   ///< one live page read for cleaning
   double page_read_ns = 0;      ///< one page read by itself; 0: not known
   double slot_read_ns = 0;      ///< each further slot of a longer read; 0: not known
+  double plug_write_ns = 0;     ///< one page that the cleaner writes into a hole; 0: not known
   double protection_ns = 0;     ///< added to a page written over its slot: copy and share of a sync
   /// Added to a page written by itself, on flash: the garbage collection that it causes there. The
   /// pages of an erase unit die at different times if single pages are written, and together if
@@ -88,6 +89,11 @@ struct PageCosts {
   double append_ns() const { return segment_write_ns * part_factor; }
   /// A page written by itself, with the garbage collection that it causes.
   double alone_ns() const { return page_write_ns + collection_ns; }
+  /// A page that the cleaner writes into a hole, with the same. It writes many at once, so SCAN
+  /// makes them cheaper than pages written by themselves.
+  double plug_ns() const {
+    return (plug_write_ns > 0 ? plug_write_ns : page_write_ns) + collection_ns;
+  }
   /// A page written over its present slot, with its protection against tearing.
   double in_place_ns() const { return alone_ns() + protection_ns; }
   /// The same if all pages are written so.
@@ -99,7 +105,7 @@ double LiveReadNanos(const PageCosts& costs, double u);
 /// Device time per user page of a log whose victims have utilisation `u`: (a + u r) / (1 - u), where
 /// a is append_ns.
 double CleaningCostNanos(const PageCosts& costs, double u);
-/// The same with hole-plugging: a + u (r + pw), where pw is alone_ns.
+/// The same with hole-plugging: a + u (r + pw), where pw is plug_ns.
 double PluggingCostNanos(const PageCosts& costs, double u);
 
 }  // namespace latchkey

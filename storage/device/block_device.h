@@ -50,8 +50,12 @@ enum class IoClass : uint8_t {
   kMeta,
   kSegmentPartWrite,  ///< one or more pages of an append log, not the whole segment
   kProbe,             ///< made only to measure what it costs
+  kPlugWrite,         ///< a page that the segment cleaner writes into a hole
 };
-inline constexpr size_t kIoClasses = 8;
+inline constexpr size_t kIoClasses = 9;
+/// Those that write pages of the store to their slots.
+inline constexpr IoClass kSlotWrites[] = {IoClass::kPageWrite, IoClass::kPlugWrite,
+                                          IoClass::kSegmentWrite, IoClass::kSegmentPartWrite};
 
 struct IoRequest {
   enum class Op : uint8_t { kRead, kWrite };
@@ -89,6 +93,9 @@ struct IoClassStats {
   /// Simulated devices only, else 0: the time that the requests took in the device, without waiting,
   /// summed over its disks. Parity I/O and the device's own garbage collection are included.
   Nanos service = 0;
+  /// Bytes of the requests that `service` counts. On a device that decides at once when a request will
+  /// be done, these are all that were started.
+  uint64_t serviced_bytes = 0;
   /// The part of `service` in which the device moved pages of its own (flash alone).
   Nanos collection = 0;
 };

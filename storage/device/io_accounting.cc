@@ -53,6 +53,7 @@ void IoAccounting::Start(const IoBatch& batch) {
   for (size_t c = 0; c < kIoClasses; ++c) {
     in_flight_[c] += batch.requests[c];
     length_in_flight_[c] += batch.lengths[c];
+    started_bytes_[c] += batch.lengths[c];
     total_in_flight_ += batch.requests[c];
   }
 }
@@ -105,7 +106,8 @@ DeviceStats IoAccounting::Snapshot() const {
   for (size_t c = 0; c < kIoClasses; ++c) {
     stats.by_class[c] = {.requests = finished_[c],
                          .bytes = bytes_[c],
-                         .busy = static_cast<Nanos>(std::llround(class_busy_[c]))};
+                         .busy = static_cast<Nanos>(std::llround(class_busy_[c])),
+                         .serviced_bytes = started_bytes_[c]};
   }
   stats.syncs = syncs_;
   stats.sync_time = sync_time_;

@@ -100,6 +100,7 @@ class IoAccounting {
   std::vector<CompletionSource*> sources_ LATCHKEY_GUARDED_BY(latch_);
   std::array<uint64_t, kIoClasses> finished_ LATCHKEY_GUARDED_BY(latch_){};
   std::array<uint64_t, kIoClasses> bytes_ LATCHKEY_GUARDED_BY(latch_){};
+  std::array<uint64_t, kIoClasses> started_bytes_ LATCHKEY_GUARDED_BY(latch_){};
   uint64_t errors_ LATCHKEY_GUARDED_BY(latch_) = 0;
   uint64_t syncs_ LATCHKEY_GUARDED_BY(latch_) = 0;
   Nanos sync_time_ LATCHKEY_GUARDED_BY(latch_) = 0;

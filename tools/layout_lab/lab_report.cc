@@ -32,15 +32,14 @@ class Differences {
 
   /// Device time per user write, in page writes (thesis 6.1).
   Json WriteCost() const {
-    const double time = Time(IoClass::kPageWrite) + Time(IoClass::kSegmentWrite) +
-                        Time(IoClass::kSegmentRead) + Time(IoClass::kProtection) +
-                        Of(&PageStoreStats::protection_sync_ns);
+    double time = Time(IoClass::kSegmentRead) + Time(IoClass::kProtection) +
+                  Of(&PageStoreStats::protection_sync_ns);
+    for (const IoClass c : kSlotWrites) time += Time(c);
     return Ratio(time, Of(&PageStoreStats::user_page_writes) * result_.costs.page_write_ns);
   }
   Json WriteAmplification() const {
-    const double bytes = Bytes(IoClass::kPageWrite) + Bytes(IoClass::kSegmentWrite) +
-                         Of(&PageStoreStats::protection_bytes) +
-                         Of(&PageStoreStats::meta_bytes_written);
+    double bytes = Of(&PageStoreStats::protection_bytes) + Of(&PageStoreStats::meta_bytes_written);
+    for (const IoClass c : kSlotWrites) bytes += Bytes(c);
     return Ratio(bytes, Of(&PageStoreStats::user_page_writes) * config_.store.page_size);
   }
   Json DeviceWriteAmplification() const {
@@ -76,13 +75,15 @@ class Differences {
   }
   Json DeviceTime() const {
     const auto seconds = [&](IoClass c) { return Time(c) / kNanosPerSecond; };
-    return {{"page_read", seconds(IoClass::kPageRead)},
-            {"page_write", seconds(IoClass::kPageWrite)},
-            {"segment_read", seconds(IoClass::kSegmentRead)},
-            {"segment_write", seconds(IoClass::kSegmentWrite)},
-            {"protection", seconds(IoClass::kProtection)},
-            {"protection_sync", Of(&PageStoreStats::protection_sync_ns) / kNanosPerSecond},
-            {"meta", seconds(IoClass::kMeta)}};
+    return {
+        {"page_read", seconds(IoClass::kPageRead)},
+        {"page_write", seconds(IoClass::kPageWrite)},
+        {"plug_write", seconds(IoClass::kPlugWrite)},
+        {"segment_read", seconds(IoClass::kSegmentRead)},
+        {"segment_write", seconds(IoClass::kSegmentWrite) + seconds(IoClass::kSegmentPartWrite)},
+        {"protection", seconds(IoClass::kProtection)},
+        {"protection_sync", Of(&PageStoreStats::protection_sync_ns) / kNanosPerSecond},
+        {"meta", seconds(IoClass::kMeta)}};
   }
 
  private:

@@ -326,6 +326,7 @@ DeviceStats SimulatedDisk::stats() const {
   stats.medium = totals.stats;
   for (size_t c = 0; c < kIoClasses; ++c) {
     stats.by_class[c].service = totals.service[c];
+    if (!decides_at_once_) stats.by_class[c].serviced_bytes = stats.by_class[c].bytes;
     stats.by_class[c].collection = totals.collection[c];
   }
   return stats;
