@@ -92,6 +92,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                 .separator = *separator_,
                 .costs = costs_,
                 .requests_at_once = buffers_.cleaner_requests,
+                .victims_at_once = buffers_.victims,
                 .explorer = options.assumed_costs ? nullptr : &explorer_,
                 .measure_at_start = MeasuresAtStart(superblock)},
                std::move(policy)) {

@@ -83,10 +83,8 @@ class SimulatedStore {
 
   SegmentStore& store() { return *store_; }
   ExpectedCosts expected() const {
-    const uint64_t file = store_ ? store_->device().geometry().size_bytes : uint64_t{1} << 30;
-    return ExpectedCostsOf(
-        spec_,
-        {.page_bytes = kDefaultPageSize, .segment_bytes = segment_bytes(), .span_bytes = file});
+    return ExpectedCostsOf(spec_,
+                           {.page_bytes = kDefaultPageSize, .segment_bytes = segment_bytes()});
   }
   double true_eta() const {
     const ExpectedCosts costs = expected();
@@ -147,27 +145,6 @@ TEST_CASE("eta is the device's in every layout, whatever the superblock said") {
     Nanos all = 0;
     for (const IoClassStats& of_class : stats.by_class) all += of_class.service;
     CHECK(static_cast<double>(stats.of(IoClass::kProbe).service) < .02 * static_cast<double>(all));
-    s.Close();
-  });
-  REQUIRE(ran.ok());
-}
-
-// Probes wrote 16 pages at once into a free segment: SCAN and short seeks made them cheaper than a page
-// that a user writes anywhere in the file.
-TEST_CASE("On disks with arms eta is the device's, also in a log that writes no page by itself") {
-  const std::string device =
-      GENERATE(as<std::string>(), "atlas10k:disks=4:stripe_kb=512:queue=fcfs",
-               "atlas10k:disks=4:stripe_kb=64:raid=raid5:queue=fcfs");
-  const std::string layout = GENERATE(as<std::string>(), "lfs", "hylog");
-  CAPTURE(device, layout);
-  if (kSanitizer && layout != "lfs") return;  // takes minutes
-  SimulatedRuntime runtime({.seed = 9});
-  const absl::Status ran = runtime.Run([&] {
-    SimulatedStore s(runtime, device, layout, /*segment_size=*/768 << 10);
-    s.Open(std::nullopt);
-    s.Load(16'384);
-    s.Update(8, 60'000);
-    CHECK(*s.store().stats().segment_io_efficiency == Approx(s.true_eta()).epsilon(.08));
     s.Close();
   });
   REQUIRE(ran.ok());

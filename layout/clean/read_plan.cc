@@ -10,14 +10,15 @@ SlotReadCosts ReadCostsOf(const PageCosts& costs) {
 
 // Whether two neighbours share a run does not depend on any other slot, so the choice gap by gap is
 // the best one.
-void PlanReads(std::span<const uint32_t> slots, const SlotReadCosts& costs,
+void PlanReads(std::span<const uint32_t> slots, uint32_t per_segment, const SlotReadCosts& costs,
                std::vector<ReadRun>& runs) {
   runs.clear();
   for (const uint32_t slot : slots) {
     if (!runs.empty()) {
       ReadRun& last = runs.back();
       const uint32_t further = slot - (last.first + last.count) + 1;
-      if (further * costs.next_ns <= costs.first_ns) {
+      const bool same_segment = slot / per_segment == last.first / per_segment;
+      if (same_segment && further * costs.next_ns <= costs.first_ns) {
         last.count += further;
         continue;
       }

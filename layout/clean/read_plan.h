@@ -21,14 +21,14 @@ SlotReadCosts ReadCostsOf(const PageCosts& costs);
 
 /// Slots of one segment that one request reads.
 struct ReadRun {
-  uint32_t first = 0;  ///< index within the segment
+  uint32_t first = 0;  ///< index within the segments, one behind the other
   uint32_t count = 0;
 };
 
-/// Sets `runs` to those that cover all `slots` at the least cost: two neighbours share a run if
-/// reading the gap costs no more than another request. `slots`: indexes in ascending order. Takes no
-/// memory if `runs` has room for `slots.size()`.
-void PlanReads(std::span<const uint32_t> slots, const SlotReadCosts& costs,
+/// Sets `runs` to those that cover all `slots` at the least cost: two neighbours of a segment share a
+/// run if reading the gap costs no more than another request. `slots`: indexes in ascending order;
+/// each segment has `per_segment` of them. Takes no memory if `runs` has room for `slots.size()`.
+void PlanReads(std::span<const uint32_t> slots, uint32_t per_segment, const SlotReadCosts& costs,
                std::vector<ReadRun>& runs);
 
 }  // namespace latchkey

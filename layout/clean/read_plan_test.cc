@@ -8,9 +8,10 @@
 namespace latchkey::read_plan_test {
 namespace {
 
-std::vector<ReadRun> Plan(std::vector<uint32_t> slots, SlotReadCosts costs) {
+std::vector<ReadRun> Plan(std::vector<uint32_t> slots, SlotReadCosts costs,
+                          uint32_t per_segment = 64) {
   std::vector<ReadRun> runs;
-  PlanReads(slots, costs, runs);
+  PlanReads(slots, per_segment, costs, runs);
   return runs;
 }
 
@@ -38,6 +39,13 @@ TEST_CASE("Where positioning is dear, the whole victim is read at once") {
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].first == 0);
   CHECK(runs[0].count == 64);
+}
+
+TEST_CASE("Slots of two victims never share a request") {
+  const auto runs = Plan({6, 7, 8, 9}, {.first_ns = 5.6e6, .next_ns = 67e3}, /*per_segment=*/8);
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].count == 2);
+  CHECK(runs[1].first == 8);
 }
 
 TEST_CASE("Where a request costs what a page does, pages are read one by one") {

@@ -1,6 +1,7 @@
 #include "layout/clean/segment_cleaner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -36,9 +37,10 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       policy_(std::move(policy)),
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
-      reader_(directory_, requests_at_once_),
+      reader_(directory_, parts.victims_at_once, requests_at_once_),
       plugs_(directory_, requests_at_once_) {
   victims_.reserve(kMaxVictims);
+  batch_.ids.reserve(parts.victims_at_once);
 }
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
@@ -244,9 +246,25 @@ bool SegmentCleaner::JournalIsFull() const {
   return directory_.journal() != nullptr && directory_.journal()->full();
 }
 
+// The best victims: one, or more while they fit into memory and are wanted.
+void SegmentCleaner::ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget,
+                                 double wanted) {
+  batch_.ids.clear();
+  const double slots = core_.geometry.slots_per_segment;
+  while (batch_.ids.size() < reader_.most_victims() && victims_.size() < kMaxVictims &&
+         (batch_.ids.empty() || wanted > 0)) {
+    const std::optional<SegmentView> victim = ChooseVictim(clock);
+    if (!victim || victim->live > budget) return;
+    if (!directory_.segments().BeginCleaning(victim->id)) continue;
+    victims_.push_back({victim->id});
+    batch_.ids.push_back(victim->id);
+    budget -= victim->live;
+    wanted -= method == CleaningMethod::kClean ? 1.0 - victim->live / slots : 1.0;
+  }
+}
+
 // Empties victims until a few segments are gained. Returns whether it has made progress.
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
-  const uint32_t slots = core_.geometry.slots_per_segment;
   const uint64_t clock = directory_.clock() + 1;
   const uint32_t free_before = directory_.segments().free_count();
   uint64_t budget = pass_bytes_ / core_.geometry.slot_size();
@@ -255,23 +273,17 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
   while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
          !stop_.load(std::memory_order_acquire)) {
-    const std::optional<SegmentView> victim = ChooseVictim(clock);
-    if (!victim || (emptied > 0 && victim->live > budget)) break;
-    if (!directory_.segments().BeginCleaning(victim->id)) continue;
-    victims_.push_back({victim->id});
-    const Emptied outcome = Empty(victim->id, method);
-    if (outcome == Emptied::kNothing && !JournalIsFull()) {
-      wanted -= 1.0;  // free as soon as the copies in memory have been written
-      ++passed_over;
-      continue;
-    }
-    if (outcome != Emptied::kAll) break;
-    budget -= std::min<uint64_t>(budget, victim->live);
-    const double gain =
-        method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
-    wanted -= gain;
-    gained += gain;
-    ++emptied;
+    ChooseBatch(method, clock, emptied > 0 ? budget : UINT64_MAX, wanted);
+    if (batch_.ids.empty() || !Empty(method)) break;
+    const auto without_pages = static_cast<uint32_t>(batch_.ids.size() - batch_.with_pages);
+    if (without_pages > 0 && JournalIsFull()) break;
+    wanted -= without_pages;  // free as soon as the copies in memory have been written
+    passed_over += without_pages;
+    if (batch_.with_pages == 0) continue;
+    budget -= std::min(budget, batch_.slots);
+    wanted -= batch_.gain;
+    gained += batch_.gain;
+    emptied += batch_.with_pages;
     sink_.CompleteWrites();
     ReleaseSlotsIfUseful();
     EndEmptied(/*all=*/false);
@@ -312,19 +324,17 @@ uint32_t SegmentCleaner::EndEmptied(bool all) {
 }
 
 // The utilisation that counts is the share of slots that had to be moved.
-void SegmentCleaner::NoteEmptied(std::span<const VictimPage> pages, CleaningMethod method) {
-  uint64_t slots = 0;
-  for (const VictimPage& page : pages) slots += page.word.slots();
+void SegmentCleaner::NoteEmptied(CleaningMethod method) {
   if (method != method_of_late_) victim_utilization_.reset();
   method_of_late_ = method;
-  const double u = static_cast<double>(slots) / core_.geometry.slots_per_segment;
-  victim_utilization_ = victim_utilization_ ? (1 - kWeightOfNewVictims) * *victim_utilization_ +
-                                                  kWeightOfNewVictims * u
-                                            : u;
-  core_.counters.cleaned_live_slots.fetch_add(slots, std::memory_order_relaxed);
+  const double u =
+      static_cast<double>(batch_.slots) / batch_.with_pages / core_.geometry.slots_per_segment;
+  const double kept = std::pow(1 - kWeightOfNewVictims, batch_.with_pages);
+  victim_utilization_ = victim_utilization_ ? kept * *victim_utilization_ + (1 - kept) * u : u;
+  core_.counters.cleaned_live_slots.fetch_add(batch_.slots, std::memory_order_relaxed);
   auto& counter = method == CleaningMethod::kClean ? core_.counters.cleaned_segments
                                                    : core_.counters.plugged_segments;
-  counter.fetch_add(1, std::memory_order_relaxed);
+  counter.fetch_add(batch_.with_pages, std::memory_order_relaxed);
 }
 
 std::optional<double> SegmentCleaner::cleaning_utilization() const {
@@ -352,24 +362,43 @@ bool SegmentCleaner::Shrink() {
   victims_.push_back({*obstacle});
   const bool room = directory_.segments().free_count() > space_.soft_watermark();
   const CleaningMethod method = room ? CleaningMethod::kClean : CleaningMethod::kPlug;
-  const bool emptied = Empty(*obstacle, method) == Emptied::kAll;
+  batch_.ids.assign(1, *obstacle);
+  const bool emptied = Empty(method) && batch_.with_pages > 0;
   return EndPass() || emptied;
 }
 
-// Moves all live pages out of `victim`.
-SegmentCleaner::Emptied SegmentCleaner::Empty(SegmentId victim, CleaningMethod method) {
-  if (core_.poisoned()) return Emptied::kNoRoom;
-  std::vector<VictimPage>& pages = reader_.Load(victim, ReadCostsOf(costs_.costs()));
-  // By page id, so that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
-  std::sort(pages.begin(), pages.end(),
-            [](const VictimPage& a, const VictimPage& b) { return a.page < b.page; });
+// REQUIRES: `pages` are in the order of their victims.
+void SegmentCleaner::CountPages(std::span<const VictimPage> pages, CleaningMethod method) {
+  batch_.with_pages = 0;
+  batch_.slots = 0;
+  for (size_t i = 0; i < pages.size(); ++i) {
+    const bool is_first = i == 0 || reader_.VictimOf(pages[i]) != reader_.VictimOf(pages[i - 1]);
+    batch_.with_pages += is_first;
+    batch_.slots += pages[i].word.slots();
+  }
+  batch_.gain = batch_.with_pages;
+  if (method == CleaningMethod::kPlug) return;
+  batch_.gain -= static_cast<double>(batch_.slots) / core_.geometry.slots_per_segment;
+}
+
+// Moves all live pages out of the victims of the batch.
+bool SegmentCleaner::Empty(CleaningMethod method) {
+  batch_.with_pages = 0;
+  if (core_.poisoned()) return false;
+  std::vector<VictimPage>& pages = reader_.Load(batch_.ids, ReadCostsOf(costs_.costs()));
+  CountPages(pages, method);
+  if (pages.empty()) return true;
+  // Victim after victim, so that the first ones are empty if there is no room for all. By page id, so
+  // that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
+  std::sort(pages.begin(), pages.end(), [&](const VictimPage& a, const VictimPage& b) {
+    return std::pair(reader_.VictimOf(a), a.page) < std::pair(reader_.VictimOf(b), b.page);
+  });
   const size_t done = method == CleaningMethod::kClean
                           ? Append(pages)
                           : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
-  if (pages.empty()) return Emptied::kNothing;
-  if (done < pages.size()) return Emptied::kNoRoom;
-  NoteEmptied(pages, method);
-  return Emptied::kAll;
+  if (done < pages.size()) return false;
+  NoteEmptied(method);
+  return true;
 }
 
 SegmentKind SegmentCleaner::KindFor(PageId page) const {

@@ -45,6 +45,7 @@ class SegmentCleaner final : public BackgroundCleaner {
     Separator& separator;
     CostMeter& costs;
     uint32_t requests_at_once = 64;  ///< in flight, of reads and of plugging
+    uint32_t victims_at_once = 1;    ///< the most that are read and emptied together
     CostExplorer* explorer = nullptr;  ///< keeps `costs` true; nullptr: nothing is probed
     bool measure_at_start = false;     ///< the costs are of an earlier open
     /// Live bytes of a pass, unless its first victim alone has more (thesis 6.2.3).
@@ -87,9 +88,17 @@ class SegmentCleaner final : public BackgroundCleaner {
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
   bool JournalIsFull() const;
   bool EmptyVictims(CleaningMethod method);
-  /// kNothing: the newest copies of its pages are all in memory. kNoRoom: some pages stay.
-  enum class Emptied : uint8_t { kAll, kNothing, kNoRoom };
-  Emptied Empty(SegmentId victim, CleaningMethod method);
+  /// A few victims that are emptied together.
+  struct VictimBatch {
+    std::vector<SegmentId> ids;  // has room for the most that reader_ takes
+    // By Empty: victims with pages that are not in memory, the slots of these, and what that gains.
+    uint32_t with_pages = 0;
+    uint64_t slots = 0;
+    double gain = 0;  // segments
+  };
+  void ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget, double wanted);
+  /// False: some pages stay, because there is no room for them.
+  bool Empty(CleaningMethod method);
   size_t Append(std::span<const VictimPage> pages);
   bool BeginMove(const VictimPage& page, FrameIndex* frame);
   bool MakeRoom();
@@ -98,7 +107,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   SegmentKind KindFor(PageId page) const;
   double MeanPageShare() const;
   bool PagesFillHoles() const;
-  void NoteEmptied(std::span<const VictimPage> pages, CleaningMethod method);
+  void CountPages(std::span<const VictimPage> pages, CleaningMethod method);
+  void NoteEmptied(CleaningMethod method);
 
   PageDirectory& directory_;
   StoreCore& core_;
@@ -119,6 +129,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   // By Clean: victims that it left alone, because all their pages have newer copies in memory.
   uint32_t passed_over_ = 0;
   std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
+  VictimBatch batch_;
   std::optional<double> victim_utilization_;
   CleaningMethod method_of_late_ = CleaningMethod::kClean;
   static constexpr Nanos kFirstRetry = kNanosPerMilli;

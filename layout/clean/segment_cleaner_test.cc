@@ -73,7 +73,8 @@ class FakeSink final : public MoveSink {
 
 // A file that is short of free segments: most are half full.
 struct Cleaning {
-  explicit Cleaning(uint64_t bytes_of_a_pass = uint64_t{20} << 20) : pass_bytes(bytes_of_a_pass) {
+  explicit Cleaning(uint64_t bytes_of_a_pass = uint64_t{20} << 20, uint32_t victims_at_once = 1)
+      : pass_bytes(bytes_of_a_pass), victims(victims_at_once) {
     for (uint32_t s = 0; s < kUsed; ++s) {
       const SegmentId segment = directory.OpenSegment();
       for (uint32_t i = 0; i < kLivePerSegment; ++i) {
@@ -113,6 +114,7 @@ struct Cleaning {
   }
 
   const uint64_t pass_bytes;
+  const uint32_t victims;
   DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
   // So low that the file need not shrink: that would empty segments that moves have filled.
   SpaceManager space{*directory, SpaceSizing::Make(kGeometry, 0.7, 0)};
@@ -126,12 +128,15 @@ struct Cleaning {
                           .durable_map = durable_map,
                           .separator = *separator,
                           .costs = costs,
+                          .victims_at_once = victims,
                           .pass_bytes = pass_bytes},
                          CleaningPolicies().Named("greedy").Make()};
 };
 
 TEST_CASE("The cleaner frees segments until there are enough, and every page keeps its content") {
-  Cleaning c;
+  const uint32_t victims_at_once = GENERATE(1u, 3u, 8u);
+  CAPTURE(victims_at_once);
+  Cleaning c(uint64_t{20} << 20, victims_at_once);
   REQUIRE(c.space.WantsCleaning());
   REQUIRE(c.cleaner.Start().ok());
   c.space.Signal();

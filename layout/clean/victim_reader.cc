@@ -9,14 +9,22 @@
 
 namespace latchkey {
 
-VictimReader::VictimReader(PageDirectory& directory, uint32_t depth)
-    : directory_(directory), core_(directory.core()), depth_(depth), window_(depth) {}
+VictimReader::VictimReader(PageDirectory& directory, uint32_t most_victims, uint32_t depth)
+    : directory_(directory),
+      core_(directory.core()),
+      most_victims_(most_victims),
+      depth_(depth),
+      window_(depth) {}
 
 absl::Status VictimReader::Prepare() {
-  const uint32_t slots = core_.geometry.slots_per_segment;
+  const uint32_t slots = most_victims_ * core_.geometry.slots_per_segment;
   LATCHKEY_ASSIGN_OR_RETURN(queue_, core_.device.NewQueue(depth_));
-  group_ = directory_.frames().NewSegmentGroup();
-  if (group_ == nullptr) return absl::ResourceExhaustedError("no frames for the segment cleaner");
+  groups_.reserve(most_victims_);
+  while (groups_.size() < most_victims_) {
+    FrameGroup* const group = directory_.frames().NewSegmentGroup();
+    if (group == nullptr) return absl::ResourceExhaustedError("no frames for the segment cleaner");
+    groups_.push_back(group);
+  }
   pages_.reserve(slots);
   to_read_.reserve(slots);
   runs_.reserve(slots);
@@ -24,22 +32,27 @@ absl::Status VictimReader::Prepare() {
   return absl::OkStatus();
 }
 
-std::vector<VictimPage>& VictimReader::Load(SegmentId victim, const SlotReadCosts& costs) {
-  Collect(victim);
+std::vector<VictimPage>& VictimReader::Load(std::span<const SegmentId> victims,
+                                            const SlotReadCosts& costs) {
+  pages_.clear();
+  uint32_t first_index = 0;
+  for (const SegmentId victim : victims) {
+    Collect(victim, first_index);
+    first_index += core_.geometry.slots_per_segment;
+  }
   CopyFromPool();
-  Read(victim, costs);
+  Read(victims, costs);
   return pages_;
 }
 
-void VictimReader::Collect(SegmentId victim) {
-  pages_.clear();
+void VictimReader::Collect(SegmentId victim, uint32_t first_index) {
   for (uint32_t i = 0; i < core_.geometry.slots_per_segment; ++i) {
     const SlotId slot = core_.geometry.SlotAt(victim, i);
     const PageId page = directory_.segments().OwnerOf(slot);
     if (page == kInvalidPageId) continue;
     const LocationWord word = directory_.map().Load(page);
     if (!word.on_device() || word.slot() != slot) continue;
-    pages_.push_back({.page = page, .word = word, .index = i});
+    pages_.push_back({.page = page, .word = word, .index = first_index + i});
   }
 }
 
@@ -65,7 +78,8 @@ bool VictimReader::CopyFromPool(const VictimPage& page) const {
   return true;
 }
 
-void VictimReader::Read(SegmentId victim, const SlotReadCosts& costs) {
+void VictimReader::Read(std::span<const SegmentId> victims, const SlotReadCosts& costs) {
+  const uint32_t per_segment = core_.geometry.pages_per_segment();
   to_read_.clear();
   uint64_t pages = 0;
   for (const VictimPage& page : pages_) {
@@ -74,15 +88,15 @@ void VictimReader::Read(SegmentId victim, const SlotReadCosts& costs) {
     ++pages;
   }
   core_.counters.cleaner_page_reads.fetch_add(pages, std::memory_order_relaxed);
-  PlanReads(to_read_, costs, runs_);
-  ReadRuns(victim);
+  PlanReads(to_read_, per_segment, costs, runs_);
+  ReadRuns(victims);
   if (!again_.empty()) {
     constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
     to_read_.swap(again_);
     std::sort(to_read_.begin(), to_read_.end());
     to_read_.erase(std::unique(to_read_.begin(), to_read_.end()), to_read_.end());
-    PlanReads(to_read_, kOneByOne, runs_);
-    ReadRuns(victim);
+    PlanReads(to_read_, per_segment, kOneByOne, runs_);
+    ReadRuns(victims);
   }
   for (VictimPage& page : pages_) {
     if (page.was_read) CheckRead(page);
@@ -103,8 +117,9 @@ void VictimReader::AddBlocks(const VictimPage& page, std::vector<uint32_t>& bloc
   }
 }
 
-void VictimReader::ReadRuns(SegmentId victim) {
+void VictimReader::ReadRuns(std::span<const SegmentId> victims) {
   const uint32_t page_size = core_.geometry.page_size;
+  const uint32_t per_segment = core_.geometry.pages_per_segment();
   again_.clear();
   size_t next = 0;
   window_.Run(
@@ -114,10 +129,11 @@ void VictimReader::ReadRuns(SegmentId victim) {
         request.tag = runs_[next++];
         request.op = IoRequest::Op::kRead;
         request.io_class = IoClass::kSegmentRead;
-        const uint64_t first = uint64_t{request.tag.first} * page_size;
-        request.offset = core_.geometry.OffsetOf(victim) + first;
+        const uint32_t victim = request.tag.first / per_segment;
+        const uint64_t first = uint64_t{request.tag.first % per_segment} * page_size;
+        request.offset = core_.geometry.OffsetOf(victims[victim]) + first;
         request.length = request.tag.count * page_size;
-        request.buffer = group_->memory.data() + first;
+        request.buffer = groups_[victim]->memory.data() + first;
         return true;
       },
       [&](const IoRequest& request, const ReadRun& run) { EndRead(run, request.status); });

@@ -1,5 +1,5 @@
-// Brings the live pages of one victim into memory: copies them from the pool above where it has a
-// clean copy, and reads the others as the read plan says.
+// Brings the live pages of a few victims into memory: copies them from the pool above where it has a
+// clean copy, and reads the others as the read plan says, all victims at once.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,52 +21,61 @@ namespace latchkey {
 struct VictimPage {
   PageId page = kInvalidPageId;
   LocationWord word;      ///< names its slots in the victim
-  uint32_t index = 0;     ///< of the first of them within the victim
+  uint32_t index = 0;     ///< of the first of them within the victims, one behind the other
   bool loaded = false;    ///< what is in its slots is in memory, sealed with the sequence of `word`
   bool was_read = false;  ///< a read run has brought some of it
   absl::Status error = absl::OkStatus();  ///< of a read run that brought some of it
 };
 
-/// Not thread-safe. One frame per slot of a segment; all memory is taken by Prepare.
+/// Not thread-safe. One frame per slot of the victims; all memory is taken by Prepare.
 class VictimReader {
  public:
-  /// At most `depth` requests are in flight.
-  VictimReader(PageDirectory& directory, uint32_t depth);
+  /// Of up to `most_victims` at once. At most `depth` requests are in flight.
+  VictimReader(PageDirectory& directory, uint32_t most_victims, uint32_t depth);
   absl::Status Prepare();
+  uint32_t most_victims() const { return most_victims_; }
 
-  /// Finds the live pages of `victim` and loads them. A page that was written again meanwhile stays
+  /// Finds the live pages of `victims` and loads them. A page that was written again meanwhile stays
   /// unloaded. So does one that fails its proof: it stays where it is, and its segment is barred.
   /// The result is valid until the next call; pages come in the order of their slots.
-  std::vector<VictimPage>& Load(SegmentId victim, const SlotReadCosts& costs);
-  /// The frame of the slot `index` of the victim, with the page of that slot if it was loaded.
-  FrameIndex FrameOf(uint32_t index) const { return group_->IndexOf(index); }
+  std::vector<VictimPage>& Load(std::span<const SegmentId> victims, const SlotReadCosts& costs);
+  /// The place of the page's victim in `victims`.
+  uint32_t VictimOf(const VictimPage& page) const {
+    return page.index / core_.geometry.slots_per_segment;
+  }
+  /// The frame of the slot `index` of the victims, with the page of that slot if it was loaded.
+  FrameIndex FrameOf(uint32_t index) const {
+    const uint32_t slots = core_.geometry.slots_per_segment;
+    return groups_[index / slots]->IndexOf(index % slots);
+  }
   /// Bytes of the page in the victim.
   size_t BytesOf(const VictimPage& page) const {
     return size_t{page.word.slots()} * core_.geometry.slot_size();
   }
   /// Memory of a whole segment, free between two passes.
   std::span<std::byte> spare_memory() const {
-    return {group_->memory.data(), group_->memory.size()};
+    return {groups_[0]->memory.data(), groups_[0]->memory.size()};
   }
   std::byte* Memory(uint32_t index) const { return directory_.frames().Memory(FrameOf(index)); }
 
  private:
-  void Collect(SegmentId victim);
+  void Collect(SegmentId victim, uint32_t first_index);
   void CopyFromPool();
   bool CopyFromPool(const VictimPage& page) const;
-  void Read(SegmentId victim, const SlotReadCosts& costs);
+  void Read(std::span<const SegmentId> victims, const SlotReadCosts& costs);
   std::pair<uint32_t, uint32_t> BlocksOf(const VictimPage& page) const;
   void AddBlocks(const VictimPage& page, std::vector<uint32_t>& blocks) const;
-  void ReadRuns(SegmentId victim);
+  void ReadRuns(std::span<const SegmentId> victims);
   void EndRead(const ReadRun& run, const absl::Status& status);
   void CheckRead(VictimPage& page);
 
   PageDirectory& directory_;
   StoreCore& core_;
+  const uint32_t most_victims_;
   const uint32_t depth_;
   std::unique_ptr<IoQueue> queue_;
   IoWindow<ReadRun> window_;
-  FrameGroup* group_ = nullptr;
+  std::vector<FrameGroup*> groups_;  // one for each victim
   std::vector<VictimPage> pages_;
   std::vector<uint32_t> to_read_;  // blocks
   std::vector<uint32_t> again_;    // of runs that failed: one by one

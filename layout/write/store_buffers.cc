@@ -47,6 +47,8 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
   const uint32_t most = kFullSegmentBuffers + further_logs;
   buffers.segment_buffers =
       cache_bytes == 0 ? most : static_cast<uint32_t>(std::clamp<uint64_t>(segments, least, most));
+  buffers.victims =
+      std::max(1u, Part(kFullVictims, cache_bytes, kOrdinaryCache, 0) / geometry.segment_size);
   if (IsOrdinary(cache_bytes)) return buffers;
   buffers.cache_bytes = cache_bytes;
   const uint64_t ordinary = kOrdinaryPages * geometry.page_size;
@@ -80,14 +82,14 @@ uint64_t StoreBuffers::MostBytes(const StoreGeometry& geometry, bool writes_twic
   const uint64_t writers = std::min(writer_bytes, writer_pages * page_size);
   const uint64_t batch = std::min(doublewrite_pages, DoublewriteCapacity(geometry.page_size));
   const uint64_t batches = writes_twice ? kDoublewriteBatches * batch : 0;
-  constexpr uint64_t kCheckpoint = 1, kVictim = 1;
+  constexpr uint64_t kCheckpoint = 1;
   // With page compression a segment buffer has a frame per slot, and each of the cleaner's requests
   // a block.
   const uint64_t frames =
       geometry.compresses() ? geometry.slots_per_segment * sizeof(CopyFrame) : 0;
   const uint64_t blocks = geometry.compresses() ? cleaner_requests * page_size : 0;
   return writers + batches * page_size + blocks +
-         (segment_buffers + kCheckpoint + kVictim) * (geometry.segment_size + frames);
+         (segment_buffers + kCheckpoint + victims) * (geometry.segment_size + frames);
 }
 
 uint32_t StoreBuffers::LargestDefaultSegment(uint64_t cache_bytes) {

@@ -20,12 +20,16 @@ struct StoreBuffers {
   static constexpr uint32_t kDoublewriteBatches = 3;
   static constexpr uint32_t kFullCleanerRequests = 64;
   static constexpr uint32_t kFullSegmentBuffers = 9;
+  /// Of the victims that the cleaner empties at once, bytes: so short segments cost it no more time than
+  /// long ones.
+  static constexpr uint32_t kFullVictims = uint32_t{1} << 20;
   static constexpr uint64_t kUnbounded = UINT64_MAX;
 
   uint64_t cache_bytes = 0;                           ///< 0 = no bound: full sizes
   uint32_t doublewrite_pages = kFullDoublewrite;      ///< of one of the batches, with its note
   uint32_t segment_buffers = kFullSegmentBuffers;     ///< the most that exist at once
   uint32_t cleaner_requests = kFullCleanerRequests;   ///< of the segment cleaner, in flight
+  uint32_t victims = 1;                               ///< that it empties at once
   uint64_t writer_bytes = kUnbounded;                 ///< of the frames of all page writers
   uint32_t journal_entries = 8192;                    ///< gathered changes that make a round due
   uint32_t journal_slots = 4096;                      ///< the same of superseded slots
@@ -47,7 +51,7 @@ struct StoreBuffers {
   uint32_t WriterDepth(uint32_t wanted, uint64_t taken_bytes, uint32_t page_size) const;
   /// The most bytes that all buffers but those of the journal take, if page writers that ask for
   /// `writer_pages` frames together are expected. Counts the buffer of a checkpoint and
-  /// that of a victim, too.
+  /// those of victims, too.
   uint64_t MostBytes(const StoreGeometry& geometry, bool writes_twice, uint64_t writer_pages) const;
 
   /// The largest default segment of a store that is created as a part of `cache_bytes`, bytes.

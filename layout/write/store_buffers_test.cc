@@ -15,6 +15,7 @@ TEST_CASE("The buffers of a small cache are parts of it, and never too few to go
       CHECK(buffers.segment_buffers >= kLogs);
       CHECK(buffers.doublewrite_pages >= 4);
       CHECK(buffers.cleaner_requests >= 4);
+      CHECK(buffers.victims >= 1);
       CHECK(buffers.journal_entries >= 512);
       CHECK(buffers.journal_slots >= 256);
       CHECK(buffers.WriterDepth(256, /*taken_bytes=*/cache, page_size) == 2);

@@ -116,6 +116,7 @@ ReportKind LayoutKind() {
                           kNumber,
                           {{"page reads", "/device_time_s/page_read"},
                            {"page writes", "/device_time_s/page_write"},
+                           {"plugged pages", "/device_time_s/plug_write"},
                            {"segment reads", "/device_time_s/segment_read"},
                            {"segment writes", "/device_time_s/segment_write"},
                            {"torn-write protection", "/device_time_s/protection"},

@@ -33,7 +33,7 @@ TEST_CASE("Reading across gaps costs what the store's plan of the reads costs") 
       if (rng.Unit() < u) live.push_back(slot);
     }
     const SlotReadCosts costs = ReadCostsOf(kCosts);
-    PlanReads(live, costs, runs);
+    PlanReads(live, kCosts.slots_per_segment, costs, runs);
     for (const ReadRun& run : runs) total += costs.first_ns + (run.count - 1) * costs.next_ns;
   }
   CHECK(NanosOf("gaps", u) == Approx(total / kVictims / kCosts.slots_per_segment).epsilon(0.02));
