@@ -3,7 +3,8 @@
 // FORMAT.md.
 //
 // Payload: one word per page id, 4 bytes for a free one and 8 for others, then one 8-byte entry per
-// segment. The segments of the previous checkpoint become free only after the superblock that names the new one is durable.
+// segment. The segments of the previous checkpoint become free only after the superblock that names the
+// new one is durable.
 #pragma once
 
 #include <absl/functional/function_ref.h>

@@ -158,8 +158,11 @@ bool MapCheckpointer::HasClean(std::span<const std::byte> client_root) {
 }
 
 absl::StatusOr<std::vector<SegmentId>> MapCheckpointer::TakeSegments(MetaClaim claim) {
+  // Ids that are handed out while the words are captured take more bytes than counted here.
   const auto bytes = [&] {
-    return directory_.map().checkpoint_bytes() +
+    const PageMap& map = directory_.map();
+    const uint64_t counted = map.checkpoint_bytes(), most = 8 * map.limit();
+    return counted + std::min(counted / 16, most - std::min(most, counted)) +
            8 * uint64_t{directory_.segments().total() + kTableSlack};
   };
   const uint64_t per_segment = CheckpointWriter::BytesPerSegment(core_.geometry);
@@ -358,8 +361,8 @@ absl::Status MapCheckpointer::WriteMapAndTable(std::vector<SegmentId>& segments,
     if (written.ok()) break;
     // A segment of the chain names the next one, so all of the chain is written again.
     if (out.is_chain_full()) {
-      // More pages were allocated since the chain was taken, or many were freed since the last round.
-      // A sixteenth more at a time, so that few attempts find room for any number of them.
+      // More pages were allocated and written since the chain was taken. It grows by a sixteenth, so
+      // that few attempts find room for any number of them.
       const size_t wanted = segments.size() + segments.size() / 16 + 1;
       while (segments.size() < wanted) {
         LATCHKEY_ASSIGN_OR_RETURN(const SegmentId more, take());

@@ -88,15 +88,13 @@ ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages) const {
   return burst;
 }
 
-std::vector<uint64_t> CostExplorer::PlacesIn(const std::vector<SegmentId>& segments, bool are_pages,
-                                             uint32_t count) {
-  std::vector<uint64_t> offsets;
-  for (uint32_t i = 0; i < count && !segments.empty(); ++i) {
+void CostExplorer::AddPlacesIn(const std::vector<SegmentId>& segments, bool are_pages,
+                               uint32_t count, std::vector<uint64_t>& offsets) {
+  for (uint32_t i = 0; offsets.size() < count && !segments.empty(); ++i) {
     const uint64_t slot = are_pages ? rng_.Below(core_.geometry.pages_per_segment()) : 0;
     offsets.push_back(core_.geometry.OffsetOf(segments[i % segments.size()]) +
                       slot * core_.geometry.page_size);
   }
-  return offsets;
 }
 
 // ResourceExhausted: there is no place. Errors of the device change nothing, so they are no errors of
@@ -107,11 +105,11 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests
   const bool is_write = burst.op == Op::kWrite;
   const BorrowedHoles holes(directory_, kind == CostKind::kPageWrite ? requests : 0, rng_);
   std::vector<uint64_t> offsets = is_write ? holes.Offsets() : PlacesToRead(burst.length, requests);
-  // A file without holes, or another kind of write.
-  const bool needs_segments = is_write && offsets.empty();
-  const BorrowedSegments segments(directory_, needs_segments ? IsPage(kind) ? kSegments : 1 : 0);
-  if (needs_segments) offsets = PlacesIn(segments.ids(), IsPage(kind), requests);
-  if (offsets.empty()) return absl::ResourceExhaustedError("no place for a probe");
+  // For another kind of write, and in a file with too few holes.
+  const uint32_t missing = is_write ? requests - static_cast<uint32_t>(offsets.size()) : 0;
+  const BorrowedSegments segments(directory_, std::min(missing, IsPage(kind) ? kSegments : 1));
+  AddPlacesIn(segments.ids(), IsPage(kind), is_write ? requests : 0, offsets);
+  if (offsets.size() < requests) return absl::ResourceExhaustedError("no place for a probe");
   burst.offsets = offsets;
   return many_rounds ? MeasureRounds(core_.runtime, core_.device, burst)
                      : MeasureBurst(core_.runtime, core_.device, burst);
@@ -127,7 +125,7 @@ bool CostExplorer::Measure(CostKind kind, bool replaces) {
   if (!probed.ok()) return false;
   const bool is_batch = kind == CostKind::kProtection;
   costs_.AddProbe(kind, is_batch ? result.request_ns / ProtectedPages() : result.request_ns,
-                  requests, replaces);
+                  result.requests, replaces);
   // Costs measured beside other I/O rest on the positioning cost; only others may correct it.
   if (result.alone) {
     core_.device.SetPositioningBytes(PositioningBytes(costs_.costs(), core_.geometry.page_size,

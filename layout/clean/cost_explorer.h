@@ -8,11 +8,12 @@
 // So the probes of one kind take at most 1/kRest of the device's time. A store leaves at most three
 // kinds to probes: together 1.5 %.
 //
-// A page is written where the store itself would write one: into a hole anywhere in the file. On a disk
-// its cost depends on the way of the arm, and on how many requests wait. So a simulated disk, which tells
-// the service time of each request, gets the pages of a probe in few requests at a time. A file does
-// not tell it: there a page's cost is what 16 at once take, divided by 16. Other writes go to free
-// segments, held as if for a checkpoint. A store without a place is not probed.
+// A page is written where the store itself would write one: into a hole of a segment drawn at random.
+// On a disk its cost depends on the way of the arm, and on how many requests wait. So a simulated disk,
+// which tells the service time of each request, has few of a probe's pages in flight. A file does not
+// tell it: there a page's cost is what 16 in flight together take, divided by 16. Other writes, and
+// pages for which there are too few holes, go to free segments, held as if for a checkpoint. A store
+// without places is not probed.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -52,8 +53,8 @@ class CostExplorer {
   absl::StatusOr<ProbeResult> Probe(CostKind kind, uint32_t requests, bool many_rounds);
   ProbeBurst ShapeOf(CostKind kind, uint32_t pages) const;
   std::vector<uint64_t> PlacesToRead(uint32_t length, uint32_t count);
-  std::vector<uint64_t> PlacesIn(const std::vector<SegmentId>& segments, bool are_pages,
-                                 uint32_t count);
+  void AddPlacesIn(const std::vector<SegmentId>& segments, bool are_pages, uint32_t count,
+                   std::vector<uint64_t>& offsets);
   bool TellsService() const;
   uint32_t PagesAtOnce(bool at_open) const;
   uint32_t ProtectedPages() const;

@@ -1,4 +1,5 @@
-// Places that a probe may write to: nothing there is needed, and nobody else writes there meanwhile.
+// Places that a probe may write to. A slot without an owner is needed by no page and no recovery, and no
+// other actor gets it while it is lent.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ SlotReadCosts ReadCostsOf(const PageCosts& costs);
 
 /// Slots of one segment that one request reads.
 struct ReadRun {
-  uint32_t first = 0;  ///< index within the segments, one behind the other
+  uint32_t first = 0;  ///< number of the block, counted through all segments
   uint32_t count = 0;
 };
 

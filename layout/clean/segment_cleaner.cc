@@ -246,20 +246,40 @@ bool SegmentCleaner::JournalIsFull() const {
   return directory_.journal() != nullptr && directory_.journal()->full();
 }
 
-// The best victims: one, or more while they fit into memory and are wanted.
+// Holes that victims may fill. A victim of the batch is no closed segment any more, so its own holes are
+// hidden. With page compression not every free slot is part of a hole: then none are counted.
+uint64_t SegmentCleaner::HolesOutside() const {
+  if (core_.geometry.compresses()) return 0;
+  const StoreSegmentTable& table = directory_.segments();
+  const uint64_t slots = core_.geometry.slots_per_segment;
+  const uint64_t in_use = directory_.live_slots() + table.free_count() * slots;
+  return table.total() * slots - std::min(table.total() * slots, in_use);
+}
+
+// The best victims: one, or more while they fit into memory and are wanted. Several are plugged together
+// only if there are twice as many holes outside as they have pages.
 void SegmentCleaner::ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget,
-                                 double wanted) {
+                                 double wanted, bool is_first) {
   batch_.ids.clear();
-  const double slots = core_.geometry.slots_per_segment;
+  const uint32_t slots = core_.geometry.slots_per_segment;
+  uint64_t holes = method == CleaningMethod::kPlug ? HolesOutside() / 2 : UINT64_MAX;
+  const auto take = [](uint64_t& from, uint64_t amount) {
+    const bool enough = amount <= from;
+    from -= std::min(from, amount);
+    return enough;
+  };
   while (batch_.ids.size() < reader_.most_victims() && victims_.size() < kMaxVictims &&
          (batch_.ids.empty() || wanted > 0)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
-    if (!victim || victim->live > budget) return;
+    if (!victim) return;
+    const bool fits_pass = take(budget, victim->live) || (is_first && batch_.ids.empty());
+    const bool fits_holes = take(holes, victim->live + (slots - victim->live) / 2);
+    if (!fits_pass || (!fits_holes && !batch_.ids.empty())) return;
     if (!directory_.segments().BeginCleaning(victim->id)) continue;
     victims_.push_back({victim->id});
     batch_.ids.push_back(victim->id);
-    budget -= victim->live;
-    wanted -= method == CleaningMethod::kClean ? 1.0 - victim->live / slots : 1.0;
+    wanted -=
+        method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
   }
 }
 
@@ -273,17 +293,17 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
   while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
          !stop_.load(std::memory_order_acquire)) {
-    ChooseBatch(method, clock, emptied > 0 ? budget : UINT64_MAX, wanted);
-    if (batch_.ids.empty() || !Empty(method)) break;
-    const auto without_pages = static_cast<uint32_t>(batch_.ids.size() - batch_.with_pages);
-    if (without_pages > 0 && JournalIsFull()) break;
-    wanted -= without_pages;  // free as soon as the copies in memory have been written
-    passed_over += without_pages;
-    if (batch_.with_pages == 0) continue;
+    ChooseBatch(method, clock, budget, wanted, /*is_first=*/emptied == 0);
+    if (batch_.ids.empty()) break;
+    const bool has_room = Empty(method);
+    wanted -= batch_.without_pages;  // free as soon as the copies in memory have been written
+    passed_over += batch_.without_pages;
     budget -= std::min(budget, batch_.slots);
     wanted -= batch_.gain;
     gained += batch_.gain;
-    emptied += batch_.with_pages;
+    emptied += batch_.emptied;
+    if (!has_room || (batch_.without_pages > 0 && JournalIsFull())) break;
+    if (batch_.emptied == 0) continue;
     sink_.CompleteWrites();
     ReleaseSlotsIfUseful();
     EndEmptied(/*all=*/false);
@@ -328,13 +348,13 @@ void SegmentCleaner::NoteEmptied(CleaningMethod method) {
   if (method != method_of_late_) victim_utilization_.reset();
   method_of_late_ = method;
   const double u =
-      static_cast<double>(batch_.slots) / batch_.with_pages / core_.geometry.slots_per_segment;
-  const double kept = std::pow(1 - kWeightOfNewVictims, batch_.with_pages);
+      static_cast<double>(batch_.slots) / batch_.emptied / core_.geometry.slots_per_segment;
+  const double kept = std::pow(1 - kWeightOfNewVictims, batch_.emptied);
   victim_utilization_ = victim_utilization_ ? kept * *victim_utilization_ + (1 - kept) * u : u;
   core_.counters.cleaned_live_slots.fetch_add(batch_.slots, std::memory_order_relaxed);
   auto& counter = method == CleaningMethod::kClean ? core_.counters.cleaned_segments
                                                    : core_.counters.plugged_segments;
-  counter.fetch_add(batch_.with_pages, std::memory_order_relaxed);
+  counter.fetch_add(batch_.emptied, std::memory_order_relaxed);
 }
 
 std::optional<double> SegmentCleaner::cleaning_utilization() const {
@@ -363,42 +383,50 @@ bool SegmentCleaner::Shrink() {
   const bool room = directory_.segments().free_count() > space_.soft_watermark();
   const CleaningMethod method = room ? CleaningMethod::kClean : CleaningMethod::kPlug;
   batch_.ids.assign(1, *obstacle);
-  const bool emptied = Empty(method) && batch_.with_pages > 0;
+  const bool emptied = Empty(method) && batch_.emptied > 0;
   return EndPass() || emptied;
 }
 
-// REQUIRES: `pages` are in the order of their victims.
-void SegmentCleaner::CountPages(std::span<const VictimPage> pages, CleaningMethod method) {
-  batch_.with_pages = 0;
+// The victims whose pages `pages` are, and what it gains that they have been moved. REQUIRES: pages of one
+// victim stand together.
+void SegmentCleaner::CountEmptied(std::span<const VictimPage> pages, CleaningMethod method) {
+  batch_.emptied = 0;
   batch_.slots = 0;
   for (size_t i = 0; i < pages.size(); ++i) {
     const bool is_first = i == 0 || reader_.VictimOf(pages[i]) != reader_.VictimOf(pages[i - 1]);
-    batch_.with_pages += is_first;
+    batch_.emptied += is_first;
     batch_.slots += pages[i].word.slots();
   }
-  batch_.gain = batch_.with_pages;
+  batch_.gain = batch_.emptied;
   if (method == CleaningMethod::kPlug) return;
   batch_.gain -= static_cast<double>(batch_.slots) / core_.geometry.slots_per_segment;
 }
 
 // Moves all live pages out of the victims of the batch.
 bool SegmentCleaner::Empty(CleaningMethod method) {
-  batch_.with_pages = 0;
+  batch_.without_pages = 0;
+  CountEmptied({}, method);
   if (core_.poisoned()) return false;
   std::vector<VictimPage>& pages = reader_.Load(batch_.ids, ReadCostsOf(costs_.costs()));
-  CountPages(pages, method);
+  CountEmptied(pages, method);
+  batch_.without_pages = static_cast<uint32_t>(batch_.ids.size()) - batch_.emptied;
   if (pages.empty()) return true;
   // Victim after victim, so that the first ones are empty if there is no room for all. By page id, so
   // that moved pages end up near their neighbours (LAYOUT_REFERENCE 6.13).
   std::sort(pages.begin(), pages.end(), [&](const VictimPage& a, const VictimPage& b) {
     return std::pair(reader_.VictimOf(a), a.page) < std::pair(reader_.VictimOf(b), b.page);
   });
-  const size_t done = method == CleaningMethod::kClean
-                          ? Append(pages)
-                          : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
-  if (done < pages.size()) return false;
-  NoteEmptied(method);
-  return true;
+  size_t done = method == CleaningMethod::kClean
+                    ? Append(pages)
+                    : plugs_.Write(reader_, pages, [this](PageId id) { return KindFor(id); });
+  const bool has_room = done == pages.size();
+  if (!has_room) {
+    const uint32_t unfinished = reader_.VictimOf(pages[done]);
+    while (done > 0 && reader_.VictimOf(pages[done - 1]) == unfinished) --done;
+    CountEmptied(std::span(pages).first(done), method);
+  }
+  if (batch_.emptied > 0) NoteEmptied(method);
+  return has_room;
 }
 
 SegmentKind SegmentCleaner::KindFor(PageId page) const {

@@ -1,14 +1,15 @@
 // The segment cleaner: a background actor that makes free segments, empties the tail of a file that
 // is to shrink, and calls the separator's tuning.
 //
-// A pass empties one victim after the other, until it has gained a few segments:
-//   1. the cleaning policy chooses the victim;
-//   2. its live pages, those whose map entry names a slot of the victim, are brought into memory;
-//   3. each is written elsewhere and installed by compare-and-swap of its map entry. If the page was
-//      rewritten meanwhile, the exchange fails and the moved copy is dropped;
-//   4. a victim is free as soon as its pages are durable elsewhere.
-// So a victim's output needs no more space than the cleaner's own last segments, whatever users take
-// meanwhile, and each freed segment reaches the waiting writers at once.
+// A pass empties victims, a few at a time, until it has gained a few segments:
+//   1. the cleaning policy chooses the victims;
+//   2. their live pages, those whose map entry names a slot of them, are brought into memory together;
+//   3. victim after victim, each page is written elsewhere and installed by compare-and-swap of its
+//      map entry. If the page was rewritten meanwhile, the exchange fails and the moved copy is dropped;
+//   4. a victim is free as soon as its pages are durable elsewhere. If there is no room for further
+//      pages, that is done at once for the victims that are finished.
+// So the output needs no more space than the cleaner's own last segments, whatever users take
+// meanwhile.
 //
 // During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
 // is in memory: their slot in the victim is released when that copy is written.
@@ -91,12 +92,16 @@ class SegmentCleaner final : public BackgroundCleaner {
   /// A few victims that are emptied together.
   struct VictimBatch {
     std::vector<SegmentId> ids;  // has room for the most that reader_ takes
-    // By Empty: victims with pages that are not in memory, the slots of these, and what that gains.
-    uint32_t with_pages = 0;
+    // By Empty: the victims all of whose pages were moved, the slots of these pages, the segments that
+    // this gains; and the victims that had no page to move.
+    uint32_t emptied = 0;
     uint64_t slots = 0;
-    double gain = 0;  // segments
+    double gain = 0;
+    uint32_t without_pages = 0;
   };
-  void ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget, double wanted);
+  void ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget, double wanted,
+                   bool is_first);
+  uint64_t HolesOutside() const;
   /// False: some pages stay, because there is no room for them.
   bool Empty(CleaningMethod method);
   size_t Append(std::span<const VictimPage> pages);
@@ -107,7 +112,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   SegmentKind KindFor(PageId page) const;
   double MeanPageShare() const;
   bool PagesFillHoles() const;
-  void CountPages(std::span<const VictimPage> pages, CleaningMethod method);
+  void CountEmptied(std::span<const VictimPage> pages, CleaningMethod method);
   void NoteEmptied(CleaningMethod method);
 
   PageDirectory& directory_;

@@ -17,11 +17,11 @@
 
 namespace latchkey {
 
-/// A live page of the victim.
+/// A live page of a victim.
 struct VictimPage {
   PageId page = kInvalidPageId;
-  LocationWord word;      ///< names its slots in the victim
-  uint32_t index = 0;     ///< of the first of them within the victims, one behind the other
+  LocationWord word;      ///< names its slots in its victim
+  uint32_t index = 0;     ///< of the first of them, counted through the slots of all victims
   bool loaded = false;    ///< what is in its slots is in memory, sealed with the sequence of `word`
   bool was_read = false;  ///< a read run has brought some of it
   absl::Status error = absl::OkStatus();  ///< of a read run that brought some of it

@@ -248,7 +248,7 @@ void MapJournal::GiveUpAll() {
 
 bool MapJournal::WantsCheckpoint(uint64_t page_ids) const {
   const uint64_t used = Raw(log_->next()) - start_.load(std::memory_order_relaxed);
-  // A checkpoint writes 8 bytes per page id. With a bound of 16 bytes per page id, checkpoints add
+  // A checkpoint writes up to 8 bytes per page id. With a bound of 16 bytes per page id, checkpoints add
   // at most half of what the journal itself writes.
   const uint64_t bound = options_.checkpoint_bytes != 0
                              ? options_.checkpoint_bytes

@@ -63,8 +63,7 @@ class PageMap {
   uint64_t limit() const { return limit_.load(std::memory_order_acquire); }
   /// Ids in use now.
   uint64_t allocated() const { return allocated_.load(std::memory_order_relaxed); }
-  /// Bytes that the words take in a checkpoint: 8 for an id in use, 4 for a free one (FORMAT.md). A
-  /// page that was freed and whose freeing is not durable yet counts as free, but still takes 8.
+  /// Bytes that the words take in a checkpoint: 8 for an id in use, 4 for a free one (FORMAT.md).
   uint64_t checkpoint_bytes() const { return CheckpointBytes(limit(), allocated()); }
   /// With one more id in use, below `limit` or this map's limit.
   uint64_t checkpoint_bytes_with_another(uint64_t limit) const {

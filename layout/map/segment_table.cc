@@ -355,8 +355,13 @@ std::optional<SlotId> StoreSegmentTable::TakeHole(SegmentKind kind, PageId page,
 
 std::optional<SlotId> StoreSegmentTable::BorrowHole(SegmentId segment, uint32_t index) {
   MutexLock lock(mutex_);
-  return TakeHoleIn(segment, index / geometry_.slots_per_page * geometry_.slots_per_page,
-                    PageId{kBorrowed - 1}, geometry_.slots_per_page);
+  const uint32_t slots = geometry_.slots_per_page;
+  if (LiveOf(segment) + slots > geometry_.slots_per_segment) return std::nullopt;
+  const auto take = [&](uint32_t from) LATCHKEY_REQUIRES(mutex_) {
+    return TakeHoleIn(segment, from, PageId{kBorrowed - 1}, slots);
+  };
+  const auto behind = take(index / slots * slots);
+  return behind ? behind : take(0);
 }
 
 void StoreSegmentTable::RestoreSegment(SegmentId segment, SegmentState state, SegmentKind kind,

@@ -148,8 +148,8 @@ class StoreSegmentTable {
   /// Makes `page` the owner of the first `slots` slots of a hole, preferably of `kind`, in the
   /// fullest segments first (LAYOUT_REFERENCE A5). nullopt: there is no hole.
   std::optional<SlotId> TakeHole(SegmentKind kind, PageId page, uint32_t slots);
-  /// Takes the first hole of a closed segment from its slot `index` on, for no page: until
-  /// PageDirectory::ReleaseUnnamed anything may be written there. nullopt: there is none.
+  /// Takes the first hole of a closed segment from its slot `index` on, or else from its front, for no
+  /// page: until PageDirectory::ReleaseUnnamed anything may be written there. nullopt: it has no hole.
   std::optional<SlotId> BorrowHole(SegmentId segment, uint32_t index);
   /// The page that begins at `slot`; kInvalidPageId: no page begins there.
   PageId OwnerOf(SlotId slot) const {

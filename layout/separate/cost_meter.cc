@@ -31,8 +31,8 @@ constexpr double kFirstColdCollection = 1;
 // While the store writes no page by itself, probes of kPagesToForget pages move the estimate a tenth of
 // the way back to the first one.
 constexpr double kCollectionKept = 0.9;
-// While the cleaner plugs nothing, they move what a plugged page costs as much towards a page written
-// by itself: so plugging gets another chance.
+// If the cleaner has plugged nothing since the probe before, they move what a plugged page costs as much
+// towards a page written by itself, so that an old estimate does not count for ever.
 constexpr double kPlugKept = 0.9;
 
 double Blend(double old_value, double fresh, double weight) {
@@ -232,9 +232,9 @@ double CostMeter::WeightOfPages(CostKind kind, uint32_t pages, bool replaces) {
 }
 
 // After a probe of `pages` pages written by themselves.
-void CostMeter::ForgetPagesAlone(uint32_t pages) {
+void CostMeter::ForgetPagesAlone(uint32_t pages, uint64_t plugged) {
   const double page = estimate_.page_write_ns;
-  if (estimate_.plug_write_ns > 0) {
+  if (std::exchange(plugged_, plugged) == plugged && estimate_.plug_write_ns > 0) {
     const double kept = std::pow(kPlugKept, pages / kPagesToForget);
     estimate_.plug_write_ns = page + kept * (estimate_.plug_write_ns - page);
   }
@@ -245,7 +245,8 @@ void CostMeter::ForgetPagesAlone(uint32_t pages) {
 }
 
 void CostMeter::AddProbe(CostKind kind, double ns, uint32_t requests, bool replaces) {
-  const double device_ns = DeviceNanos(device_.stats());
+  const DeviceStats now = device_.stats();
+  const double device_ns = DeviceNanos(now);
   MutexLock lock(mutex_);
   const double slots = estimate_.slots_per_segment;
   const bool is_page = kind == CostKind::kPageWrite || kind == CostKind::kPageRead;
@@ -257,7 +258,7 @@ void CostMeter::AddProbe(CostKind kind, double ns, uint32_t requests, bool repla
   };
   switch (kind) {
     case CostKind::kPageWrite:
-      ForgetPagesAlone(requests);
+      ForgetPagesAlone(requests, now.of(IoClass::kPlugWrite).requests);
       return note(&estimate_.page_write_ns, ns);
     case CostKind::kSegmentWrite:
       estimate_.part_factor = 1 + kPartsKept * (estimate_.part_factor - 1);

@@ -62,7 +62,7 @@ class CostMeter {
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleCollection(const DeviceStats& now) LATCHKEY_REQUIRES(mutex_);
-  void ForgetPagesAlone(uint32_t pages) LATCHKEY_REQUIRES(mutex_);
+  void ForgetPagesAlone(uint32_t pages, uint64_t plugged) LATCHKEY_REQUIRES(mutex_);
   const Window& Last(IoClass io_class) const LATCHKEY_REQUIRES(mutex_) {
     return windows_[static_cast<size_t>(io_class)];
   }
@@ -81,6 +81,7 @@ class CostMeter {
   // Until the last sample: garbage collection of the device, and pages written by themselves.
   Nanos collected_ LATCHKEY_GUARDED_BY(mutex_) = 0;
   uint64_t pages_alone_ LATCHKEY_GUARDED_BY(mutex_) = 0;
+  uint64_t plugged_ LATCHKEY_GUARDED_BY(mutex_) = 0;        // at the last probe of a page
   uint64_t pages_written_ LATCHKEY_GUARDED_BY(mutex_) = 0;  // of any kind
   PageCosts estimate_ LATCHKEY_GUARDED_BY(mutex_);
 };

@@ -152,6 +152,7 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
     time += static_cast<double>(runtime.Now() - start);
   }
   result.request_ns = std::max(1.0, time);
+  result.requests = static_cast<uint32_t>(burst.offsets.size());
   return result;
 }
 
@@ -169,6 +170,7 @@ absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
       total = round;
     } else if (round.exact) {
       total.request_ns += (round.request_ns - total.request_ns) / (rounds + 1);
+      total.requests += round.requests;
     } else if (round.request_ns < total.request_ns) {
       total = round;
     }

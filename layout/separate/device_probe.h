@@ -29,6 +29,7 @@ struct ProbeResult {
   double request_ns = 0;  ///< device time of one request, at least 1
   bool exact = false;     ///< the device knows what its disks did; other devices divide busy time
   bool alone = false;     ///< nothing else was in flight meanwhile, so nothing had to be divided
+  uint32_t requests = 0;  ///< whose device time is known: of one burst, or of all if exact
 };
 
 /// Fills the memory with content that does not compress. REQUIRES: one probe of a device at a time.

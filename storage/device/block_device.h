@@ -93,8 +93,9 @@ struct IoClassStats {
   /// Simulated devices only, else 0: the time that the requests took in the device, without waiting,
   /// summed over its disks. Parity I/O and the device's own garbage collection are included.
   Nanos service = 0;
-  /// Bytes of the requests that `service` counts. On a device that decides at once when a request will
-  /// be done, these are all that were started.
+  /// Simulated devices only: bytes of the requests that `service` counts. On a device that decides at
+  /// once when a request will be done these are all that were started; on others, those that are done,
+  /// so requests in service are counted later than a part of their time.
   uint64_t serviced_bytes = 0;
   /// The part of `service` in which the device moved pages of its own (flash alone).
   Nanos collection = 0;
