@@ -42,6 +42,10 @@ absl::Status KvBenchConfig::Validate() const {
     return InvalidArgument("--zipf={}: above 0, below 10", zipf_theta);
   }
   if (workload == nullptr) return InvalidArgument("no workload given");
+  if (workload->bulk && threads != 1) {
+    return InvalidArgument("--threads={}: --workload={} loads with one thread", threads,
+                           workload->name);
+  }
   if (batch < 1 || batch > kMostKvBenchBatch) {
     return InvalidArgument("--batch={}: 1 to {} puts", batch, kMostKvBenchBatch);
   }

@@ -94,6 +94,7 @@ class Worker {
   absl::Status ReadModifyWrite(uint64_t record);
   absl::Status InsertNext();
   absl::Status LoadNext();
+  absl::Status LoadAll();
   absl::Status PutBatch();
   absl::Status DeleteNext();
   absl::Status UpdatePart();
@@ -208,6 +209,7 @@ absl::Status Worker::RunOperation() {
 
 absl::Status Worker::Attempt() {
   const KvMix& mix = config_.workload->mix;
+  if (config_.workload->bulk) return LoadAll();
   if (config_.batch > 1) return PutBatch();
   if (config_.workload->load) return LoadNext();
   if (config_.workload->removal != KvWorkload::Removal::kNone) return DeleteNext();
@@ -229,6 +231,19 @@ absl::Status Worker::LoadNext() {
   LATCHKEY_RETURN_IF_ERROR(session_->PutAuto(0, key, shared_.values.Next(rng_)));
   ++next_record_;
   return absl::OkStatus();
+}
+
+// Counts each record when the backend takes it.
+absl::Status Worker::LoadAll() {
+  step_ = 0;
+  const uint64_t before = done_.load(std::memory_order_relaxed);
+  return session_->LoadSorted(0, [&](KvRecord* record) {
+    if (next_record_ == config_.records || shared_.Over()) return false;
+    *record = {key_.Of(next_record_++), shared_.values.Next(rng_)};
+    measured_ = next_record_;
+    done_.store(before + next_record_, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 // The next `step_` records of a load, or as many blind updates, in one transaction.

@@ -25,7 +25,7 @@ KvBenchConfig SmallConfig(std::string_view workload) {
   config.workload = *FindKvWorkload(workload);
   config.records = 2'000;
   config.value_size = 20;
-  config.threads = 2;
+  config.threads = config.workload->bulk ? 1 : 2;
   config.operations = 3'001;
   return config;
 }
@@ -78,7 +78,7 @@ TEST_CASE("Operations count though the workers are done before the bench comes t
 }
 
 TEST_CASE("The loads leave the same records whatever their order") {
-  for (const char* name : {"load-seq", "load-random"}) {
+  for (const char* name : {"load-seq", "load-random", "load-bulk"}) {
     CAPTURE(name);
     const auto backend = OpenMemory();
     REQUIRE(RunKvBench(*backend, SmallConfig(name)).ok());
@@ -86,6 +86,18 @@ TEST_CASE("The loads leave the same records whatever their order") {
     read.operations = 20'000;  // a missing record is DataLoss
     CHECK(RunKvBench(*backend, read).ok());
   }
+}
+
+TEST_CASE("A bulk load counts each record once, and refuses a second thread") {
+  KvBenchConfig config = SmallConfig("load-bulk");
+  const auto backend = OpenMemory();
+  const auto result = RunKvBench(*backend, config);
+  REQUIRE(result.ok());
+  CHECK(result->operations == config.records);
+  config.threads = 2;
+  const auto refused = RunKvBench(*OpenMemory(), config);
+  CHECK(absl::IsInvalidArgument(refused.status()));
+  CHECK(std::string(refused.status().message()).find("one thread") != std::string::npos);
 }
 
 TEST_CASE("Puts in batches count each record once and leave the same records") {

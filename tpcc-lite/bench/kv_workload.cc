@@ -9,6 +9,12 @@ namespace {
 
 constexpr KvWorkload kWorkloads[] = {
     {"load-seq", {.insert = 1}, false, true, true, "insert every record in key order"},
+    {.name = "load-bulk",
+     .mix = {.insert = 1},
+     .load = true,
+     .sequential = true,
+     .what = "load every record in key order by the engine's call for sorted records",
+     .bulk = true},
     {"load-random", {.insert = 1}, false, true, false, "insert every record in random order"},
     {"read-uniform", {.read = 1}, false, false, false, "reads, every key as likely"},
     {"read-zipf", {.read = 1}, true, false, false, "reads, skewed"},

@@ -21,6 +21,7 @@ struct KvWorkload {
   bool load = false;        ///< begins empty and inserts every record once
   bool sequential = false;  ///< a load in key order
   std::string_view what;
+  bool bulk = false;         ///< a load by KvSession::LoadSorted, with one thread
   bool device_rate = false;  ///< shown beside the device's own rate of synced overwrites
   bool reopen = false;       ///< not timed: a crash ends it, and the open after it is (reopen.h)
   enum class Removal : uint8_t { kNone, kEach, kRange };
@@ -35,7 +36,7 @@ struct KvWorkload {
   uint32_t updates_before = 0;
 
   /// Whether its operations are puts alone, so that a batch of them can be one transaction.
-  bool only_puts() const { return (load || mix.update >= 1) && !device_rate && !reopen; }
+  bool only_puts() const { return (load || mix.update >= 1) && !bulk && !device_rate && !reopen; }
   bool read_only() const { return mix.read + mix.scan >= 1 || (scans_all && updates_before == 0); }
 };
 

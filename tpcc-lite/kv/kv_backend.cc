@@ -2,6 +2,24 @@
 
 namespace latchkey {
 
+absl::Status KvSession::LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) {
+  constexpr int kRecordsPerTransaction = 1000;
+  KvRecord record;
+  bool more = next(&record);
+  while (more) {
+    const absl::Status loaded = Auto([&] {
+      absl::Status put;
+      for (int i = 0; i < kRecordsPerTransaction && more && put.ok(); ++i) {
+        put = Insert(table, record.key, record.value);
+        more = next(&record);
+      }
+      return put;
+    });
+    if (!loaded.ok()) return loaded;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status KvSession::DeleteRangeAuto(TableIndex table, std::string_view from,
                                         std::string_view to) {
   constexpr size_t kKeysPerTransaction = 1000;

@@ -119,6 +119,11 @@ class KvSession {
   virtual absl::Status DeleteAuto(TableIndex table, std::string_view key) {
     return Auto([&] { return Delete(table, key); });
   }
+  /// Loads what `next` gives, in ascending order of the keys, until it returns false: by the backend's
+  /// call for sorted records or, as here, by transactions of many puts each. So a load that fails may
+  /// leave a part. Its views are valid until it is called again.
+  /// REQUIRES: the table is empty, and no other session uses it.
+  virtual absl::Status LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next);
   /// Deletes the keys of [from, to), and gives their space back, as well as the backend can: by a call
   /// of its own or, as here, by transactions that delete many keys each. So it may not be atomic.
   /// Deletes nothing if `from` >= `to`. Each of its transactions may be Aborted, as above.

@@ -255,6 +255,29 @@ void ManyPutsAreOneTransaction(Fixture& f) {
   REQUIRE(f.session->Commit().ok());
 }
 
+void SortedRecordsAreLoaded(Fixture& f) {
+  REQUIRE(f.session->PutAuto(kSecond, "other", "1").ok());
+  Rows expected;
+  for (int i = 0; i < 2500; ++i) expected.emplace_back(fmt::format("{:05}", i), std::to_string(i));
+  size_t given = 0;
+  REQUIRE(f.session
+              ->LoadSorted(kFirst,
+                           [&](KvRecord* record) {
+                             if (given == expected.size()) return false;
+                             *record = {expected[given].first, expected[given].second};
+                             ++given;
+                             return true;
+                           })
+              .ok());
+  REQUIRE(f.session->Begin().ok());
+  CHECK(ScanAll(*f.session, "", "~") == expected);
+  std::string value;
+  CHECK(f.session->Get(kSecond, "other", &value).ok());
+  REQUIRE(f.session->Commit().ok());
+  REQUIRE(f.session->PutAuto(kFirst, "00000", "new").ok());
+  CHECK(ReadAlone(*f.session, "00000") == "new");
+}
+
 void RangesAreDeleted(Fixture& f) {
   const auto key = [](int i) { return fmt::format("{:05}", i); };
   constexpr int kKeys = 3000;
@@ -427,6 +450,7 @@ constexpr Behaviour kBehaviours[] = {
     {"a session goes on after commits, rollbacks and missing keys", SessionsGoOn, Overlap::kNone},
     {"single operations are transactions of their own", SingleOperationsCommit, Overlap::kNone},
     {"many puts are one transaction", ManyPutsAreOneTransaction, Overlap::kNone},
+    {"sorted records are loaded into an empty table", SortedRecordsAreLoaded, Overlap::kNone},
     {"a range is deleted, its end is not, and other tables keep their keys", RangesAreDeleted,
      Overlap::kNone},
     {"a prefetch changes nothing that is read", PrefetchChangesNothing, Overlap::kNone},

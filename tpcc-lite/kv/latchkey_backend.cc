@@ -15,8 +15,9 @@ namespace {
 // promises that Aborted ends it.
 class LatchkeySession final : public KvSession {
  public:
-  LatchkeySession(Database& database, const std::vector<Tree>& trees)
-      : database_(database), trees_(trees) {}
+  LatchkeySession(Database& database, const std::vector<std::string>& names,
+                  std::vector<Tree>& trees)
+      : database_(database), names_(names), trees_(trees) {}
 
   absl::Status Begin() override {
     if (transaction_.has_value()) {
@@ -90,6 +91,17 @@ class LatchkeySession final : public KvSession {
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
     return database_.Delete(trees_[table], key);
   }
+  // A bulk load makes a new tree, which takes the place of the empty one.
+  absl::Status LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) override {
+    LATCHKEY_RETURN_IF_ERROR(database_.DropTree(names_[table]));
+    LATCHKEY_ASSIGN_OR_RETURN(const std::unique_ptr<BulkLoader> loader,
+                              database_.NewBulkLoader(names_[table]));
+    for (KvRecord record; next(&record);) {
+      LATCHKEY_RETURN_IF_ERROR(loader->Put(record.key, record.value));
+    }
+    LATCHKEY_ASSIGN_OR_RETURN(trees_[table], loader->Finish());
+    return absl::OkStatus();
+  }
   absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                std::string_view to) override {
     if (from >= to) return absl::OkStatus();
@@ -126,7 +138,8 @@ class LatchkeySession final : public KvSession {
   }
 
   Database& database_;
-  const std::vector<Tree>& trees_;
+  const std::vector<std::string>& names_;
+  std::vector<Tree>& trees_;
   std::optional<Transaction> transaction_;
   std::vector<std::pair<Tree, std::string_view>> prefetch_;  // kept: no allocation per call
   WriteBatch batch_;                                         // as well
@@ -134,13 +147,14 @@ class LatchkeySession final : public KvSession {
 
 class LatchkeyBackend final : public KvBackend {
  public:
-  LatchkeyBackend(std::unique_ptr<Database> database, std::vector<Tree> trees)
-      : database_(std::move(database)), trees_(std::move(trees)) {}
+  LatchkeyBackend(std::unique_ptr<Database> database, std::vector<std::string> names,
+                  std::vector<Tree> trees)
+      : database_(std::move(database)), names_(std::move(names)), trees_(std::move(trees)) {}
 
   std::string Name() const override { return "latchkey"; }
 
   absl::StatusOr<std::unique_ptr<KvSession>> NewSession() override {
-    return std::make_unique<LatchkeySession>(*database_, trees_);
+    return std::make_unique<LatchkeySession>(*database_, names_, trees_);
   }
   absl::Status Checkpoint() override { return database_->Checkpoint(); }
   absl::Status Close() override { return database_->Close(); }
@@ -181,6 +195,7 @@ class LatchkeyBackend final : public KvBackend {
 
  private:
   std::unique_ptr<Database> database_;
+  std::vector<std::string> names_;  // of the trees
   std::vector<Tree> trees_;
 };
 
@@ -212,7 +227,7 @@ absl::StatusOr<std::unique_ptr<KvBackend>> NewLatchkeyBackend(
     LATCHKEY_ASSIGN_OR_RETURN(Tree tree, database->OpenTree(table));
     trees.push_back(tree);
   }
-  return std::make_unique<LatchkeyBackend>(std::move(database), std::move(trees));
+  return std::make_unique<LatchkeyBackend>(std::move(database), tables, std::move(trees));
 }
 
 }  // namespace latchkey

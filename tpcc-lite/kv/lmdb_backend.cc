@@ -92,6 +92,7 @@ class LmdbSession final : public KvSession {
     Rollback().IgnoreError();
     return put;
   }
+  absl::Status LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) override;
   absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                std::string_view to) override;
 
@@ -302,6 +303,19 @@ absl::Status LmdbSession::Scan(TableIndex table, std::string_view from, std::str
   }
   mdb_cursor_close(cursor);
   return code == MDB_NOTFOUND ? absl::OkStatus() : ToStatus(code);
+}
+
+// One transaction, in append mode.
+absl::Status LmdbSession::LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) {
+  LATCHKEY_RETURN_IF_ERROR(StartWriting());
+  int code = MDB_SUCCESS;
+  for (KvRecord record; code == MDB_SUCCESS && next(&record);) {
+    MDB_val key = ToValue(record.key), value = ToValue(record.value);
+    code = mdb_put(writer_, backend_.tables_[table], &key, &value, MDB_APPEND);
+  }
+  if (code == MDB_SUCCESS) return Commit();
+  Rollback().IgnoreError();
+  return ToStatus(code);
 }
 
 // One transaction, one cursor. A deletion leaves the cursor at the next key.

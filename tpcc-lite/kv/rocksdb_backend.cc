@@ -44,6 +44,7 @@
 #include "storage/runtime/runtime.h"
 #include "tpcc-lite/kv/kv_backends.h"
 #include "tpcc-lite/kv/periodic_sync.h"
+#include "tpcc-lite/kv/rocksdb_load.h"
 #include "tpcc-lite/kv/rocksdb_status.h"
 #include "tpcc-lite/kv/rocksdb_support.h"
 
@@ -91,6 +92,7 @@ class RocksDbSession final : public KvSession {
   absl::Status PutAuto(TableIndex table, std::string_view key, std::string_view value) override;
   absl::Status PutManyAuto(TableIndex table, std::span<const KvRecord> records) override;
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override;
+  absl::Status LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) override;
   absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                std::string_view to) override;
 
@@ -583,6 +585,17 @@ absl::Status RocksDbSession::PutManyAuto(TableIndex table, std::span<const KvRec
 absl::Status RocksDbSession::DeleteAuto(TableIndex table, std::string_view key) {
   return ToStatus(
       backend_.db_->Delete(backend_.WriteOptions(), FamilyOf(table), Stored(table, key)));
+}
+
+absl::Status RocksDbSession::LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) {
+  return LoadTableFiles(*backend_.db_, FamilyOf(table), backend_.options_.path,
+                        [&](rdb::Slice* key, rdb::Slice* value) {
+                          KvRecord record;
+                          if (!next(&record)) return false;
+                          *key = Stored(table, record.key);
+                          *value = ToSlice(record.value);
+                          return true;
+                        });
 }
 
 // The compaction gives the space back, and reads no longer step over the deleted keys.

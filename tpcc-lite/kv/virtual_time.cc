@@ -49,6 +49,12 @@ class ChargedSession final : public KvSession {
   absl::Status DeleteAuto(TableIndex table, std::string_view key) override {
     return Charged().DeleteAuto(table, key);
   }
+  absl::Status LoadSorted(TableIndex table, absl::FunctionRef<bool(KvRecord*)> next) override {
+    return session_->LoadSorted(table, [&](KvRecord* record) {
+      runtime_.SleepFor(cpu_);
+      return next(record);
+    });
+  }
   absl::Status DeleteRangeAuto(TableIndex table, std::string_view from,
                                std::string_view to) override {
     return Charged().DeleteRangeAuto(table, from, to);
