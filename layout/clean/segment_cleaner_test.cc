@@ -71,22 +71,25 @@ class FakeSink final : public MoveSink {
   uint32_t used_ = 0;
 };
 
-// A file that is short of free segments: most are half full.
+// A file that is short of free segments: most are half full, or only the first `half_full`.
 struct Cleaning {
-  explicit Cleaning(uint64_t bytes_of_a_pass = uint64_t{20} << 20, uint32_t victims_at_once = 1)
-      : pass_bytes(bytes_of_a_pass), victims(victims_at_once) {
+  explicit Cleaning(uint64_t bytes_of_a_pass = uint64_t{20} << 20, uint32_t victims_at_once = 1,
+                    std::string_view policy_name = "greedy", uint32_t half_full = kUsed)
+      : pass_bytes(bytes_of_a_pass), victims(victims_at_once), policy(policy_name) {
     for (uint32_t s = 0; s < kUsed; ++s) {
       const SegmentId segment = directory.OpenSegment();
-      for (uint32_t i = 0; i < kLivePerSegment; ++i) {
+      const uint32_t live = s < half_full ? kLivePerSegment : kGeometry.slots_per_segment;
+      for (uint32_t i = 0; i < live; ++i) {
         const PageId page = *directory->map().Allocate();
         directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segment, i), 1));
+        ++pages;
       }
       directory->segments().Close(segment, directory->clock());
     }
   }
   void CheckPages() {
     TestPage page;
-    for (uint64_t i = 0; i < uint64_t{kUsed} * kLivePerSegment; ++i) {
+    for (uint64_t i = 0; i < pages; ++i) {
       CAPTURE(i);
       const LocationWord word = directory->map().Load(PageId{i});
       REQUIRE(word.on_device());
@@ -115,6 +118,8 @@ struct Cleaning {
 
   const uint64_t pass_bytes;
   const uint32_t victims;
+  const std::string_view policy;
+  uint64_t pages = 0;
   DirectoryOnMemory directory{/*with_journal=*/false, kSegments};
   // So low that the file need not shrink: that would empty segments that moves have filled.
   SpaceManager space{*directory, SpaceSizing::Make(kGeometry, 0.7, 0)};
@@ -130,7 +135,7 @@ struct Cleaning {
                           .costs = costs,
                           .victims_at_once = victims,
                           .pass_bytes = pass_bytes},
-                         CleaningPolicies().Named("greedy").Make()};
+                         CleaningPolicies().Named(policy).Make()};
 };
 
 TEST_CASE("The cleaner frees segments until there are enough, and every page keeps its content") {
@@ -167,6 +172,21 @@ TEST_CASE("The cleaner passes over a victim whose pages all have newer copies in
   }
   c.CleanUntilPagesMove();
   CHECK(c.sink.moved > 0);
+}
+
+// The victims were plugged together, and a victim's own holes are hidden: each pass found none.
+TEST_CASE("Victims that have all the holes of the file plug those of each other") {
+  Cleaning c(uint64_t{20} << 20, /*victims_at_once=*/8, "hole-plugging", /*half_full=*/3);
+  const uint32_t free = c.directory->segments().free_count();
+  REQUIRE(c.space.WantsCleaning());
+  REQUIRE(c.cleaner.Start().ok());
+  for (int pass = 1; pass <= 3; ++pass) {
+    c.space.Signal();
+    c.Await([&] { return c.durable_map.turns >= pass; });
+  }
+  c.cleaner.Stop();
+  CHECK(c.directory->segments().free_count() > free);
+  c.CheckPages();
 }
 
 TEST_CASE("The cleaner moves nothing while the file is closed cleanly") {
