@@ -246,40 +246,28 @@ bool SegmentCleaner::JournalIsFull() const {
   return directory_.journal() != nullptr && directory_.journal()->full();
 }
 
-// Holes that victims may fill. A victim of the batch is no closed segment any more, so its own holes are
-// hidden. With page compression not every free slot is part of a hole: then none are counted.
-uint64_t SegmentCleaner::HolesOutside() const {
-  if (core_.geometry.compresses()) return 0;
-  const StoreSegmentTable& table = directory_.segments();
-  const uint64_t slots = core_.geometry.slots_per_segment;
-  const uint64_t in_use = directory_.live_slots() + table.free_count() * slots;
-  return table.total() * slots - std::min(table.total() * slots, in_use);
-}
-
-// The best victims: one, or more while they fit into memory and are wanted. Several are plugged together
-// only if there are twice as many holes outside as they have pages.
+// The best victims: one, or more while they fit into memory and are wanted.
 void SegmentCleaner::ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget,
                                  double wanted, bool is_first) {
   batch_.ids.clear();
-  const uint32_t slots = core_.geometry.slots_per_segment;
-  uint64_t holes = method == CleaningMethod::kPlug ? HolesOutside() / 2 : UINT64_MAX;
-  const auto take = [](uint64_t& from, uint64_t amount) {
-    const bool enough = amount <= from;
-    from -= std::min(from, amount);
-    return enough;
-  };
+  const double slots = core_.geometry.slots_per_segment;
   while (batch_.ids.size() < reader_.most_victims() && victims_.size() < kMaxVictims &&
          (batch_.ids.empty() || wanted > 0)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
     if (!victim) return;
-    const bool fits_pass = take(budget, victim->live) || (is_first && batch_.ids.empty());
-    const bool fits_holes = take(holes, victim->live + (slots - victim->live) / 2);
-    if (!fits_pass || (!fits_holes && !batch_.ids.empty())) return;
+    if (victim->live > budget && !(is_first && batch_.ids.empty())) return;
     if (!directory_.segments().BeginCleaning(victim->id)) continue;
     victims_.push_back({victim->id});
     batch_.ids.push_back(victim->id);
-    wanted -=
-        method == CleaningMethod::kClean ? 1.0 - static_cast<double>(victim->live) / slots : 1.0;
+    budget -= std::min<uint64_t>(budget, victim->live);
+    wanted -= method == CleaningMethod::kClean ? 1.0 - victim->live / slots : 1.0;
+  }
+}
+
+// Ends the cleaning of the other victims of the batch, so that the first one may fill their holes.
+void SegmentCleaner::KeepFirstOfBatch() {
+  for (; batch_.ids.size() > 1; batch_.ids.pop_back(), victims_.pop_back()) {
+    directory_.segments().EndCleaning(batch_.ids.back());
   }
 }
 
@@ -295,7 +283,12 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
          !stop_.load(std::memory_order_acquire)) {
     ChooseBatch(method, clock, budget, wanted, /*is_first=*/emptied == 0);
     if (batch_.ids.empty()) break;
-    const bool has_room = Empty(method);
+    bool has_room = Empty(method);
+    if (!has_room && method == CleaningMethod::kPlug && batch_.emptied == 0 &&
+        batch_.ids.size() > 1) {
+      KeepFirstOfBatch();
+      has_room = Empty(method);
+    }
     wanted -= batch_.without_pages;  // free as soon as the copies in memory have been written
     passed_over += batch_.without_pages;
     budget -= std::min(budget, batch_.slots);

@@ -101,7 +101,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   };
   void ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget, double wanted,
                    bool is_first);
-  uint64_t HolesOutside() const;
+  void KeepFirstOfBatch();
   /// False: some pages stay, because there is no room for them.
   bool Empty(CleaningMethod method);
   size_t Append(std::span<const VictimPage> pages);
