@@ -119,7 +119,7 @@ TEST_CASE("Holes are taken from the fullest segments of the wanted kind first") 
   CHECK(table.OwnerOf(kGeometry.SlotAt(emptier, 3)) == PageId{92});
 }
 
-TEST_CASE("A hole that is lent to a probe has no page, and nobody else gets it") {
+TEST_CASE("A hole that is lent to a probe has no page, and no page gets it") {
   StoreSegmentTable table(ThreadRuntime(), kGeometry);
   REQUIRE(table.Grow(3));
   const SegmentId full = Fill(table, SegmentKind::kHot, 100), open = *table.TakeFree(0, {});
