@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace latchkey {
@@ -124,10 +125,11 @@ void CostMeter::Sample(const CostCounts& counts) {
   SampleParts(now, counts);
   struct Row {
     IoClass io_class;
-    CostKind kind;
+    std::optional<CostKind> kind;  // nullopt: never probed
     double* cost;
   };
   const Row rows[] = {
+      {IoClass::kPlugWrite, std::nullopt, &estimate_.plug_write_ns},
       {IoClass::kPageWrite, CostKind::kPageWrite, &estimate_.page_write_ns},
       {IoClass::kSegmentWrite, CostKind::kSegmentWrite, &estimate_.segment_write_ns},
       {IoClass::kPageRead, CostKind::kPageRead, &estimate_.page_read_ns}};
@@ -137,12 +139,15 @@ void CostMeter::Sample(const CostCounts& counts) {
     const bool enough = pages >= kEnough && window.requests >= kEnoughRequests &&
                         window.requests >= kOfThoseInFlight * now.in_flight;
     if (!enough || window.busy == 0) continue;  // keeps the window open
-    Note(row.kind, row.cost, static_cast<double>(window.busy) / static_cast<double>(pages),
-         DeviceNanos(now), kWeightOfNew);
-    probed_[static_cast<size_t>(row.kind)] = kPagesKept;
+    const double fresh = static_cast<double>(window.busy) / static_cast<double>(pages);
+    if (row.kind) {
+      Note(*row.kind, row.cost, fresh, DeviceNanos(now), kWeightOfNew);
+      probed_[static_cast<size_t>(*row.kind)] = kPagesKept;
+    } else {
+      *row.cost = Blend(*row.cost, fresh, kWeightOfNew);
+    }
     End(row.io_class, now, counts);
   }
-  SamplePlugs(now, counts);
   SampleReads(now, counts);
   SampleProtection(now, counts);
   SampleCollection(now);
@@ -161,15 +166,6 @@ void CostMeter::SampleParts(const DeviceStats& now, const CostCounts& counts) {
   estimate_.part_factor =
       Blend(estimate_.part_factor, std::max(1.0, mean / estimate_.segment_write_ns), kWeightOfNew);
   End(IoClass::kSegmentPartWrite, now, counts);
-}
-
-void CostMeter::SamplePlugs(const DeviceStats& now, const CostCounts& counts) {
-  const IoClassStats window = Since(IoClass::kPlugWrite, now);
-  const uint64_t pages = window.bytes / page_size_;
-  if (pages < kEnough || window.busy == 0) return;
-  const double fresh = static_cast<double>(window.busy) / static_cast<double>(pages);
-  estimate_.plug_write_ns = Blend(estimate_.plug_write_ns, fresh, kWeightOfNew);
-  End(IoClass::kPlugWrite, now, counts);
 }
 
 // Reads of the cleaner: single pages, runs and whole victims.

@@ -57,7 +57,6 @@ class CostMeter {
   void Note(CostKind kind, double* estimate, double fresh, double device_ns, double weight)
       LATCHKEY_REQUIRES(mutex_);
   double WeightOfPages(CostKind kind, uint32_t pages, bool replaces) LATCHKEY_REQUIRES(mutex_);
-  void SamplePlugs(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);

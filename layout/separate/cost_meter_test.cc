@@ -1,5 +1,7 @@
 #include "layout/separate/cost_meter.h"
 
+#include <absl/functional/function_ref.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -17,6 +19,19 @@ namespace {
 constexpr uint32_t kPage = 4096, kSegment = 1 << 20;
 constexpr uint64_t kBytes = uint64_t{256} << 20;
 constexpr StoreGeometry kGeometry = StoreGeometry::Of(kPage, kSegment);
+
+// Runs `body` in virtual time on a device of kBytes.
+void OnDevice(uint64_t seed, const DeviceSpec& spec,
+              absl::FunctionRef<void(SimulatedRuntime&, BlockDevice&)> body) {
+  SimulatedRuntime runtime({.seed = seed});
+  const absl::Status ran = runtime.Run([&] {
+    const auto device = OpenDeviceOf(runtime, spec, "data");
+    REQUIRE(device.ok());
+    REQUIRE((*device)->Resize(kBytes).ok());
+    body(runtime, **device);
+  });
+  REQUIRE(ran.ok());
+}
 
 // Page reads, page writes and segment writes at random places, `depth` in flight.
 void RunMix(BlockDevice& device, uint32_t depth, int requests) {
@@ -50,23 +65,18 @@ TEST_CASE("What the cost meter measures under a mix is what the device charges f
                "fixed:service_ms=5.6:mb_s=61:disks=5:stripe_kb=64:raid=raid5");
   const uint32_t depth = GENERATE(1u, 8u, 64u);
   CAPTURE(device_text, depth);
-  SimulatedRuntime runtime({.seed = 3});
   const DeviceSpec spec = *ParseDeviceSpec(device_text);
   PageCosts measured;
-  const absl::Status ran = runtime.Run([&] {
-    auto device = OpenDeviceOf(runtime, spec, "data");
-    REQUIRE(device.ok());
-    REQUIRE((*device)->Resize(kBytes).ok());
+  OnDevice(3, spec, [&](SimulatedRuntime& runtime, BlockDevice& device) {
     // The first guess is far from the truth, and fades.
-    CostMeter meter(runtime, **device, kGeometry,
+    CostMeter meter(runtime, device, kGeometry,
                     {.page_write_ns = 1e6, .segment_write_ns = 1e6, .segment_read_ns = 1e6});
     for (int sample = 0; sample < 40; ++sample) {
-      RunMix(**device, depth, 500);
+      RunMix(device, depth, 500);
       meter.Sample({});
     }
     measured = meter.costs();
   });
-  REQUIRE(ran.ok());
   const ExpectedCosts expected =
       ExpectedCostsOf(spec, {.page_bytes = kPage, .segment_bytes = kSegment, .span_bytes = kBytes});
   const double eta =
@@ -76,38 +86,31 @@ TEST_CASE("What the cost meter measures under a mix is what the device charges f
 }
 
 TEST_CASE("A cost without samples stays as last measured") {
-  SimulatedRuntime runtime({.seed = 4});
-  const absl::Status ran = runtime.Run([&] {
-    auto device = OpenDeviceOf(runtime, *ParseDeviceSpec("fixed:service_ms=5:mb_s=50"), "data");
-    REQUIRE(device.ok());
-    REQUIRE((*device)->Resize(kBytes).ok());
-    CostMeter meter(runtime, **device, kGeometry,
-                    {.page_write_ns = 1e3, .segment_write_ns = 7e5, .segment_read_ns = 1e6});
-    AlignedBuffer page(kPage);
-    for (uint64_t i = 0; i < 1000; ++i) {
-      REQUIRE((*device)->Write(i * 8 * kPage, page.span(), IoClass::kPageWrite).ok());
-      meter.Sample({});
-    }
-    // The page write costs 1,300 times what was assumed; the others do not follow it.
-    CHECK(meter.costs().page_write_ns > 1e6);
-    CHECK(meter.costs().segment_write_ns == 7e5);
-  });
-  REQUIRE(ran.ok());
+  OnDevice(4, *ParseDeviceSpec("fixed:service_ms=5:mb_s=50"),
+           [&](SimulatedRuntime& runtime, BlockDevice& device) {
+             CostMeter meter(
+                 runtime, device, kGeometry,
+                 {.page_write_ns = 1e3, .segment_write_ns = 7e5, .segment_read_ns = 1e6});
+             AlignedBuffer page(kPage);
+             for (uint64_t i = 0; i < 1000; ++i) {
+               REQUIRE(device.Write(i * 8 * kPage, page.span(), IoClass::kPageWrite).ok());
+               meter.Sample({});
+             }
+             // The page write costs 1,300 times what was assumed; the others do not follow it.
+             CHECK(meter.costs().page_write_ns > 1e6);
+             CHECK(meter.costs().segment_write_ns == 7e5);
+           });
 }
 
 // The cleaner plugs many holes at once, which SCAN serves with short seeks. These writes were taken for
 // pages written by themselves: eta was 6.7 on an array whose true one is 19, and a HyLog would have
 // written most pages in place.
 TEST_CASE("What a plugged page costs does not count as the cost of a page written by itself") {
-  SimulatedRuntime runtime({.seed = 6});
-  const absl::Status ran = runtime.Run([&] {
-    auto device = OpenDeviceOf(runtime, *ParseDeviceSpec("atlas10k"), "data");
-    REQUIRE(device.ok());
-    REQUIRE((*device)->Resize(kBytes).ok());
-    CostMeter meter(runtime, **device, kGeometry,
+  OnDevice(6, *ParseDeviceSpec("atlas10k"), [&](SimulatedRuntime& runtime, BlockDevice& device) {
+    CostMeter meter(runtime, device, kGeometry,
                     {.page_write_ns = 9e6, .segment_write_ns = 3e5, .segment_read_ns = 1e6});
     CHECK(meter.costs().plug_ns() == 9e6);  // not known
-    auto queue = (*device)->NewQueue(64);
+    auto queue = device.NewQueue(64);
     REQUIRE(queue.ok());
     AlignedBuffer page(kPage);
     Rng rng(6);
@@ -133,21 +136,16 @@ TEST_CASE("What a plugged page costs does not count as the cost of a page writte
     for (int i = 0; i < 200; ++i) meter.AddProbe(CostKind::kPageWrite, 1e6, 4, false);
     CHECK(meter.costs().plug_ns() == Approx(meter.costs().page_write_ns).epsilon(.05));
   });
-  REQUIRE(ran.ok());
 }
 
 // Few requests had ended when the window did, and the device had charged for those in flight, too: a
 // segment seemed to cost a fifth more than it does.
 TEST_CASE("Segments in flight at the end of a sample are counted with the time they are charged") {
-  SimulatedRuntime runtime({.seed = 7});
   const DeviceSpec spec = *ParseDeviceSpec("fixed:service_ms=5.6:mb_s=61");
-  const absl::Status ran = runtime.Run([&] {
-    auto device = OpenDeviceOf(runtime, spec, "data");
-    REQUIRE(device.ok());
-    REQUIRE((*device)->Resize(kBytes).ok());
-    CostMeter meter(runtime, **device, kGeometry,
+  OnDevice(7, spec, [&](SimulatedRuntime& runtime, BlockDevice& device) {
+    CostMeter meter(runtime, device, kGeometry,
                     {.page_write_ns = 1e6, .segment_write_ns = 1e6, .segment_read_ns = 1e6});
-    auto queue = (*device)->NewQueue(9);
+    auto queue = device.NewQueue(9);
     REQUIRE(queue.ok());
     AlignedBuffer segment(kSegment);
     IoWindow<int> window(9);
@@ -172,7 +170,6 @@ TEST_CASE("Segments in flight at the end of a sample are counted with the time t
     CHECK(meter.costs().segment_write_ns * kGeometry.slots_per_segment ==
           Approx(expected.segment_write_ns).epsilon(.001));
   });
-  REQUIRE(ran.ok());
 }
 
 // Flash collects garbage within the write that needs the space. Most bytes are written in segments, so
@@ -184,25 +181,21 @@ TEST_CASE(
   const DeviceSpec spec =
       *ParseDeviceSpec(fills_units ? "flash:erase_kb=1024" : "flash:erase_kb=2048");
   CAPTURE(fills_units);
-  SimulatedRuntime runtime({.seed = 5});
-  const absl::Status ran = runtime.Run([&] {
-    auto device = OpenDeviceOf(runtime, spec, "data");
-    REQUIRE(device.ok());
-    REQUIRE((*device)->Resize(kBytes).ok());
-    CostMeter meter(runtime, **device, kGeometry,
+  OnDevice(5, spec, [&](SimulatedRuntime& runtime, BlockDevice& device) {
+    CostMeter meter(runtime, device, kGeometry,
                     {.page_write_ns = 1e5, .segment_write_ns = 1e5, .segment_read_ns = 1e5});
     AlignedBuffer buffer(kSegment);
     Rng rng(5);
     const auto write = [&](uint32_t length, IoClass io_class) {
       const uint64_t offset = rng.Below(kBytes / length) * length;
-      REQUIRE((*device)->Write(offset, buffer.span().first(length), io_class).ok());
+      REQUIRE(device.Write(offset, buffer.span().first(length), io_class).ok());
     };
     for (int i = 0; i < 150'000; ++i) {
       write(kPage, IoClass::kPageWrite);
       if (i % 200 == 0) write(kSegment, IoClass::kSegmentWrite);
       if (i % 2000 == 0) meter.Sample({});
     }
-    REQUIRE((*device)->stats().medium.write_amplification() > 1.2);
+    REQUIRE(device.stats().medium.write_amplification() > 1.2);
     const ExpectedCosts alone = ExpectedCostsOf(
         spec, {.page_bytes = kPage, .segment_bytes = kSegment, .span_bytes = kBytes});
     const PageCosts costs = meter.costs();
@@ -220,22 +213,17 @@ TEST_CASE(
       CHECK(costs.cold_collection_ns == 0);
     }
   });
-  REQUIRE(ran.ok());
 }
 
 TEST_CASE("Until a page is written alone, flash alone is expected to move pages for it") {
   const bool is_flash = GENERATE(true, false);
-  SimulatedRuntime runtime({.seed = 6});
-  const absl::Status ran = runtime.Run([&] {
-    const DeviceSpec spec = *ParseDeviceSpec(is_flash ? "flash" : "fixed:service_ms=5:mb_s=50");
-    auto device = OpenDeviceOf(runtime, spec, "data");
-    REQUIRE(device.ok());
-    const CostMeter meter(runtime, **device, kGeometry,
+  const DeviceSpec spec = *ParseDeviceSpec(is_flash ? "flash" : "fixed:service_ms=5:mb_s=50");
+  OnDevice(6, spec, [&](SimulatedRuntime& runtime, BlockDevice& device) {
+    const CostMeter meter(runtime, device, kGeometry,
                           {.page_write_ns = 1e3, .segment_write_ns = 1e3, .segment_read_ns = 1e3});
     CHECK((meter.costs().collection_ns > meter.costs().page_write_ns) == is_flash);
     CHECK((meter.costs().collection_ns == 0) == !is_flash);
   });
-  REQUIRE(ran.ok());
 }
 
 }  // namespace
