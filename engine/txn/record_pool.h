@@ -55,8 +55,8 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked, one queue per actor. A queue is in commit order,
-/// unless two actors share it. Each actor collects from its own queue, and now and then from that of
+/// Committed records whose entries are still linked. Each actor has a queue of its own, in the order of
+/// its commits; two actors that share one may mix it up. Each actor collects from its own queue, and now and then from that of
 /// another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {

@@ -203,8 +203,8 @@ class VersionStore {
   VersionCounters counters_;
   VersionTable table_;
   RecordPool pool_;
-  FinishedQueues finished_;  // commits at which nobody has looked yet
-  FinishedQueues settling_;  // commits whose versions a long snapshot may need
+  FinishedQueues finished_;  // commits that neither their committer nor the reclaimer has looked at
+  FinishedQueues settling_;  // commits with versions that a long snapshot may read
   KnownWrites known_;
   SettledVersions settled_;
   EmptyGaps gaps_;

@@ -146,7 +146,7 @@ TEST_CASE("the table shrinks again, and grows into the arrays it had") {
 
 // Beside a long snapshot the entries of a few hundred commits wait and go at once. The table moved all
 // its buckets each time.
-TEST_CASE("a table whose entries rise and fall again and again keeps its size") {
+TEST_CASE("a table keeps its size while the number of its entries rises and falls") {
   Fixture f;
   const size_t buckets = f.table.buckets();
   bool has_grown = false;
