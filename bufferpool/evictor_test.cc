@@ -123,7 +123,7 @@ TEST_CASE("The scheme chooses how many victims an eviction takes") {
     f.NewPage(page);
     return f.pool->stats().free_frames;
   };
-  CHECK(free_after_eviction("global") == 15);
+  CHECK(free_after_eviction("global") == 3);
   CHECK(free_after_eviction("bp-wrapper:free_lists=1:refill=64") == 63);
   CHECK(free_after_eviction("bp-wrapper:free_lists=1:refill=1") == 0);
 }

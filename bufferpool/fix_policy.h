@@ -87,8 +87,9 @@ class FixPolicy {
   /// The most victims that the scheme wants from one eviction, 1 to kMostVictims.
   virtual size_t most_victims() const = 0;
   static constexpr size_t kMostVictims = 64;
-  /// The choice of the schemes that have no setting for it: a small part of the pool.
-  static size_t UsualVictims(size_t frames) { return std::clamp<size_t>(frames / 128, 1, 16); }
+  /// The choice of the schemes that have no setting for it: a small part of the pool. Few, because
+  /// one actor writes all of them while it waits for one frame (docs/decisions/0019).
+  static size_t UsualVictims(size_t frames) { return std::clamp<size_t>(frames / 128, 1, 4); }
   /// The most victims of one eviction from so many frames, whatever was asked for. Evicting more
   /// ahead would lower the hit ratio of small regions.
   static size_t LargestBatch(size_t frames) { return std::max<size_t>(1, frames / 8); }
