@@ -1,5 +1,7 @@
 #include "layout/write/segment_writer.h"
 
+#include <utility>
+
 #include "layout/map/write_again.h"
 #include "storage/base/check.h"
 #include "storage/base/out_of_memory.h"
@@ -68,36 +70,87 @@ SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
 std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, std::optional<Claim> claim,
                                                              PageId page, uint32_t slots,
                                                              std::atomic<size_t>* unwritten) {
-  OpenLog& log = *logs_[static_cast<size_t>(id)];
-  MutexLock lock(log.mutex);
-  std::optional<Place> place;
-  do {
-    if (log.buffer == nullptr && !OpenSegment(id, log, claim)) return std::nullopt;
-    place = NextPlace(log, page, slots);
-    if (!place) EndSegment(log);
-  } while (!place);
-  if (!InfoOf(id).of_cleaner) {
-    directory_.TakeTicket(place->buffer->group->frames[place->index], unwritten);
+  PlaceRequest request{.page = page, .slots = slots, .unwritten = unwritten};
+  uint32_t turn = AskForPlace(id, request);
+  while (turn == kWaits) {
+    core_.runtime.WaitOnWord(request.turn, kWaits, kForever);
+    turn = request.turn.load(std::memory_order_acquire);
   }
-  return place;
+  if (turn == kOpens) OpenFor(id, claim, request);
+  return request.place;
 }
 
-bool SegmentWriter::OpenSegment(LogId id, OpenLog& log, std::optional<Claim> claim) {
-  if (!claim) return false;
-  const std::optional<SegmentId> segment = space_.TakeSegment(*claim, InfoOf(id).kind);
-  if (!segment) return false;
+SegmentWriter::Turn SegmentWriter::AskForPlace(LogId id, PlaceRequest& request) {
+  OpenLog& log = *logs_[static_cast<size_t>(id)];
+  MutexLock lock(log.mutex);
+  if (log.is_opening) {
+    (log.first == nullptr ? log.first : log.last->next) = &request;
+    log.last = &request;
+    return kWaits;
+  }
+  if (log.buffer != nullptr && Serve(id, log, request)) return kIsServed;
+  log.is_opening = true;
+  return kOpens;
+}
+
+bool SegmentWriter::Serve(LogId id, OpenLog& log, PlaceRequest& request) {
+  request.place = NextPlace(log, request.page, request.slots);
+  if (!request.place) {
+    EndSegment(log);
+    return false;
+  }
+  if (!InfoOf(id).of_cleaner) {
+    directory_.TakeTicket(request.place->buffer->group->frames[request.place->index],
+                          request.unwritten);
+  }
+  return true;
+}
+
+void SegmentWriter::OpenFor(LogId id, std::optional<Claim> claim, PlaceRequest& request) {
+  const OnException pass_on([&] { EndOpening(id, nullptr, request); });
+  Buffer* const buffer = claim ? OpenSegment(id, *claim) : nullptr;
+  EndOpening(id, buffer, request);
+}
+
+void SegmentWriter::EndOpening(LogId id, Buffer* buffer, PlaceRequest& request) {
+  OpenLog& log = *logs_[static_cast<size_t>(id)];
+  PlaceRequest* served = nullptr;
+  PlaceRequest* opener = nullptr;
+  {
+    MutexLock lock(log.mutex);
+    log.buffer = buffer;
+    if (buffer != nullptr) Serve(id, log, request);
+    served = log.first;
+    while (log.buffer != nullptr && log.first != nullptr && Serve(id, log, *log.first)) {
+      log.first = log.first->next;
+    }
+    opener = log.first;
+    if (opener != nullptr) log.first = opener->next;
+    log.is_opening = opener != nullptr;
+  }
+  // A request is its owner's again, and may be gone, as soon as its turn is set.
+  const auto end_wait = [this](PlaceRequest& waiter, Turn turn) {
+    waiter.turn.store(turn, std::memory_order_release);
+    core_.runtime.Wake(waiter.turn, 1);
+  };
+  if (opener != nullptr) end_wait(*opener, kOpens);
+  while (served != opener) end_wait(*std::exchange(served, served->next), kIsServed);
+}
+
+SegmentWriter::Buffer* SegmentWriter::OpenSegment(LogId id, Claim claim) {
+  const std::optional<SegmentId> segment = space_.TakeSegment(claim, InfoOf(id).kind);
+  if (!segment) return nullptr;
   const OnException give_back([&] { directory_.segments().Close(*segment, 0); });
-  Buffer* buffer = AcquireBuffer();
+  Buffer* const buffer = AcquireBuffer();
   if (buffer == nullptr) {
     directory_.segments().Close(*segment, 0);  // empty, so it is free again
-    return false;
+    return nullptr;
   }
   buffer->segment = *segment;
   const OnException let_go([&] { buffer->in_use.store(false, std::memory_order_release); });
   directory_.NoteSegment(*segment, InfoOf(id).kind);
   buffer->log.store(id, std::memory_order_release);
-  log.buffer = buffer;
-  return true;
+  return buffer;
 }
 
 std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageId page,
@@ -270,7 +323,7 @@ void SegmentWriter::StartLocked(OpenLog& log) {
   GiveUp(log, buffer->packer.EndBlock());
   if (log.buffer == nullptr) return;  // full: the thread that copies last starts its write
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
-  Backoff backoff(core_.runtime);  // waits only for copies that other threads have begun
+  Backoff backoff(core_.runtime);  // waits only for copies by threads that have their slots
   while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
   MutexLock io_lock(buffer->io_mutex);
   Issue(*buffer, filled);

@@ -9,6 +9,10 @@
 // without it. Slots that no page takes, because none fits or the buffer is written early, are given
 // up. The thread that completes the last copy of a full buffer starts the write. Every buffer has
 // its own I/O queue, so no thread waits behind the request of another buffer.
+//
+// The thread that finds a log without a segment opens the next one, without the mutex, because it
+// may wait for the segment cleaner. Meanwhile other threads form a line. The opener hands out slots
+// to the line in the order in which the threads came; if there are too few, the next in line opens.
 #pragma once
 
 #include <array>
@@ -65,8 +69,8 @@ class SegmentWriter {
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
   void WriteOutUserLogs() { WriteOut(kUserLogs); }
   void WriteOutMoves() { WriteOut(kCleanerLogs); }
-  /// As WriteOutUserLogs, but does not wait, and skips a log whose mutex another thread holds. The
-  /// cleaner calls it, because that thread may be waiting for the cleaner.
+  /// As WriteOutUserLogs, but waits only for copies into slots that are handed out, and skips a log
+  /// whose mutex another thread holds.
   void StartUserLogs();
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.
@@ -97,19 +101,45 @@ class SegmentWriter {
     bool failed LATCHKEY_GUARDED_BY(io_mutex) =
         false;  // never reused: its pages are served from it
   };
-  struct OpenLog {
-    explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
-    Mutex mutex;
-    Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
-  };
   struct Place {
     Buffer* buffer;
     uint32_t index;
   };
+  enum Turn : uint32_t {
+    kWaits,     // in line
+    kIsServed,  // has a place
+    kOpens,     // opens the log's next segment
+  };
+  /// A thread that wants slots for a page. It owns the request again once `turn` is not kWaits.
+  struct PlaceRequest {
+    PageId page;
+    uint32_t slots;
+    std::atomic<size_t>* unwritten;
+    std::optional<Place> place{};
+    std::atomic<uint32_t> turn{kWaits};
+    PlaceRequest* next = nullptr;  // in line
+  };
+  struct OpenLog {
+    explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
+    Mutex mutex;
+    Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
+    // A thread opens the next segment; `buffer` is nullptr.
+    bool is_opening LATCHKEY_GUARDED_BY(mutex) = false;
+    PlaceRequest* first LATCHKEY_GUARDED_BY(mutex) = nullptr;  // in line, while is_opening
+    PlaceRequest* last LATCHKEY_GUARDED_BY(mutex) = nullptr;
+  };
 
   std::optional<Place> TakePlace(LogId log, std::optional<Claim> claim, PageId page, uint32_t slots,
                                  std::atomic<size_t>* unwritten);
-  bool OpenSegment(LogId id, OpenLog& log, std::optional<Claim> claim) LATCHKEY_REQUIRES(log.mutex);
+  Turn AskForPlace(LogId log, PlaceRequest& request);
+  // Opens a segment for the log, and serves the request and the line.
+  void OpenFor(LogId log, std::optional<Claim> claim, PlaceRequest& request);
+  void EndOpening(LogId log, Buffer* buffer, PlaceRequest& request);
+  // Takes slots of the log's buffer for the request. False: they do not fit. Then the
+  // segment is ended, and the log has no buffer.
+  bool Serve(LogId id, OpenLog& log, PlaceRequest& request) LATCHKEY_REQUIRES(log.mutex);
+  // A buffer with a free segment; nullptr: there is none for this claim.
+  Buffer* OpenSegment(LogId log, Claim claim);
   Buffer* AcquireBuffer();
   Buffer* FindFreeBuffer();
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
