@@ -34,7 +34,7 @@ BorrowedSegments::BorrowedSegments(PageDirectory& directory, uint32_t most)
     : directory_(directory) {
   taken_.reserve(most);
   while (taken_.size() < most) {
-    const uint32_t keep = taken_.empty() ? 1 : SpaceManager::kHardWatermark;
+    const uint32_t keep = taken_.empty() ? 1 : SpaceManager::kLeastHardWatermark;
     const std::optional<SegmentId> segment = directory_.segments().TakeMeta(keep);
     if (!segment) break;
     taken_.push_back(*segment);

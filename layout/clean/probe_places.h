@@ -25,8 +25,9 @@ class BorrowedHoles {
   std::vector<SlotId> taken_;
 };
 
-/// Up to `most` free segments, held as if for a checkpoint until it is destroyed. The first may be one
-/// of those that only the cleaner takes: under full load no others are free.
+/// Up to `most` free segments, held as if for a checkpoint until it is destroyed. They may be of those
+/// that only the cleaner takes, because under full load no others are free. Two free segments are left,
+/// or one if there would be none to lend otherwise.
 class BorrowedSegments {
  public:
   BorrowedSegments(PageDirectory& directory, uint32_t most);

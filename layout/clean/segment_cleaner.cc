@@ -109,13 +109,14 @@ bool SegmentCleaner::RunPass() {
 }
 
 // Runs a round when one is due, or when space is short and the slots that wait for a round make up
-// a segment or more (at the hard watermark: any number of slots).
+// a segment or more (at kLeastHardWatermark: any number of slots).
 bool SegmentCleaner::ReleaseSlotsIfUseful() {
   if (directory_.journal() == nullptr) return false;
   const size_t pending = directory_.journal()->pending_slots();
-  const bool short_of_space = (space_.WantsCleaning() || space_.WantsShrink()) &&
-                              (pending >= core_.geometry.pages_per_segment() ||
-                               directory_.segments().free_count() <= SpaceManager::kHardWatermark);
+  const bool short_of_space =
+      (space_.WantsCleaning() || space_.WantsShrink()) &&
+      (pending >= core_.geometry.pages_per_segment() ||
+       directory_.segments().free_count() <= SpaceManager::kLeastHardWatermark);
   if (!directory_.journal()->due() && !(short_of_space && pending > 0)) return false;
   const uint32_t free_before = directory_.segments().free_count();
   durable_map_.TryMakeDurable()
@@ -235,7 +236,7 @@ bool SegmentCleaner::Clean() {
   if (!gained && may_plug && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
   // The remaining slots, and those of the victims passed over, are superseded by copies in memory.
   // Writing those out releases the slots and needs no new segment.
-  const bool is_short = directory_.segments().free_count() <= SpaceManager::kHardWatermark;
+  const bool is_short = directory_.segments().free_count() <= space_.hard_watermark();
   if (!gained || (passed_over_ > 0 && is_short)) sink_.StartUserWrites();
   return gained;
 }
@@ -274,10 +275,11 @@ void SegmentCleaner::KeepFirstOfBatch() {
 // Empties victims until a few segments are gained. Returns whether it has made progress.
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const uint64_t clock = directory_.clock() + 1;
-  const uint32_t free_before = directory_.segments().free_count();
+  const uint64_t taken_before = space_.taken_by_cleaner();
   uint64_t budget = pass_bytes_ / core_.geometry.slot_size();
   double wanted = kSegmentsPerPass, gained = 0;
   uint32_t emptied = 0, passed_over = 0;
+  freed_ = 0;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
   while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
          !stop_.load(std::memory_order_acquire)) {
@@ -301,25 +303,24 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
     ReleaseSlotsIfUseful();
     EndEmptied(/*all=*/false);
   }
-  const bool freed = EndPass();
+  EndPass();
   passed_over_ += passed_over;
-  if (passed_over == 0) return freed || emptied > 0;
+  if (passed_over == 0) return freed_ > 0 || emptied > 0;
   // Behind the emptiest segments come fuller ones. To empty those may take as many segments as it frees,
-  // pass after pass, while writers wait. Images may take more slots than before, so there only the free
-  // segments tell.
-  return directory_.segments().free_count() > free_before ||
+  // pass after pass, while writers wait. Images may take more slots than before, so there only the
+  // segments that it frees and takes tell.
+  return freed_ > space_.taken_by_cleaner() - taken_before ||
          (!core_.geometry.compresses() && gained >= kGainOfFullerVictims);
 }
 
-// Writes out what has been moved, and ends the pass for all victims. Returns whether one is free.
-bool SegmentCleaner::EndPass() {
+// Writes out what has been moved, and ends the pass for all victims.
+void SegmentCleaner::EndPass() {
   sink_.WriteOutMoves();
   if (directory_.journal() != nullptr) {
     durable_map_.TryMakeDurable().IgnoreError();  // as in ReleaseSlotsIfUseful
   }
-  const bool freed = EndEmptied(/*all=*/false) > 0;
+  EndEmptied(/*all=*/false);
   EndEmptied(/*all=*/true);
-  return freed;
 }
 
 // Ends the cleaning of victims that are empty, which makes them free, or of all. Returns their
@@ -332,6 +333,7 @@ uint32_t SegmentCleaner::EndEmptied(bool all) {
     victim.ended = true;
     ++ended;
   }
+  freed_ += all ? 0 : ended;
   if (all) victims_.clear();
   return ended;
 }
@@ -376,8 +378,10 @@ bool SegmentCleaner::Shrink() {
   const bool room = directory_.segments().free_count() > space_.soft_watermark();
   const CleaningMethod method = room ? CleaningMethod::kClean : CleaningMethod::kPlug;
   batch_.ids.assign(1, *obstacle);
+  freed_ = 0;
   const bool emptied = Empty(method) && batch_.emptied > 0;
-  return EndPass() || emptied;
+  EndPass();
+  return freed_ > 0 || emptied;
 }
 
 // The victims whose pages `pages` are, and what it gains that they have been moved. REQUIRES: pages of one

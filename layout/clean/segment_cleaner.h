@@ -107,7 +107,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   size_t Append(std::span<const VictimPage> pages);
   bool BeginMove(const VictimPage& page, FrameIndex* frame);
   bool MakeRoom();
-  bool EndPass();
+  void EndPass();
   uint32_t EndEmptied(bool all);
   SegmentKind KindFor(PageId page) const;
   double MeanPageShare() const;
@@ -133,6 +133,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   PlugWriter plugs_;
   // By Clean: victims that it left alone, because all their pages have newer copies in memory.
   uint32_t passed_over_ = 0;
+  uint32_t freed_ = 0;           // victims of the pass that are free
   std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
   VictimBatch batch_;
   std::optional<double> victim_utilization_;

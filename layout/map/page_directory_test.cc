@@ -99,7 +99,7 @@ TEST_CASE(
   CHECK(directory->DurableWord(page).free());
 }
 
-// Each pass of the cleaner ends with a round. Below the hard watermark no checkpoint found a segment. Each
+// Each pass of the cleaner ends with a round. With two free segments or fewer no checkpoint found one. Each
 // round asked for one again, so the cleaner never slept.
 TEST_CASE("A journal beyond its bound asks once for each checkpoint, not at each round") {
   struct : SpaceListener {

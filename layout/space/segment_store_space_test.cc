@@ -92,6 +92,31 @@ TEST_CASE("The file shrinks when pages are freed") {
   }
 }
 
+// So large that the cleaner has more than two free segments of its own.
+TEST_CASE("A large file keeps every page while writers wait for the cleaner") {
+  const std::string layout = GENERATE(std::string("lfs"), std::string("hylog"));
+  SegmentStoreOptions options = TestOptions(layout);
+  options.reserve_bytes = 16 << 20;
+  options.space_utilization = 0.95;
+  Filled filled(options);
+  while (filled.pages < 16'000) REQUIRE(filled.Add().ok());
+  std::vector<uint64_t> versions(filled.pages, 0);
+  const auto write = [&](uint64_t id) {
+    filled.page.Fill(PageId{id}, ++versions[id]);
+    REQUIRE(filled.Write(PageId{id}).ok());
+  };
+  for (uint64_t id = 0; id < filled.pages; ++id) write(id);
+  Rng rng(7);
+  for (int i = 0; i < 40'000 / kShorter; ++i) {
+    write(rng.Below(filled.pages));
+    if (i % 4000 == 0) REQUIRE(filled.store->Checkpoint({}, /*clean=*/false).ok());
+  }
+  for (uint64_t id = 0; id < filled.pages; ++id) {
+    REQUIRE(filled.store->ReadPage(PageId{id}, filled.page.data()).ok());
+    REQUIRE(filled.page.Holds(PageId{id}, versions[id]));
+  }
+}
+
 TEST_CASE("A full device refuses new pages and keeps serving the others") {
   const std::string layout =
       GENERATE(std::string("overwrite"), std::string("lfs"), std::string("hylog"));

@@ -173,7 +173,7 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
       TargetSegments(directory_.live_slots(), directory_.map().checkpoint_bytes());
   if (total <= target) return std::nullopt;
   // The last free segments are the cleaner's: without one it could not move the pages that are in the way.
-  const uint32_t end = directory_.segments().RetireTail(target, kHardWatermark);
+  const uint32_t end = directory_.segments().RetireTail(target, hard_watermark());
   if (end < total) {
     // Truncate the table before the device, so that the table never has a segment that is cut off.
     directory_.segments().Truncate(end);
@@ -196,11 +196,17 @@ bool SpaceManager::WantsCleaning() const {
 
 std::optional<SegmentId> SpaceManager::TakeSegment(Claim claim, SegmentKind kind) {
   if (IsYoung()) return TakeYoungSegment(claim, kind);
-  const uint32_t keep = claim == Claim::kSpare  ? soft_watermark()
-                        : claim == Claim::kUser ? kHardWatermark
-                                                : 0;
-  const auto take = [&] { return directory_.segments().TakeFree(keep, kind); };
+  const auto take = [&] {
+    // A thread that waits sees a watermark that changes with the size of the file.
+    const uint32_t keep = claim == Claim::kSpare  ? soft_watermark()
+                          : claim == Claim::kUser ? hard_watermark()
+                                                  : 0;
+    return directory_.segments().TakeFree(keep, kind);
+  };
   std::optional<SegmentId> segment = take();
+  if (segment && claim == Claim::kCleaner) {
+    taken_by_cleaner_.fetch_add(1, std::memory_order_relaxed);
+  }
   if (WantsCleaning() || WantsShrink()) Signal();
   if (segment || claim != Claim::kUser) return segment;
   return WaitForSegment(take);
@@ -224,7 +230,7 @@ std::optional<SegmentId> SpaceManager::TakeYoungSegment(Claim claim, SegmentKind
 
 std::optional<SegmentId> SpaceManager::WaitForSegment(
     absl::FunctionRef<std::optional<SegmentId>()> take) {
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  const Waiter counted(waiters_);
   const uint32_t fruitless_before = passes_without_gain_.load(std::memory_order_acquire);
   std::optional<SegmentId> segment;
   for (;;) {
@@ -237,7 +243,6 @@ std::optional<SegmentId> SpaceManager::WaitForSegment(
     if (writes_ != nullptr) writes_->CompleteFinished();
     core_.runtime.WaitOnWord(freed_, seen, kNanosPerMilli);
   }
-  waiters_.fetch_sub(1, std::memory_order_seq_cst);
   return segment;
 }
 
@@ -246,7 +251,7 @@ absl::StatusOr<SegmentId> SpaceManager::TakeMetaSegment(MetaClaim claim) {
     if (const auto segment = directory_.segments().TakeMeta(0)) return *segment;
     GrowUp();
   }
-  const auto take = [&] { return directory_.segments().TakeMeta(kHardWatermark); };
+  const auto take = [&] { return directory_.segments().TakeMeta(kLeastHardWatermark); };
   std::optional<SegmentId> segment = take();
   if (!segment && claim == MetaClaim::kWaits) segment = WaitForSegment(take);
   if (!segment && claim != MetaClaim::kSpare) segment = directory_.segments().TakeMeta(0);

@@ -1,7 +1,7 @@
 // SpaceManager: sizes the file so that live / capacity is the wanted utilisation, hands out
 // segments, and paces the segment cleaner by two watermarks on the number of free segments:
 //   below the soft watermark the cleaner works in the background;
-//   at the hard watermark only the cleaner may take segments, and writers wait for the cleaner.
+//   at the hard watermark only the cleaner and checkpoints take segments, and writers wait.
 //   When a pass gains no segment, the writers stop waiting and write into holes or in place.
 // So no writer waits here for a segment that never becomes free.
 //
@@ -15,6 +15,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -33,9 +34,9 @@ enum class Claim {
 
 /// Which segments a checkpoint may take.
 enum class MetaClaim {
-  kSpare,  ///< those above the hard watermark
+  kSpare,  ///< those above kLeastHardWatermark, so checkpoints go on while users wait
   kLast,   ///< any, at once; without one the file grows
-  kWaits,  ///< waits for one above the hard watermark first; then as kLast
+  kWaits,  ///< waits for one that kSpare may take; then as kLast
 };
 
 /// Thread-safe.
@@ -62,7 +63,7 @@ class SpaceManager final : public SpaceListener {
 
   /// Grows the file to its target size: when a store is created, and in the background.
   absl::Status GrowToTarget();
-  /// Cuts off the free tail beyond the target size, but not the last kHardWatermark free segments.
+  /// Cuts off the free tail beyond the target size, but not the last hard_watermark() free segments.
   /// Returns the segment that prevents further shrinking, if any: the cleaner empties it.
   std::optional<SegmentId> ShrinkTowardsTarget();
   bool WantsShrink() const;
@@ -72,16 +73,23 @@ class SpaceManager final : public SpaceListener {
   /// thread grows the file meanwhile.
   void TrimDevice();
 
+  /// Number of segments taken by Claim::kCleaner, also by a user as a last resort.
+  uint64_t taken_by_cleaner() const { return taken_by_cleaner_.load(std::memory_order_relaxed); }
   /// Whether free segments are below the soft watermark, or a writer waits for a segment.
   bool WantsCleaning() const;
   /// The reserve without the open logs.
-  uint32_t soft_watermark() const {
-    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().checkpoint_bytes()) -
-           SpaceSizing::kOpenLogs;
-  }
+  uint32_t soft_watermark() const { return reserve_segments() - SpaceSizing::kOpenLogs; }
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
-  static constexpr uint32_t kHardWatermark = 2;
+  /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. As many
+  /// as the cleaner fills before the segments that it empties are free. With few of them it must wait for a round in the middle of a batch. But they hold
+  /// no pages, so in a small file a few more would make the others noticeably fuller.
+  uint32_t hard_watermark() const {
+    const uint32_t of_reserve = reserve_segments() / kReservePerWatermark;
+    const uint32_t of_file = directory_.segments().total() / kFilePerWatermark;
+    return std::clamp(std::min(of_reserve, of_file), kLeastHardWatermark, kMostHardWatermark);
+  }
+  static constexpr uint32_t kLeastHardWatermark = 2, kMostHardWatermark = 16;
 
   /// The segment cleaner's signal. The cleaner notes the sequence and looks for work. If there is
   /// none, WaitForWork sleeps until a Signal after `seen`, or for `timeout` ns.
@@ -117,6 +125,24 @@ class SpaceManager final : public SpaceListener {
   const SpaceSizing& sizing() const { return sizing_; }
 
  private:
+  // Counts a thread as waiting while it exists.
+  class Waiter {
+   public:
+    explicit Waiter(std::atomic<uint32_t>& waiters) : waiters_(waiters) {
+      waiters_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Waiter() { waiters_.fetch_sub(1, std::memory_order_seq_cst); }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+   private:
+    std::atomic<uint32_t>& waiters_;
+  };
+
+  static constexpr uint32_t kReservePerWatermark = 8, kFilePerWatermark = 256;  // segments
+  uint32_t reserve_segments() const {
+    return sizing_.ReserveOf(directory_.segments().total(), directory_.map().checkpoint_bytes());
+  }
   // Segments with bad slots do not count: the file grows by as many.
   uint32_t TargetSegments(uint64_t live, uint64_t map_bytes) const {
     if (IsYoungWith(live)) return SpaceSizing::kYoungSegments;
@@ -150,6 +176,7 @@ class SpaceManager final : public SpaceListener {
   std::atomic<bool> worker_sleeps_{false};
   std::atomic<uint32_t> freed_{0};  // sequence of events that waiters look for
   std::atomic<uint32_t> waiters_{0};
+  std::atomic<uint64_t> taken_by_cleaner_{0};
   std::atomic<uint32_t> passes_without_gain_{0};
 
   std::atomic<double> min_utilization_{1.0};

@@ -34,7 +34,8 @@ struct SpaceSizing {
   /// Open append logs for which the reserve has room: 2 hot, 1 cold, 2 of the cleaner. More streams
   /// open only within the free segments (stream_choice.h).
   static constexpr uint32_t kOpenLogs = 5;
-  /// The open logs, 2 segments that only the cleaner may take, the rest as margin.
+  /// The open logs, 2 segments that only the cleaner may take (SpaceManager::hard_watermark), the
+  /// rest as margin.
   static constexpr uint32_t kMinReserveSegments = 12;
   /// If the file cannot grow, a new page id is refused beyond this share of the capacity. The
   /// remaining slots and the reserve suffice to rewrite every page any number of times.
