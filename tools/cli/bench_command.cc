@@ -67,6 +67,7 @@ absl::Status BenchExperiment::Measure(size_t index, const std::string& what, KvB
                                       Runtime& runtime) {
   KvBenchHooks hooks;
   hooks.on_measure_begin = [&] { StartCounting(backend); };
+  hooks.on_measure_end = [&] { EndMeasuring(backend); };
   hooks.on_sample = [&](const KvBenchSample& sample) {
     ShowSample(backend, what, LiveSampleOf(sample, sample.operations), "operations");
   };

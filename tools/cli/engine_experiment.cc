@@ -201,13 +201,19 @@ void EngineExperiment::StartCounting(KvBackend& backend) {
     trace_->Begin(backend, running_->settings);
   }
   live_view_.reset();
+  measured_end_.reset();
   running_->begin = backend.GetStatistics();
+}
+
+// A trace has what users did until they ended, and so have its statistics.
+void EngineExperiment::EndMeasuring(const KvBackend& backend) {
+  if (trace_ == nullptr) measured_end_ = backend.GetStatistics();
 }
 
 void EngineExperiment::StopCounting(KvBackend& backend, const std::string& what,
                                     const std::string& result, uint64_t done,
                                     std::string_view units) {
-  running_->end = backend.GetStatistics();
+  running_->end = measured_end_ ? *measured_end_ : backend.GetStatistics();
   if (trace_ != nullptr) {
     const std::string problem = trace_->End(backend, *running_->begin, *running_->end, done, units);
     if (!problem.empty()) running_->warnings.push_back(problem);
@@ -218,7 +224,7 @@ void EngineExperiment::StopCounting(KvBackend& backend, const std::string& what,
 
 void EngineExperiment::ShowSample(const KvBackend& backend, const std::string& what,
                                   const LiveSample& sample, std::string_view units) {
-  running_->samples.push_back(backend.GetStatistics());
+  running_->samples.push_back(measured_end_ ? *measured_end_ : backend.GetStatistics());
   if (!flags_.live) {
     progress_.Show(
         fmt::format("{}: {:.0f} s, {:.0f} {}/s", what, sample.end_s, sample.rate, units));

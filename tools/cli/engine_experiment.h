@@ -72,6 +72,9 @@ class EngineExperiment {
 
   /// Records a trace from now on, if there is to be one.
   void StartCounting(KvBackend& backend);
+  /// Keeps the statistics at the end of the measured part. Without this call, or with a trace,
+  /// StopCounting does.
+  void EndMeasuring(const KvBackend& backend);
   /// `result` is a summary for a log message.
   /// `done`: how many `units` ("transactions") were completed meanwhile.
   void StopCounting(KvBackend& backend, const std::string& what, const std::string& result,
@@ -99,6 +102,7 @@ class EngineExperiment {
   const ResultShape shape_;
   MeasuredRun* running_ = nullptr;  // the record of the run in progress
   Runtime* runtime_ = nullptr;      // of the run in progress
+  std::optional<KvStatistics> measured_end_;  // of the run in progress
   std::unique_ptr<TraceRecording> trace_;
   std::optional<LiveView> live_view_;  // of the run in progress
 };

@@ -3,6 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "tpcc-lite/report/device_time.h"
+
 namespace latchkey {
 namespace {
 
@@ -72,6 +74,7 @@ Json BenchToJson(const BenchRecord& record) {
   AddWorkload(record.config, row);
   AddFigures(record, row);
   AddStatistics(record, row);
+  AddDeviceTime("operations", row);
   AddOutcome(record, record.result && record.result->interrupted, row);
   row["samples"] = SamplesOf(record.result, record, SampleToJson);
   return row;
@@ -87,41 +90,42 @@ std::span<const std::string> BenchFigures() {
 
 std::span<const Column> BenchColumns() {
   using enum ColumnFormat;
-  static const auto* const columns = new std::vector<Column>(ColumnsWith({
-      {"workload", "/workload", kText, true},
-      {"zipf", "/zipf", kText, true},
-      {"records", "/records", kCount, true},
-      {"key size", "/key_size", kCount, true},
-      {"value size", "/value_size", kCount, true},
-      {"threads", "/threads", kCount, true},
-      {"batch", "/batch", kCount, true},
-      {"seed", "/seed", kText, true},
-      {"operations/s", "/operations_per_s", kCount},
-      {"device: overwrite + sync/s", "/device_overwrites_per_s", kCount},
-      {"of device", "/share_of_device", kNumber},
-      {"p50", "/latency_us/p50", kMicros},
-      {"p99", "/latency_us/p99", kMicros},
-      {"p99.9", "/latency_us/p99_9", kMicros},
-      {"retries", "/retries", kCount},
-      {"at the crash: dirty", "/reopen/dirty_bytes", kBytes},
-      {"of cached pages", "/reopen/dirty_share", kPercent},
-      {"log", "/reopen/log_bytes", kBytes},
-      {"changes redone", "/reopen/redone_changes", kCount},
-      {"open: seconds", "/reopen/open_s", kNumber},
-      {"page map", "/reopen/layout_s", kNumber},
-      {"log read", "/reopen/log_read_s", kNumber},
-      {"redo", "/reopen/redo_s", kNumber},
-      {"undo", "/reopen/undo_s", kNumber},
-      {"checkpoint", "/reopen/checkpoint_s", kNumber},
-      {"checkpointed after", "/reopen/checkpointed_s", kNumber},
-      {"hits", "/buffer/hit_ratio", kPercent},
-      {"read", "/io/bytes_read", kBytes},
-      {"written", "/io/bytes_written", kBytes},
-      {"flash ampl.", "/io/device_write_amplification", kNumber},
-      {"log written", "/log/bytes_written", kBytes},
-      {"file", "/space/file_bytes", kBytes},
-      {"error", "/error", kText},
-  }));
+  static const auto* const columns = new std::vector<Column>(
+      ColumnsWith({{
+                       {"workload", "/workload", kText, true},
+                       {"zipf", "/zipf", kText, true},
+                       {"records", "/records", kCount, true},
+                       {"key size", "/key_size", kCount, true},
+                       {"value size", "/value_size", kCount, true},
+                       {"threads", "/threads", kCount, true},
+                       {"batch", "/batch", kCount, true},
+                       {"seed", "/seed", kText, true},
+                       {"operations/s", "/operations_per_s", kCount},
+                       {"device: overwrite + sync/s", "/device_overwrites_per_s", kCount},
+                       {"of device", "/share_of_device", kNumber},
+                       {"p50", "/latency_us/p50", kMicros},
+                       {"p99", "/latency_us/p99", kMicros},
+                       {"p99.9", "/latency_us/p99_9", kMicros},
+                       {"retries", "/retries", kCount},
+                       {"at the crash: dirty", "/reopen/dirty_bytes", kBytes},
+                       {"of cached pages", "/reopen/dirty_share", kPercent},
+                       {"log", "/reopen/log_bytes", kBytes},
+                       {"changes redone", "/reopen/redone_changes", kCount},
+                       {"open: seconds", "/reopen/open_s", kNumber},
+                       {"page map", "/reopen/layout_s", kNumber},
+                       {"log read", "/reopen/log_read_s", kNumber},
+                       {"redo", "/reopen/redo_s", kNumber},
+                       {"undo", "/reopen/undo_s", kNumber},
+                       {"checkpoint", "/reopen/checkpoint_s", kNumber},
+                       {"checkpointed after", "/reopen/checkpointed_s", kNumber},
+                       {"hits", "/buffer/hit_ratio", kPercent},
+                       {"read", "/io/bytes_read", kBytes},
+                       {"written", "/io/bytes_written", kBytes},
+                       {"flash ampl.", "/io/device_write_amplification", kNumber},
+                       {"log written", "/log/bytes_written", kBytes},
+                       {"file", "/space/file_bytes", kBytes},
+                   },
+                   DeviceTimeColumns("an operation")}));
   return *columns;
 }
 

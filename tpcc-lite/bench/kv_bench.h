@@ -80,6 +80,7 @@ struct KvBenchResult {
 struct KvBenchHooks {
   std::function<void(const KvBenchSample&)> on_sample;
   std::function<void()> on_measure_begin;
+  std::function<void()> on_measure_end;  ///< what ends from now on does not count
 };
 
 /// Fills an empty database in key order, in large transactions, and makes a checkpoint. Cancelled:

@@ -467,6 +467,7 @@ KvBenchResult Bench::Collect() {
   const Nanos now = shared_.runtime.Now();
   result_.operations = Done() - done_at_begin_;
   shared_.phase.store(Phase::kOver, std::memory_order_release);
+  if (hooks_.on_measure_end) hooks_.on_measure_end();
   for (auto& actor : actors_) actor->Join();
   Nanos last = begin_;
   for (const auto& worker : workers_) {

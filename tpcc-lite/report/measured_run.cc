@@ -331,9 +331,13 @@ std::vector<Column> SettingsColumns() {
   };
 }
 
-std::vector<Column> ColumnsWith(std::vector<Column> own) {
+std::vector<Column> ColumnsWith(std::vector<std::vector<Column>> own) {
   std::vector<Column> all = SettingsColumns();
-  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  for (std::vector<Column>& group : own) {
+    all.insert(all.end(), std::make_move_iterator(group.begin()),
+               std::make_move_iterator(group.end()));
+  }
+  all.push_back({"error", "/error", ColumnFormat::kText});
   return all;
 }
 

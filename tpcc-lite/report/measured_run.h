@@ -80,8 +80,8 @@ Json SamplesOf(const std::optional<Result>& result, const MeasuredRun& run,
 
 /// The columns for settings.
 std::vector<Column> SettingsColumns();
-/// The columns for settings, then `own`: the table of a workload.
-std::vector<Column> ColumnsWith(std::vector<Column> own);
+/// The columns for settings, then those of `own`, then the error: the table of a workload.
+std::vector<Column> ColumnsWith(std::vector<std::vector<Column>> own);
 
 /// {"schema", "build", "host", "results"}. The host block describes the file system of `path`.
 Json MakeDocument(std::string_view schema, const std::string& path, std::span<const Json> results);

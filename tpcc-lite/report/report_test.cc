@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "tpcc-lite/report/csv.h"
+#include "tpcc-lite/report/device_time.h"
 #include "tpcc-lite/report/environment.h"
 #include "tpcc-lite/report/run_report.h"
 #include "tpcc-lite/report/spread.h"
@@ -372,6 +373,15 @@ const std::vector<const char*> kFields = {"/engine",
                                           "/io/bytes_written",
                                           "/io/user_bytes_written",
                                           "/io/device_write_amplification",
+                                          "/device_time/reads",
+                                          "/device_time/read_bytes",
+                                          "/device_time/read_us",
+                                          "/device_time/writes",
+                                          "/device_time/written_bytes",
+                                          "/device_time/write_us",
+                                          "/device_time/us",
+                                          "/device_time/operations_per_s",
+                                          "/device_time/reached",
                                           "/log/record_bytes",
                                           "/log/bytes_written",
                                           "/log/syncs",
@@ -389,6 +399,67 @@ TEST_CASE("A run's result has every field of the schema") {
     CAPTURE(field);
     CHECK(json.contains(Json::json_pointer(field)));
   }
+}
+
+TEST_CASE("The device time of an operation is that of its reads and writes") {
+  Json row = {{"io",
+               {{"reads", 300},
+                {"writes", 100},
+                {"bytes_read", 300 * 4096},
+                {"bytes_written", 100 * 8192},
+                {"device_busy_s", 1.8}}},
+              {"layout_stats",
+               {{"busy_s",
+                 {{"page_read", 1.0},
+                  {"segment_read", 0.2},
+                  {"page_write", 0.4},
+                  {"segment_write", 0.2}}}}}};
+  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
+  const Json& time = row["device_time"];
+  CHECK(time["reads"] == 1.5);
+  CHECK(time["read_bytes"] == 1.5 * 4096);
+  CHECK(time["read_us"].get<double>() == Approx(4000));
+  CHECK(time["writes"] == 0.5);
+  CHECK(time["written_bytes"] == 0.5 * 8192);
+  CHECK(time["write_us"].get<double>() == Approx(6000));
+  CHECK(time["us"].get<double>() == Approx(1.5 * 4000 + 0.5 * 6000));
+  CHECK(time["operations_per_s"].get<double>() == Approx(200 / 1.8));
+  CHECK(time["reached"].get<double>() == Approx(0.9));
+
+  row["operations"] = 100;
+  row["duration_s"] = 1.8;
+  AddDeviceTime("operations", row);
+  CHECK(row["device_time"]["reads"] == 3);
+  CHECK(row["device_time"]["reached"].get<double>() == Approx(1));
+
+  row["operations"] = nullptr;  // nothing was measured
+  AddDeviceTime("operations", row);
+  CHECK(row["device_time"]["us"].is_null());
+  row["io"]["device_busy_s"] = nullptr;  // an engine that does not tell
+  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
+  CHECK(row["device_time"]["reads"].is_null());
+}
+
+TEST_CASE("Operations that found everything in the cache took no time of the device") {
+  Json row = {{"io",
+               {{"reads", 0},
+                {"writes", 0},
+                {"bytes_read", 0},
+                {"bytes_written", 0},
+                {"device_busy_s", 0.0}}},
+              {"layout_stats",
+               {{"busy_s",
+                 {{"page_read", 0.0},
+                  {"segment_read", 0.0},
+                  {"page_write", 0.0},
+                  {"segment_write", 0.0}}}}}};
+  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
+  const Json& time = row["device_time"];
+  CHECK(time["reads"] == 0);
+  CHECK(time["us"] == 0);
+  CHECK(time["reached"] == 0);
+  CHECK(time["read_us"].is_null());
+  CHECK(time["operations_per_s"].is_null());
 }
 
 TEST_CASE("What was not measured is null, never 0") {

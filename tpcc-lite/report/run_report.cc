@@ -3,6 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "tpcc-lite/report/device_time.h"
+
 namespace latchkey {
 namespace {
 
@@ -52,6 +54,7 @@ Json RunToJson(const RunRecord& record) {
   row["transactions_limit"] = config.transactions > 0 ? Json(config.transactions) : Json(nullptr);
   AddFigures(record.result, row);
   AddStatistics(record, row);
+  AddDeviceTime("transactions", row);
   row["consistency"] = ConsistencyToJson(record.consistency);
   AddOutcome(record, record.result && record.result->interrupted, row);
   row["samples"] = SamplesOf(record.result, record, SampleToJson);
@@ -67,28 +70,29 @@ std::span<const std::string> RunFigures() {
 
 std::span<const Column> RunColumns() {
   using enum ColumnFormat;
-  static const auto* const columns = new std::vector<Column>(ColumnsWith({
-      {"warehouses", "/warehouses", kCount, true},
-      {"scale", "/scale", kText, true},
-      {"users", "/users", kCount, true},
-      {"seed", "/seed", kText, true},
-      {"NewOrder/min (tpcc-lite, not TPC-C)", "/new_order_per_min", kCount},
-      {"transactions/s", "/transactions_per_s", kCount},
-      {"aborts", "/aborts", kCount},
-      {"NewOrder p50", "/latency_us/new_order/p50", kMicros},
-      {"p99", "/latency_us/new_order/p99", kMicros},
-      {"hits", "/buffer/hit_ratio", kPercent},
-      {"dirty", "/buffer/dirty_proportion", kPercent},
-      {"sync writes of I/O", "/buffer/sync_write_share_of_io", kPercent},
-      {"write cost", "/layout_stats/write_cost", kNumber},
-      {"write ampl.", "/layout_stats/write_amplification", kNumber},
-      {"flash ampl.", "/io/device_write_amplification", kNumber},
-      {"read", "/io/bytes_read", kBytes},
-      {"written", "/io/bytes_written", kBytes},
-      {"log written", "/log/bytes_written", kBytes},
-      {"file", "/space/file_bytes", kBytes},
-      {"error", "/error", kText},
-  }));
+  static const auto* const columns = new std::vector<Column>(
+      ColumnsWith({{
+                       {"warehouses", "/warehouses", kCount, true},
+                       {"scale", "/scale", kText, true},
+                       {"users", "/users", kCount, true},
+                       {"seed", "/seed", kText, true},
+                       {"NewOrder/min (tpcc-lite, not TPC-C)", "/new_order_per_min", kCount},
+                       {"transactions/s", "/transactions_per_s", kCount},
+                       {"aborts", "/aborts", kCount},
+                       {"NewOrder p50", "/latency_us/new_order/p50", kMicros},
+                       {"p99", "/latency_us/new_order/p99", kMicros},
+                       {"hits", "/buffer/hit_ratio", kPercent},
+                       {"dirty", "/buffer/dirty_proportion", kPercent},
+                       {"sync writes of I/O", "/buffer/sync_write_share_of_io", kPercent},
+                       {"write cost", "/layout_stats/write_cost", kNumber},
+                       {"write ampl.", "/layout_stats/write_amplification", kNumber},
+                       {"flash ampl.", "/io/device_write_amplification", kNumber},
+                       {"read", "/io/bytes_read", kBytes},
+                       {"written", "/io/bytes_written", kBytes},
+                       {"log written", "/log/bytes_written", kBytes},
+                       {"file", "/space/file_bytes", kBytes},
+                   },
+                   DeviceTimeColumns("a transaction")}));
   return *columns;
 }
 

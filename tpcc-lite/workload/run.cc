@@ -83,6 +83,7 @@ absl::StatusOr<TpccResult> TpccRun::Run() {
   result_.interrupted = StopRequested() && (UsersLeft() || config_.transactions == 0);
   phase_.store(RunPhase::kStop, std::memory_order_relaxed);
   const Nanos end = runtime_.Now();
+  if (hooks_.on_measure_end) hooks_.on_measure_end();
   for (auto& actor : actors_) actor->Join();
   if (end > last_sample_) TakeSample(end);
   LATCHKEY_RETURN_IF_ERROR(error_);

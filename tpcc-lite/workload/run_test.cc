@@ -106,6 +106,23 @@ TEST_CASE("a stop request ends a run with what was measured so far") {
   RequireConsistent(*backend, config);
 }
 
+TEST_CASE("the end of the measured part is told before its last sample") {
+  TpccConfig config = TinyConfig(1, .003);
+  config.transactions = 0;
+  config.duration = 20 * kNanosPerMilli;
+  const auto backend = OpenLoaded(config);
+  std::vector<std::string> told;
+  TpccRunHooks hooks;
+  hooks.on_measure_begin = [&] { told.push_back("begin"); };
+  hooks.on_measure_end = [&] { told.push_back("end"); };
+  hooks.on_sample = [&](const TpccSample&) { told.push_back("sample"); };
+  REQUIRE(RunTpcc(*backend, config, hooks).ok());
+  REQUIRE(told.size() >= 3);
+  CHECK(told.front() == "begin");
+  CHECK(told[told.size() - 2] == "end");
+  CHECK(told.back() == "sample");
+}
+
 TEST_CASE("the samples of a run add up to its counts") {
   TpccConfig config = TinyConfig(1, .003);
   config.users = 2;

@@ -65,6 +65,7 @@ struct TpccRunHooks {
   TpccSampleCallback on_sample;
   TpccNewOrderCallback on_new_order;
   std::function<void()> on_measure_begin;  ///< the warm-up is over; users go on meanwhile
+  std::function<void()> on_measure_end;    ///< what ends from now on does not count
 };
 
 /// Runs the mix of clause 5.2.3 in a closed loop without think time. With at least as many users as
