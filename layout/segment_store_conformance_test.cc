@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "layout/clean/cleaning_policy.h"
-#include "layout/testing/forgetful_flash.h"
 #include "layout/testing/layouts_under_test.h"
 #include "layout/testing/store_on_memory.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/device/testing/forgetful_flash.h"
 
 namespace latchkey::segment_store_conformance_test {
 namespace {

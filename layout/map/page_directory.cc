@@ -122,17 +122,20 @@ void PageDirectory::Install(FrameIndex index) {
   }
   CountSaved(before, installed);
   if (at_once) Release(before.slot());
+  if (supersedes && LATCHKEY_CANARY("discarded-before-journal")) Discard(before.slot());
   frame.EndTicket();
 }
 
 // The slot loses its owner. Its content is dead: no page and no recovery reads it any more.
 void PageDirectory::Release(SlotId slot) {
-  if (discards_slots()) {
-    // Now, because from ReleaseSlot on another page may be written here. A discard is a hint: the store
-    // works without it, so its error is ignored.
-    core_.device.Discard(core_.geometry.OffsetOf(slot), core_.geometry.page_size).IgnoreError();
-  }
+  Discard(slot);  // now, because from ReleaseSlot on another page may be written here
   segments_.ReleaseSlot(slot);
+}
+
+// A discard is a hint: the store works without it, so its error is ignored.
+void PageDirectory::Discard(SlotId slot) {
+  if (!discards_slots()) return;
+  core_.device.Discard(core_.geometry.OffsetOf(slot), core_.geometry.page_size).IgnoreError();
 }
 
 void PageDirectory::ReleaseMeta(SegmentId segment) {

@@ -153,6 +153,7 @@ class PageDirectory final : private EmptySegments {
   void Install(FrameIndex index);
   bool discards_slots() const { return is_flash_ && !core_.geometry.compresses(); }
   void Release(SlotId slot);
+  void Discard(SlotId slot);
   void OnSegmentEmptied(SegmentId segment) override { ReleaseMeta(segment); }
   bool AcceptSealed(FrameIndex index, PageId page, std::optional<LocationWord> only_from,
                     absl::FunctionRef<void(uint32_t sequence)> seal);

@@ -71,6 +71,8 @@ constexpr Canary kCanaries[] = {
     {"journal-entry-dropped", "every second change of the map is not journalled", kLfs},
     {"slot-reused-before-journal", "a slot is free before the change that supersedes it is durable",
      kHylog},
+    {"discarded-before-journal",
+     "a slot is discarded before the change that supersedes it is durable", kLfs},
     {"freed-page-reused-at-once", "the id of a freed page is given out before its free is durable",
      kGroup},
     {"page-checksum-ignored", "the checksum of a page that was read is not looked at", kOverwrite},

@@ -13,6 +13,7 @@
 #include "layout/testing/layouts_under_test.h"
 #include "storage/base/hash.h"
 #include "storage/base/status_macros.h"
+#include "storage/device/testing/forgetful_flash.h"
 #include "tools/campaign/crash/crash_workload.h"
 #include "tools/campaign/shared/technique_items.h"
 
@@ -61,12 +62,13 @@ absl::Status ShrinkCache(DatabaseImpl& db) {
 
 std::string BusyDatabase::name() const {
   return fmt::format(
-      "{} {} {} {}x{} {} {} {} pages of {}, {} users{}", options_.layout, options_.segment_cleaning,
-      options_.space_utilization, options_.replacement, options_.synchronization,
-      options_.durability == Durability::kGroup ? "group" : "commit",
+      "{} {} {} {}x{} {} {} {} pages of {}, {} users{}{}", options_.layout,
+      options_.segment_cleaning, options_.space_utilization, options_.replacement,
+      options_.synchronization, options_.durability == Durability::kGroup ? "group" : "commit",
       NameOf(options_.torn_write_protection),
       options_.cleaners == 1 ? "1 cleaner," : fmt::format("{} cleaners,", options_.cleaners),
-      options_.page_size, options_.users, options_.change_buffer ? ", change buffer" : "");
+      options_.page_size, options_.users, options_.change_buffer ? ", change buffer" : "",
+      options_.flash ? ", flash" : "");
 }
 
 absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
@@ -75,6 +77,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
   machine.disks->SetMonitor(std::make_unique<WriteOrderMonitor>(OnDisks(options_)));
   DatabaseDevices devices;
   devices.data = machine.disks->Open(DatabaseOnDisks::kData);
+  if (options_.flash) devices.data = std::make_unique<ForgetfulFlash>(std::move(devices.data));
   devices.log = machine.disks->Open(DatabaseOnDisks::kLog);
   devices.journal = machine.disks->Open(DatabaseOnDisks::kJournal);
   devices.sizing = {.log_segment_bytes = kLogSegment,
@@ -179,7 +182,8 @@ BusyDatabaseChoices BusyDatabaseChoices::All() {
           .cleaners = {1, 2, 0},
           .users = {3, 4, 2, 1},
           .protections = {TornWriteProtection::kDoublewrite},
-          .change_buffers = {0, 1}};
+          .change_buffers = {0, 1},
+          .flashes = {0, 0, 1}};
 }
 
 BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions base) const {
@@ -200,6 +204,7 @@ BusyDatabaseOptions BusyDatabaseChoices::Of(uint64_t seed, BusyDatabaseOptions b
   choose(users, &base.users);
   choose(protections, &base.torn_write_protection);
   choose(change_buffers, &base.change_buffer);
+  choose(flashes, &base.flash);
   return base;
 }
 

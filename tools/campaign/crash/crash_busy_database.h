@@ -27,6 +27,7 @@ struct BusyDatabaseOptions {
   uint32_t cleaners = 1;
   uint32_t users = 3;
   bool change_buffer = false;  ///< if the other options allow one
+  bool flash = false;          ///< the data is on ForgetfulFlash: what was discarded reads as zeros
   uint32_t transactions = 60;  ///< of all users together
 };
 
@@ -70,7 +71,8 @@ struct BusyDatabaseChoices {
   std::vector<double> space_utilizations;
   std::vector<uint32_t> cleaners, users;
   std::vector<TornWriteProtection> protections;
-  std::vector<char> change_buffers;  ///< 0 = none
+  std::vector<uint32_t> change_buffers;  ///< 0 = none
+  std::vector<uint32_t> flashes;         ///< 0 = a disk that keeps what was discarded
 
   /// The default values of a campaign.
   static BusyDatabaseChoices All();

@@ -56,6 +56,8 @@ void AddFlags(CampaignFlags& command, Flags& flags) {
   choice("--space-utilization", flags.choices.space_utilizations, "0.5 to 0.98").Range(0.5, 0.98);
   choice("--cleaners", flags.choices.cleaners, "Page cleaners, 0 to 64").Range(0, 64);
   choice("--users", flags.choices.users, "Users at once").Range(1u, CrashWorkload::kMostUsers);
+  choice("--flash", flags.choices.flashes, "1: the disk of the data forgets what was discarded")
+      .Range(0, 1);
   command.Add("--seeds", flags.seeds, "FIRST..LAST, or one").ShowDefault();
   command.Add("--states", flags.states, "Crash states of one seed; 0 = all").ShowDefault();
   command.Add("--transactions", flags.transactions, "Of one run").ShowDefault();

@@ -11,6 +11,7 @@
 #include "storage/base/rng.h"
 #include "storage/base/status_macros.h"
 #include "storage/device/aligned_buffer.h"
+#include "storage/device/testing/forgetful_flash.h"
 #include "storage/page_format.h"
 
 namespace latchkey {
@@ -22,6 +23,8 @@ constexpr size_t kWords = kPageSize / sizeof(uint64_t);
 
 // Fingerprint of a store with the first `pages` pages.
 uint64_t FingerprintOf(uint64_t pages) { return pages == 0 ? 0 : MixHash(pages); }
+
+bool IsOnFlash(uint64_t seed) { return seed % 3 == 2; }
 
 absl::StatusOr<std::unique_ptr<SegmentStore>> Open(const std::string& layout, uint64_t seed,
                                                    CrashMachine& machine) {
@@ -38,9 +41,11 @@ absl::StatusOr<std::unique_ptr<SegmentStore>> Open(const std::string& layout, ui
   options.database_id = 1;
   options.assumed_costs =
       PageCosts{.page_write_ns = 8000, .segment_write_ns = 1000, .segment_read_ns = 4000};
+  std::unique_ptr<BlockDevice> data = machine.disks->Open(0);
+  if (IsOnFlash(seed)) data = std::make_unique<ForgetfulFlash>(std::move(data));
   LATCHKEY_ASSIGN_OR_RETURN(
       OpenedSegmentStore opened,
-      OpenSegmentStore(machine.runtime(), machine.disks->Open(0), machine.disks->Open(1), options));
+      OpenSegmentStore(machine.runtime(), std::move(data), machine.disks->Open(1), options));
   return std::move(opened.store);
 }
 

@@ -3,7 +3,7 @@
 //
 // One actor adds pages and flushes each before the next. Another actor writes checkpoints without
 // pause. So the contents are always the first n pages, and a flush that has returned promises its
-// page.
+// page. With every third seed the data is on flash that forgets what was discarded.
 #pragma once
 
 #include <string>

@@ -1,10 +1,11 @@
-// Flash that returns zeros where something was discarded, in memory.
+// Flash that returns zeros where something was discarded. A discard is a write of zeros to the other
+// device: a crash may lose it, or leave a part of it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
+#include "storage/device/aligned_buffer.h"
 #include "storage/device/testing/forwarding_device.h"
 
 namespace latchkey {
@@ -22,8 +23,8 @@ class ForgetfulFlash final : public ForwardingDevice {
   }
   absl::Status Discard(uint64_t offset, uint64_t length) override {
     discarded_bytes_.fetch_add(length, std::memory_order_relaxed);
-    const std::vector<std::byte> zeros(length);
-    return ForwardingDevice::Write(offset, zeros, IoClass::kMeta);
+    AlignedBuffer zeros(length);
+    return ForwardingDevice::Write(offset, zeros.span(), IoClass::kMeta);
   }
   uint64_t discarded_bytes() const { return discarded_bytes_.load(std::memory_order_relaxed); }
 
