@@ -68,6 +68,33 @@ class Appenders {
     return std::reduce(most.begin(), most.end()) / kWriters;
   }
 
+  /// Each writer appends its page once, while no segment is free and cleaning gains none. Returns how
+  /// many are refused.
+  uint32_t RefusedWithoutSegments() {
+    constexpr uint32_t kSegments = 8;
+    REQUIRE(device_->Resize(kGeometry.FileBytes(kSegments)).ok());
+    REQUIRE(directory_.segments().Grow(kSegments));
+    while (directory_.segments().TakeMeta(0)) {
+    }
+    uint32_t refused = 0, ended = 0;
+    std::vector<std::unique_ptr<Actor>> actors;
+    for (uint32_t who = 0; who < kWriters; ++who) {
+      actors.push_back(runtime_.Spawn("writer", [this, &refused, &ended, who] {
+        TestPage page;
+        page.Fill(PageId{who}, 1);
+        refused +=
+            !writer_.Append(kLog, Claim::kUser, {PageId{who}, page.data(), {}, 1}, nullptr);
+        ++ended;
+      }));
+    }
+    while (ended < kWriters) {
+      runtime_.SleepFor(10 * kNanosPerMicro);
+      space_.ReportPass(/*gained=*/false);
+    }
+    for (auto& actor : actors) actor->Join();
+    return refused;
+  }
+
  private:
   SimulatedRuntime& runtime_;
   const std::unique_ptr<BlockDevice> device_;
@@ -87,6 +114,15 @@ TEST_CASE("A writer that waits for a segment is overtaken by few others") {
     const uint64_t most = line.MostOvertaking(kSanitizer ? 60 : 200);
     CHECK(most < 2 * kWriters);   // 103 to 114 without an order, 69 to 83 with it
     CHECK(most >= kWriters / 2);  // there was a line
+  });
+  REQUIRE(ran.ok());
+}
+
+TEST_CASE("Every writer in line learns that there is no segment") {
+  SimulatedRuntime runtime({.seed = 3, .preempt_probability = .01});
+  const absl::Status ran = runtime.Run([&] {
+    Appenders line(runtime);
+    CHECK(line.RefusedWithoutSegments() == kWriters);
   });
   REQUIRE(ran.ok());
 }
