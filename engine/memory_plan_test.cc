@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "bufferpool/cleaning/cleaning_controller.h"
+#include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/database_impl.h"
 #include "engine/technique_choices.h"
 #include "engine/testing/crash_disks.h"
@@ -182,6 +184,25 @@ TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on 
   }
   CHECK(StoreBuffers::LargestDefaultSegment(40 << 20) == 512 << 10);
   CHECK(StoreBuffers::LargestErasedSegment(40 << 20) == 1 << 20);
+}
+
+// Each of four cleaners asked for 256 writes. Two got 213 and two got 2, so the pages of these were
+// written by evictions, and N rose without effect.
+TEST_CASE("Several page cleaners of a small cache get writers of the same depth") {
+  const StoreGeometry geometry = StoreGeometry::Of(4096, 128 << 10);
+  const StoreBuffers buffers = StoreBuffers::For(uint64_t{14} << 20, geometry, 4);
+  const auto controller = CleaningControllers().Named("self-tuning").Make();
+  const uint32_t count = GENERATE(2u, 4u, 8u);
+  CAPTURE(count);
+  const uint32_t wanted = PageCleaners::WriterDepth(*controller, count);
+  const uint32_t first = buffers.WriterDepth(wanted, 0, 4096);
+  CHECK(first >= 16);
+  uint64_t taken = 0;
+  for (uint32_t cleaner = 0; cleaner < count; ++cleaner) {
+    const uint32_t depth = buffers.WriterDepth(wanted, taken, 4096);
+    CHECK(depth == first);
+    taken += uint64_t{depth} * 4096;
+  }
 }
 
 // mq remembers 4 evicted pages for each frame. What it took beside the frames was no part of

@@ -45,9 +45,10 @@ class PageCleaners final : public CleanerSignal {
   /// The controller's N: number of writes that each cleaner keeps outstanding now.
   uint32_t outstanding_writes() const { return controller_->outstanding_writes(); }
   /// The most writes that each of `count` cleaners under `controller` keeps outstanding. Controllers
-  /// that change N share kMostTogether among many cleaners.
+  /// that change N share kMostTogether among several cleaners: a store with a small cache has no memory
+  /// for more, and gives it to the writers that ask first.
   static uint32_t WriterDepth(const CleaningController& controller, uint32_t count);
-  static constexpr uint32_t kMostTogether = 1024;
+  static constexpr uint32_t kMostTogether = 256;
 
  private:
   struct Cleaner {

@@ -82,8 +82,7 @@ class Appenders {
       actors.push_back(runtime_.Spawn("writer", [this, &refused, &ended, who] {
         TestPage page;
         page.Fill(PageId{who}, 1);
-        refused +=
-            !writer_.Append(kLog, Claim::kUser, {PageId{who}, page.data(), {}, 1}, nullptr);
+        refused += !writer_.Append(kLog, Claim::kUser, {PageId{who}, page.data(), {}, 1}, nullptr);
         ++ended;
       }));
     }
