@@ -19,7 +19,11 @@ Json PerRequest(double busy_s, double requests) {
 
 }  // namespace
 
-void AddDeviceTime(double operations, double duration_s, Json& row) {
+void AddDeviceTime(const char* operations_field, Json& row) {
+  const auto number = [&row](const char* field) {
+    return row[field].is_number() ? row[field].get<double>() : 0;
+  };
+  const double operations = number(operations_field), duration_s = number("duration_s");
   Json& block = row["device_time"] =
       NullFields({"reads", "read_bytes", "read_us", "writes", "written_bytes", "write_us", "us",
                   "operations_per_s", "reached"});
@@ -37,13 +41,6 @@ void AddDeviceTime(double operations, double duration_s, Json& row) {
   block["us"] = busy_s * kMicrosPerSecond / operations;
   block["operations_per_s"] = busy_s > 0 ? Json(operations / busy_s) : Json(nullptr);
   block["reached"] = duration_s > 0 ? Json(busy_s / duration_s) : Json(nullptr);
-}
-
-void AddDeviceTime(const char* operations_field, Json& row) {
-  const auto number = [&row](const char* field) {
-    return row[field].is_number() ? row[field].get<double>() : 0;
-  };
-  AddDeviceTime(number(operations_field), number("duration_s"), row);
 }
 
 std::vector<Column> DeviceTimeColumns(const std::string& operation) {

@@ -16,8 +16,7 @@ namespace latchkey {
 /// divided among the requests in flight at once; probes count in that of a write. Syncs and the log's
 /// device do not count. All null if the row has no figures of the device, or no operations.
 /// REQUIRES: AddStatistics.
-void AddDeviceTime(double operations, double duration_s, Json& row);
-/// As above, with the row's own fields of these names; null counts as 0.
+/// `operations_field`: the row's field that counts the operations. null counts as 0.
 void AddDeviceTime(const char* operations_field, Json& row);
 
 /// The columns of that block; `operation` names one: "a transaction".

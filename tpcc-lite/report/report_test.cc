@@ -401,21 +401,27 @@ TEST_CASE("A run's result has every field of the schema") {
   }
 }
 
+// A row of 200 operations in 2 seconds, with `scale` times as many requests as a row of scale 1.
+Json RowOfDevice(double scale) {
+  return {
+      {"operations", 200},
+      {"duration_s", 2.0},
+      {"io",
+       {{"reads", 300 * scale},
+        {"writes", 100 * scale},
+        {"bytes_read", 300 * 4096 * scale},
+        {"bytes_written", 100 * 8192 * scale},
+        {"device_busy_s", 1.8 * scale}}},
+      {"layout_stats", {{"busy_s", {{"page_read", 1.0 * scale}, {"segment_read", 0.2 * scale}}}}}};
+}
+
+Json DeviceTimeOf(Json row) {
+  AddDeviceTime("operations", row);
+  return row["device_time"];
+}
+
 TEST_CASE("The device time of an operation is that of its reads and writes") {
-  Json row = {{"io",
-               {{"reads", 300},
-                {"writes", 100},
-                {"bytes_read", 300 * 4096},
-                {"bytes_written", 100 * 8192},
-                {"device_busy_s", 1.8}}},
-              {"layout_stats",
-               {{"busy_s",
-                 {{"page_read", 1.0},
-                  {"segment_read", 0.2},
-                  {"page_write", 0.4},
-                  {"segment_write", 0.2}}}}}};
-  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
-  const Json& time = row["device_time"];
+  const Json time = DeviceTimeOf(RowOfDevice(1));
   CHECK(time["reads"] == 1.5);
   CHECK(time["read_bytes"] == 1.5 * 4096);
   CHECK(time["read_us"].get<double>() == Approx(4000));
@@ -425,41 +431,26 @@ TEST_CASE("The device time of an operation is that of its reads and writes") {
   CHECK(time["us"].get<double>() == Approx(1.5 * 4000 + 0.5 * 6000));
   CHECK(time["operations_per_s"].get<double>() == Approx(200 / 1.8));
   CHECK(time["reached"].get<double>() == Approx(0.9));
-
-  row["operations"] = 100;
-  row["duration_s"] = 1.8;
-  AddDeviceTime("operations", row);
-  CHECK(row["device_time"]["reads"] == 3);
-  CHECK(row["device_time"]["reached"].get<double>() == Approx(1));
-
-  row["operations"] = nullptr;  // nothing was measured
-  AddDeviceTime("operations", row);
-  CHECK(row["device_time"]["us"].is_null());
-  row["io"]["device_busy_s"] = nullptr;  // an engine that does not tell
-  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
-  CHECK(row["device_time"]["reads"].is_null());
 }
 
 TEST_CASE("Operations that found everything in the cache took no time of the device") {
-  Json row = {{"io",
-               {{"reads", 0},
-                {"writes", 0},
-                {"bytes_read", 0},
-                {"bytes_written", 0},
-                {"device_busy_s", 0.0}}},
-              {"layout_stats",
-               {{"busy_s",
-                 {{"page_read", 0.0},
-                  {"segment_read", 0.0},
-                  {"page_write", 0.0},
-                  {"segment_write", 0.0}}}}}};
-  AddDeviceTime(/*operations=*/200, /*duration_s=*/2.0, row);
-  const Json& time = row["device_time"];
+  const Json time = DeviceTimeOf(RowOfDevice(0));
   CHECK(time["reads"] == 0);
   CHECK(time["us"] == 0);
   CHECK(time["reached"] == 0);
   CHECK(time["read_us"].is_null());
   CHECK(time["operations_per_s"].is_null());
+}
+
+TEST_CASE("Without operations, or figures of the device, the device time is null") {
+  for (const char* field : {"/operations", "/io/device_busy_s", "/layout_stats/busy_s"}) {
+    CAPTURE(field);
+    Json row = RowOfDevice(1);
+    row[Json::json_pointer(field)] = nullptr;
+    const Json time = DeviceTimeOf(std::move(row));
+    CHECK(time["reads"].is_null());
+    CHECK(time["us"].is_null());
+  }
 }
 
 TEST_CASE("What was not measured is null, never 0") {
