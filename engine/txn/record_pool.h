@@ -55,9 +55,9 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked. Each actor has a queue of its own, in the order of
-/// its commits; two actors that share one may mix it up. Each actor collects from its own queue, and now and then from that of
-/// another actor.
+/// Committed records whose entries are still linked. Each actor has a queue, which holds its records in
+/// the order of its commits. Two actors that share a queue may mix up that order. An actor collects from
+/// its own queue, and now and then from the queue of another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {
  public:

@@ -384,8 +384,8 @@ bool SegmentCleaner::Shrink() {
   return freed_ > 0 || emptied;
 }
 
-// The victims whose pages `pages` are, and what it gains that they have been moved. REQUIRES: pages of one
-// victim stand together.
+// Sets how many victims `pages` come from, how many slots the pages take, and how many segments it
+// gains to move them. REQUIRES: pages of one victim stand together.
 void SegmentCleaner::CountEmptied(std::span<const VictimPage> pages, CleaningMethod method) {
   batch_.emptied = 0;
   batch_.slots = 0;

@@ -3,13 +3,14 @@
 //
 // A pass empties victims, a few at a time, until it has gained a few segments:
 //   1. the cleaning policy chooses the victims;
-//   2. their live pages, those whose map entry names a slot of them, are brought into memory together;
+//   2. the cleaner reads the live pages of all of them together, or copies them from the pool. A page is
+//      live if its map entry names a slot of the victim;
 //   3. victim after victim, each page is written elsewhere and installed by compare-and-swap of its
 //      map entry. If the page was rewritten meanwhile, the exchange fails and the moved copy is dropped;
 //   4. a victim is free as soon as its pages are durable elsewhere. If there is no room for further
 //      pages, that is done at once for the victims that are finished.
-// So the output needs no more space than the cleaner's own last segments, whatever users take
-// meanwhile.
+// Users cannot take the last free segments, and the cleaner's output fits into these. So a pass ends,
+// even if users take all others meanwhile.
 //
 // During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
 // is in memory: their slot in the victim is released when that copy is written.
