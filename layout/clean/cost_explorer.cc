@@ -123,9 +123,8 @@ bool CostExplorer::Measure(CostKind kind, bool replaces) {
     return absl::OkStatus();
   });
   if (!probed.ok()) return false;
-  const bool is_batch = kind == CostKind::kProtection;
-  costs_.AddProbe(kind, is_batch ? result.request_ns / ProtectedPages() : result.request_ns,
-                  result.requests, replaces);
+  if (kind == CostKind::kProtection) result.request_ns /= ProtectedPages();
+  costs_.AddProbe(kind, result, replaces);
   // Costs measured beside other I/O rest on the positioning cost; only others may correct it.
   if (result.alone) {
     core_.device.SetPositioningBytes(PositioningBytes(costs_.costs(), core_.geometry.page_size,

@@ -9,10 +9,6 @@ namespace latchkey {
 namespace {
 
 constexpr double kWeightOfNew = 0.3;
-// A probe comes after a long time without samples, so the old estimate is worth less.
-constexpr double kWeightOfProbe = 0.5;
-// Service times of single pages differ by a third, so their estimate is the mean of so many.
-constexpr uint32_t kPagesKept = 256;
 // A probe of so many pages forgets a tenth of what other I/O has told.
 constexpr double kPagesToForget = 16;
 constexpr uint64_t kEnough = 256;  // pages of a sample
@@ -111,10 +107,10 @@ void CostMeter::End(IoClass io_class, const DeviceStats& now, const CostCounts& 
   windows_[static_cast<size_t>(io_class)] = {now.of(io_class), counts};
 }
 
-void CostMeter::Note(CostKind kind, double* estimate, double fresh, double device_ns,
-                     double weight) {
+void CostMeter::Note(CostKind kind, double* estimate, double fresh, double device_ns) {
   const auto k = static_cast<size_t>(kind);
-  *estimate = Blend(*estimate, fresh, is_sampled_[k] ? weight : 1);
+  *estimate = Blend(*estimate, fresh, is_sampled_[k] ? kWeightOfNew : 1);
+  probed_[k].Restart(*estimate);
   is_sampled_[k] = true;
   sampled_at_[k] = device_ns;
 }
@@ -141,8 +137,7 @@ void CostMeter::Sample(const CostCounts& counts) {
     if (!enough || window.busy == 0) continue;  // keeps the window open
     const double fresh = static_cast<double>(window.busy) / static_cast<double>(pages);
     if (row.kind) {
-      Note(*row.kind, row.cost, fresh, DeviceNanos(now), kWeightOfNew);
-      probed_[static_cast<size_t>(*row.kind)] = kPagesKept;
+      Note(*row.kind, row.cost, fresh, DeviceNanos(now));
     } else {
       *row.cost = Blend(*row.cost, fresh, kWeightOfNew);
     }
@@ -185,7 +180,7 @@ void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
     const double first = static_cast<double>(window.requests) * estimate_.page_read_ns;
     if (further >= kEnough && busy > first) {
       Note(CostKind::kSegmentRead, &estimate_.slot_read_ns,
-           (busy - first) / static_cast<double>(further), DeviceNanos(now), kWeightOfNew);
+           (busy - first) / static_cast<double>(further), DeviceNanos(now));
     }
   }
   End(IoClass::kSegmentRead, now, counts);
@@ -198,7 +193,7 @@ void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& count
   const auto busy = static_cast<double>(Since(IoClass::kProtection, now).busy);
   const auto syncs = static_cast<double>(counts.protection_sync_ns - before.protection_sync_ns);
   Note(CostKind::kProtection, &estimate_.protection_ns, (busy + syncs) / static_cast<double>(pages),
-       DeviceNanos(now), kWeightOfNew);
+       DeviceNanos(now));
   End(IoClass::kProtection, now, counts);
 }
 
@@ -221,12 +216,6 @@ void CostMeter::SampleCollection(const DeviceStats& now) {
   pages_written_ += written;
 }
 
-double CostMeter::WeightOfPages(CostKind kind, uint32_t pages, bool replaces) {
-  uint32_t& probed = probed_[static_cast<size_t>(kind)];
-  probed = replaces ? pages : std::min(probed + pages, std::max(kPagesKept, pages));
-  return static_cast<double>(pages) / probed;
-}
-
 // After a probe of `pages` pages written by themselves.
 void CostMeter::ForgetPagesAlone(uint32_t pages, uint64_t plugged) {
   const double page = estimate_.page_write_ns;
@@ -240,21 +229,25 @@ void CostMeter::ForgetPagesAlone(uint32_t pages, uint64_t plugged) {
   estimate_.collection_ns = first + kept * (estimate_.collection_ns - first);
 }
 
-void CostMeter::AddProbe(CostKind kind, double ns, uint32_t requests, bool replaces) {
+void CostMeter::AddProbe(CostKind kind, const ProbeResult& probe, bool replaces) {
   const DeviceStats now = device_.stats();
-  const double device_ns = DeviceNanos(now);
   MutexLock lock(mutex_);
+  const auto k = static_cast<size_t>(kind);
   const double slots = estimate_.slots_per_segment;
-  const bool is_page = kind == CostKind::kPageWrite || kind == CostKind::kPageRead;
-  const double weight = is_page    ? WeightOfPages(kind, requests, replaces)
-                        : replaces ? 1
-                                   : kWeightOfProbe;
   const auto note = [&](double* estimate, double fresh) LATCHKEY_REQUIRES(mutex_) {
-    Note(kind, estimate, fresh, device_ns, weight);
+    if (replaces) {
+      probed_[k].Restart(fresh);
+    } else {
+      probed_[k].Add(fresh, probe.exact);
+    }
+    *estimate = probed_[k].ns();
+    is_sampled_[k] = true;
+    sampled_at_[k] = DeviceNanos(now);
   };
+  const double ns = probe.request_ns;
   switch (kind) {
     case CostKind::kPageWrite:
-      ForgetPagesAlone(requests, now.of(IoClass::kPlugWrite).requests);
+      ForgetPagesAlone(probe.requests, now.of(IoClass::kPlugWrite).requests);
       return note(&estimate_.page_write_ns, ns);
     case CostKind::kSegmentWrite:
       estimate_.part_factor = 1 + kPartsKept * (estimate_.part_factor - 1);

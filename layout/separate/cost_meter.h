@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "layout/geometry.h"
+#include "layout/separate/device_probe.h"
+#include "layout/separate/probed_cost.h"
 #include "layout/separate/write_cost_model.h"
 #include "storage/device/block_device.h"
 #include "storage/runtime/mutex.h"
@@ -36,10 +38,9 @@ class CostMeter {
 
   /// Adds the device's I/O since the last call; `counts`: now.
   void Sample(const CostCounts& counts);
-  /// Adds a probe of `requests` requests: the mean device time of one page, of one whole segment, or
-  /// of one protected page. `replaces`: the old estimate is worth nothing, for instance because it is
-  /// of an earlier open.
-  void AddProbe(CostKind kind, double ns, uint32_t requests, bool replaces);
+  /// Adds a probe, whose `request_ns` is of one page, of one whole segment, or of one protected page.
+  /// `replaces`: the old estimate is worth nothing, for instance because it is of an earlier open.
+  void AddProbe(CostKind kind, const ProbeResult& probe, bool replaces);
   /// Device time since this kind was last sampled, by the store's own I/O or by a probe.
   double NanosSinceSample(CostKind kind) const;
   /// Costs now.
@@ -54,9 +55,8 @@ class CostMeter {
   IoClassStats Since(IoClass io_class, const DeviceStats& now) const LATCHKEY_REQUIRES(mutex_);
   void End(IoClass io_class, const DeviceStats& now, const CostCounts& counts)
       LATCHKEY_REQUIRES(mutex_);
-  void Note(CostKind kind, double* estimate, double fresh, double device_ns, double weight)
+  void Note(CostKind kind, double* estimate, double fresh, double device_ns)
       LATCHKEY_REQUIRES(mutex_);
-  double WeightOfPages(CostKind kind, uint32_t pages, bool replaces) LATCHKEY_REQUIRES(mutex_);
   void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
@@ -75,8 +75,7 @@ class CostMeter {
   std::array<Window, kIoClasses> windows_ LATCHKEY_GUARDED_BY(mutex_);       // their beginnings
   std::array<double, kCostKinds> sampled_at_ LATCHKEY_GUARDED_BY(mutex_){};  // device time
   std::array<bool, kCostKinds> is_sampled_ LATCHKEY_GUARDED_BY(mutex_){};
-  std::array<uint32_t, kCostKinds> probed_
-      LATCHKEY_GUARDED_BY(mutex_){};  // pages, up to kPagesKept
+  std::array<ProbedCost, kCostKinds> probed_ LATCHKEY_GUARDED_BY(mutex_);
   // Until the last sample: garbage collection of the device, and pages written by themselves.
   Nanos collected_ LATCHKEY_GUARDED_BY(mutex_) = 0;
   uint64_t pages_alone_ LATCHKEY_GUARDED_BY(mutex_) = 0;

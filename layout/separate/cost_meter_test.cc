@@ -133,7 +133,8 @@ TEST_CASE("What a plugged page costs does not count as the cost of a page writte
     const double plugged = meter.costs().plug_ns();
     CHECK(plugged < 5e6);
     // Once nothing is plugged any more, probes of pages give plugging another chance.
-    for (int i = 0; i < 200; ++i) meter.AddProbe(CostKind::kPageWrite, 1e6, 4, false);
+    const ProbeResult probe{.request_ns = 1e6, .exact = true, .requests = 4};
+    for (int i = 0; i < 200; ++i) meter.AddProbe(CostKind::kPageWrite, probe, /*replaces=*/false);
     CHECK(meter.costs().plug_ns() == Approx(meter.costs().page_write_ns).epsilon(.05));
   });
 }

@@ -71,7 +71,8 @@ class LayoutExperiment {
  private:
   Json Run(size_t index, const std::string& position);
   absl::StatusOr<LabResult> RunOne(const LabConfig& config, const std::string& label);
-  absl::StatusOr<std::optional<double>> TrueEta(const LabConfig& config, const LabResult& result);
+  absl::StatusOr<std::optional<LoadedCosts>> TrueCosts(const LabConfig& config,
+                                                       const LabResult& result);
 
   const std::vector<LayoutPlan> plans_;
   const ExperimentFlags& flags_;
@@ -96,8 +97,17 @@ absl::StatusOr<LabResult> LayoutExperiment::RunOne(const LabConfig& config,
   return result;
 }
 
-absl::StatusOr<std::optional<double>> LayoutExperiment::TrueEta(const LabConfig& config,
-                                                                const LabResult& result) {
+// The part of the file in which a disk's arm moves. A store that writes every page over its old place
+// keeps the pages where the load put them: at the beginning of the file. Flash has no arm.
+double ShareWithPages(const LabConfig& config, const LabResult& result) {
+  const PageStoreStats &begin = result.begin.store, &end = result.end.store;
+  const bool in_place = end.appended_page_writes == begin.appended_page_writes;
+  if (!in_place || config.device.kind == DeviceSpec::Kind::kFlash) return 1;
+  return end.effective_space_utilization;
+}
+
+absl::StatusOr<std::optional<LoadedCosts>> LayoutExperiment::TrueCosts(const LabConfig& config,
+                                                                       const LabResult& result) {
   if (!config.device.is_simulated() || !config.device.takes_time() || result.interrupted) {
     return std::nullopt;
   }
@@ -109,16 +119,17 @@ absl::StatusOr<std::optional<double>> LayoutExperiment::TrueEta(const LabConfig&
       .page_bytes = config.store.page_size,
       .segment_bytes = result.segment_bytes,
       .span_bytes = result.file_bytes,
+      .page_share = ShareWithPages(config, result),
       .users = config.users,
       .reads_per_write =
           mixed ? static_cast<double>(reads) / static_cast<double>(writes) : config.reads_per_write,
       .seed = config.store.seed};
   for (const auto& [known, costs] : known_costs_) {
-    if (known == question) return costs.eta();
+    if (known == question) return costs;
   }
   LATCHKEY_ASSIGN_OR_RETURN(const LoadedCosts costs, MeasureLoadedCosts(question));
   known_costs_.emplace_back(question, costs);
-  return costs.eta();
+  return costs;
 }
 
 Json LayoutExperiment::Run(size_t index, const std::string& position) {
@@ -126,14 +137,14 @@ Json LayoutExperiment::Run(size_t index, const std::string& position) {
   const std::string label = position + plan.label;
   absl::StatusOr<LabResult> result = RunOne(plan.config, label);
   absl::Status status = result.status();
-  std::optional<double> true_eta;
+  std::optional<LoadedCosts> truth;
   if (result.ok()) {
-    absl::StatusOr<std::optional<double>> eta = TrueEta(plan.config, *result);
-    status = eta.status();
-    if (eta.ok()) true_eta = *eta;
+    absl::StatusOr<std::optional<LoadedCosts>> measured = TrueCosts(plan.config, *result);
+    status = measured.status();
+    if (measured.ok()) truth = *measured;
   }
   Json row = plan.row;
-  AddLabFigures(plan.config, result.ok() ? &*result : nullptr, true_eta, row);
+  AddLabFigures(plan.config, result.ok() ? &*result : nullptr, truth, row);
   row["error"] = status.ok() ? Json(nullptr) : Json(std::string(status.message()));
   row["warnings"] = BuildWarnings();
   progress_.Clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tpcc-lite/report/device_time.h"
 #include "tpcc-lite/report/measured_run.h"
 
 namespace latchkey {
@@ -122,6 +123,7 @@ void AddMeasured(const LabConfig& config, const LabResult& result, Json& row) {
   row["hot_page_proportion"] = OrNull(end.hot_page_proportion);
   row["hot_write_proportion"] = d.HotWriteProportion();
   row["segment_io_efficiency"] = result.costs.eta() > 0 ? Json(result.costs.eta()) : Json(nullptr);
+  row["device_time_us"] = CostsToJson(result.costs);
   row["idle_proportion"] = d.Idle();
   const Nanos longest = std::max(result.read_latency.max(), result.write_latency.max());
   row["longest_wait_ms"] = static_cast<double>(longest) / kNanosPerMilli;
@@ -139,6 +141,17 @@ void AddMeasured(const LabConfig& config, const LabResult& result, Json& row) {
                   timed ? Json((result.warmup_s + seconds) / result.real_s) : Json(nullptr)}};
   row["interrupted"] = result.interrupted;
   row["samples"] = Samples(result);
+}
+
+void AddTruth(const LabConfig& config, const LabResult* result,
+              const std::optional<LoadedCosts>& truth, Json& row) {
+  row["true_segment_io_efficiency"] = nullptr;
+  row["true_device_time_us"] = nullptr;
+  if (result == nullptr || !truth) return;
+  const double slots = result->segment_bytes / config.store.page_size;
+  row["true_segment_io_efficiency"] = truth->eta();
+  row["true_device_time_us"] = {{"page_write", truth->page_write_ns / 1e3},
+                                {"segment_write", truth->segment_write_ns * slots / 1e3}};
 }
 
 }  // namespace
@@ -168,8 +181,8 @@ Json DescribeLab(const LabConfig& config) {
       {"seed", config.store.seed}};
 }
 
-void AddLabFigures(const LabConfig& config, const LabResult* result, std::optional<double> true_eta,
-                   Json& row) {
+void AddLabFigures(const LabConfig& config, const LabResult* result,
+                   const std::optional<LoadedCosts>& truth, Json& row) {
   if (result != nullptr) {
     AddMeasured(config, *result, row);
   } else {
@@ -177,7 +190,7 @@ void AddLabFigures(const LabConfig& config, const LabResult* result, std::option
     row["interrupted"] = false;
     row["samples"] = Json::array();
   }
-  row["true_segment_io_efficiency"] = OrNull(true_eta);
+  AddTruth(config, result, truth, row);
   row["relative_to_overwrite"] = nullptr;
 }
 

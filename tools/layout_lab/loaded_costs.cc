@@ -89,7 +89,9 @@ class LoadedDevice {
           const uint64_t length = segment ? question_.segment_bytes : question_.page_bytes;
           const bool read = request.io_class == IoClass::kPageRead;
           request.op = read ? IoRequest::Op::kRead : IoRequest::Op::kWrite;
-          request.offset = rng_.Below(Span() / length) * length;
+          const double share = segment ? 1 : question_.page_share;
+          const auto places = static_cast<uint64_t>(share * static_cast<double>(Span() / length));
+          request.offset = rng_.Below(std::max<uint64_t>(places, 1)) * length;
           request.length = static_cast<uint32_t>(length);
           request.buffer = memory.data();
           counted_in_flight_ += request.io_class == counted;

@@ -19,6 +19,7 @@ struct LoadedCostsQuestion {
   uint64_t page_bytes = 4096;
   uint64_t segment_bytes = 1 << 20;
   uint64_t span_bytes = 1 << 30;  ///< requests are in so many bytes
+  double page_share = 1;          ///< pages are in the first part of them, which has this share
   uint32_t users = 1;
   double reads_per_write = 0;
   uint64_t seed = 42;
@@ -26,7 +27,7 @@ struct LoadedCostsQuestion {
   friend bool operator==(const LoadedCostsQuestion& a, const LoadedCostsQuestion& b) {
     return CanonicalDeviceSpec(a.device) == CanonicalDeviceSpec(b.device) &&
            a.page_bytes == b.page_bytes && a.segment_bytes == b.segment_bytes &&
-           a.span_bytes == b.span_bytes && a.users == b.users &&
+           a.span_bytes == b.span_bytes && a.page_share == b.page_share && a.users == b.users &&
            a.reads_per_write == b.reads_per_write && a.seed == b.seed;
   }
 };

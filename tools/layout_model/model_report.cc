@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tpcc-lite/report/device_time.h"
+
 namespace latchkey {
 namespace {
 
@@ -33,16 +35,6 @@ std::string Cheapest(const ByLayout& cost) {
   return best->first;
 }
 
-// Microseconds of device time.
-Json DeviceTimes(const PageCosts& costs) {
-  return {{"page_write", costs.page_write_ns / 1e3},
-          {"page_read", costs.page_read_ns / 1e3},
-          {"segment_write", costs.segment_write_ns * costs.slots_per_segment / 1e3},
-          {"segment_read",
-           (costs.page_read_ns + costs.slot_read_ns * (costs.slots_per_segment - 1)) / 1e3},
-          {"protection_of_a_page", costs.protection_ns / 1e3}};
-}
-
 }  // namespace
 
 void AddPrediction(const LayoutModel& model, bool in_ns, Json& row) {
@@ -60,7 +52,7 @@ void AddPrediction(const LayoutModel& model, bool in_ns, Json& row) {
   row["relative_to_overwrite"] = ToJson(predicted.relative_throughput);
   row["crossing"] = {{"u", predicted.crossing_utilization},
                      {"space_utilization", predicted.crossing_space_utilization}};
-  row["device_time_us"] = in_ns ? DeviceTimes(costs) : Json(nullptr);
+  row["device_time_us"] = in_ns ? CostsToJson(costs) : Json(nullptr);
 }
 
 std::span<const Column> ModelColumns() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/separate/write_cost_model.h"
 #include "tpcc-lite/report/json.h"
 #include "tpcc-lite/report/table.h"
 
@@ -18,6 +19,9 @@ namespace latchkey {
 /// REQUIRES: AddStatistics.
 /// `operations_field`: the row's field that counts the operations. null counts as 0.
 void AddDeviceTime(const char* operations_field, Json& row);
+
+/// Microseconds of device time of a page, of a whole segment, and of protecting one page.
+Json CostsToJson(const PageCosts& costs);
 
 /// The columns of that block; `operation` names one: "a transaction".
 std::vector<Column> DeviceTimeColumns(const std::string& operation);
