@@ -96,8 +96,8 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                 .explorer = options.assumed_costs ? nullptr : &explorer_,
                 .measure_at_start = MeasuresAtStart(superblock)},
                std::move(policy)) {
-  device_->SetPositioningBytes(
-      PositioningBytes(superblock.costs, superblock.page_size, core_.geometry.pages_per_segment()));
+  device_->SetRequestTimes(
+      RequestTimesOf(superblock.costs, superblock.page_size, core_.geometry.pages_per_segment()));
   checkpointer_.AttachCleaner(&cleaner_);
 }
 

@@ -72,8 +72,8 @@ void CopyFigures(const DeviceStats& device, Statistics* s) {
   for (size_t c = 0; c < kIoClasses; ++c) {
     const IoClassStats& by = device.by_class[c];
     const auto io_class = static_cast<IoClass>(c);
-    if (io_class == IoClass::kProbe) continue;  // reads and writes
-    const bool is_read = io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead;
+    if (io_class == IoClass::kProbeRead || io_class == IoClass::kProbeWrite) continue;
+    const bool is_read = IsRead(io_class);
     (is_read ? s->reads : s->writes) += by.requests;
     (is_read ? s->bytes_read : s->bytes_written) += by.bytes;
   }
@@ -92,7 +92,9 @@ void CopyFigures(const DeviceStats& device, Statistics* s) {
   }
   copy(IoClass::kProtection, &s->protection_busy_s, &s->protection_writes, nullptr);
   copy(IoClass::kMeta, &s->meta_busy_s, &s->meta_requests, &s->meta_bytes);
-  copy(IoClass::kProbe, &s->probe_busy_s, &s->probe_requests, &s->probe_bytes);
+  for (const IoClass c : {IoClass::kProbeRead, IoClass::kProbeWrite}) {
+    copy(c, &s->probe_busy_s, &s->probe_requests, &s->probe_bytes);
+  }
   s->syncs = device.syncs;
   s->device_busy_s = static_cast<double>(device.busy) / kNanosPerSecond;
   s->mean_reads_in_flight = device.mean_depth;

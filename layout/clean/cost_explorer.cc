@@ -16,6 +16,8 @@ constexpr CostKind kKinds[] = {CostKind::kPageRead, CostKind::kPageWrite, CostKi
 constexpr uint32_t kPages = 16;  // of a probe of single pages
 constexpr uint32_t kPagesNow =
     4;  // the same of a device that tells service times, beside other I/O
+constexpr uint32_t kTogether =
+    4;  // of its pages beside other I/O of a file: as evictions write them
 constexpr uint32_t kSegments = 4;  // the most that such a probe spreads its writes over
 
 bool IsPage(CostKind kind) { return kind == CostKind::kPageRead || kind == CostKind::kPageWrite; }
@@ -84,7 +86,9 @@ ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages) const {
                                                : core_.geometry.segment_size;
   if (!IsPage(kind)) return burst;
   const auto in_flight = static_cast<uint32_t>(core_.device.stats().in_flight);
-  burst.depth = TellsService() ? std::clamp(in_flight / 4, 1u, pages) : pages;
+  burst.depth = TellsService()   ? std::clamp(in_flight / 4, 1u, pages)
+                : in_flight == 0 ? pages
+                                 : std::min(kTogether, pages);
   return burst;
 }
 
@@ -125,10 +129,10 @@ bool CostExplorer::Measure(CostKind kind, bool replaces) {
   if (!probed.ok()) return false;
   if (kind == CostKind::kProtection) result.request_ns /= ProtectedPages();
   costs_.AddProbe(kind, result, replaces);
-  // Costs measured beside other I/O rest on the positioning cost; only others may correct it.
+  // Costs measured beside other I/O rest on these times; only others may correct them.
   if (result.alone) {
-    core_.device.SetPositioningBytes(PositioningBytes(costs_.costs(), core_.geometry.page_size,
-                                                      core_.geometry.pages_per_segment()));
+    core_.device.SetRequestTimes(RequestTimesOf(costs_.costs(), core_.geometry.page_size,
+                                                core_.geometry.pages_per_segment()));
   }
   return true;
 }

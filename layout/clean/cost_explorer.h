@@ -11,7 +11,9 @@
 // A page is written where the store itself would write one: into a hole of a segment drawn at random.
 // On a disk its cost depends on the way of the arm, and on how many requests wait. So a simulated disk,
 // which tells the service time of each request, has few of a probe's pages in flight. A file does not
-// tell it: there a page's cost is what 16 in flight together take, divided by 16. Other writes, and
+// tell it: there a page's cost is what 16 in flight together take, divided by 16, or beside other I/O
+// what four together take. Sixteen took twice as long each there, because all are in flight while the
+// kernel starts one after the other. Other writes, and
 // pages for which there are too few holes, go to free segments, held as if for a checkpoint. A store
 // without places is not probed.
 #pragma once

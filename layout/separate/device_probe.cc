@@ -19,6 +19,10 @@ using Op = IoRequest::Op;
 constexpr uint32_t kLongBytes = uint32_t{512} << 10;
 constexpr uint32_t kBurstPages = 32;  // of a burst, all in flight
 
+IoClass ClassOf(const ProbeBurst& burst) {
+  return burst.op == Op::kRead ? IoClass::kProbeRead : IoClass::kProbeWrite;
+}
+
 // Starts the requests of `burst`, and returns when all of them are done.
 absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
   LATCHKEY_ASSIGN_OR_RETURN(auto queue, device.NewQueue(burst.depth));
@@ -38,7 +42,7 @@ absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
         if (request.buffer == nullptr)
           request.buffer = std::exchange(unused, unused + burst.length);
         request.op = burst.op;
-        request.io_class = IoClass::kProbe;
+        request.io_class = ClassOf(burst);
         request.offset = burst.offsets[started++];
         request.length = burst.length;
         return true;
@@ -135,8 +139,8 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
   const DeviceStats before = device.stats();
   LATCHKEY_RETURN_IF_ERROR(RunBurst(device, burst));
   const DeviceStats after = device.stats();
-  const IoClassStats& begin = before.of(IoClass::kProbe);
-  const IoClassStats& end = after.of(IoClass::kProbe);
+  const IoClassStats& begin = before.of(ClassOf(burst));
+  const IoClassStats& end = after.of(ClassOf(burst));
   ProbeResult result;
   result.exact = end.service > begin.service;
   // Flash may collect meanwhile what other writes have left: not at the cost of the probe.
@@ -221,11 +225,19 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                      .aligned = bytes % unit == 0 && kHeaderAreaBytes % unit != 0};
 }
 
-// eta = S (p + P) / (S p + P), solved for P.
-uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
-  const double eta = std::min(costs.eta(), 0.9 * slots);
-  if (eta <= 1) return 1;
-  return static_cast<uint64_t>(page_size * slots * (eta - 1) / (slots - eta));
+// A page takes `fixed` and its bytes, a segment `fixed` and those of all its pages.
+RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
+  const double slot = std::max(1.0, costs.segment_write_ns);
+  const double page = std::clamp(costs.page_write_ns, slot, std::max(slot, .9 * slots * slot));
+  const double further = slots > 1 ? (slots * slot - page) / (slots - 1) : page;
+  RequestTimes times;
+  times.write = {.fixed = page - further, .per_byte = further / page_size};
+  times.read = times.write;
+  if (costs.page_read_ns > 0 && costs.slot_read_ns > 0) {
+    const double further_read = std::min(costs.slot_read_ns, costs.page_read_ns);
+    times.read = {.fixed = costs.page_read_ns - further_read, .per_byte = further_read / page_size};
+  }
+  return times;
 }
 
 }  // namespace latchkey

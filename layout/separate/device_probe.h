@@ -1,5 +1,5 @@
 // Probes: short measurements of the device, made only to learn what a kind of I/O costs. They are
-// of IoClass::kProbe, so their cost is known beside other I/O too.
+// of classes of their own, so their cost is known beside other I/O too.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -68,8 +68,8 @@ struct ProbedSegment {
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
                                         const ProbedSegment& segment, uint64_t seed);
 
-/// Bytes that the device transfers in the time of one positioning (T_pos * B), computed from the
-/// costs of a page written alone and as part of a segment of `slots` pages.
-uint64_t PositioningBytes(const PageCosts& costs, uint32_t page_size, uint32_t slots);
+/// From the costs of a page alone and as part of a segment of `slots` pages. Reads whose cost is not
+/// known take as long as writes.
+RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t slots);
 
 }  // namespace latchkey

@@ -49,10 +49,16 @@ enum class IoClass : uint8_t {
   kProtection,    ///< copies that protect in-place writes against tearing
   kMeta,
   kSegmentPartWrite,  ///< one or more pages of an append log, not the whole segment
-  kProbe,             ///< made only to measure what it costs
+  kProbeWrite,        ///< made only to measure what it costs
   kPlugWrite,         ///< a page that the segment cleaner writes into a hole
+  kProbeRead,         ///< made only to measure what it costs
 };
-inline constexpr size_t kIoClasses = 9;
+inline constexpr size_t kIoClasses = 10;
+/// kMeta is read when a file is opened, and written later; it counts as written.
+constexpr bool IsRead(IoClass io_class) {
+  return io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead ||
+         io_class == IoClass::kProbeRead;
+}
 /// Those that write pages of the store to their slots.
 inline constexpr IoClass kSlotWrites[] = {IoClass::kPageWrite, IoClass::kPlugWrite,
                                           IoClass::kSegmentWrite, IoClass::kSegmentPartWrite};
@@ -88,7 +94,7 @@ struct IoClassStats {
   uint64_t requests = 0;
   uint64_t bytes = 0;
   /// Share of the device's busy time: every instant is divided among the requests in flight in
-  /// proportion to length + positioning bytes. The sum over all classes is the device's busy time.
+  /// proportion to their RequestTime. The sum over all classes is the device's busy time.
   Nanos busy = 0;
   /// Simulated devices only, else 0: the time that the requests took in the device, without waiting,
   /// summed over its disks. Parity I/O and the device's own garbage collection are included.
@@ -147,6 +153,17 @@ struct DeviceStats {
   const IoClassStats& of(IoClass c) const { return by_class[static_cast<size_t>(c)]; }
 };
 
+/// What a request takes in the device without waiting: `fixed`, and `per_byte` for each byte.
+struct RequestTime {
+  double fixed = 32768, per_byte = 1;
+
+  double Of(double requests, double bytes) const { return requests * fixed + bytes * per_byte; }
+};
+/// Reads and writes in one unit, which may be any. Initially positioning takes as long as 32 KiB.
+struct RequestTimes {
+  RequestTime read, write;
+};
+
 class BlockDevice {
  public:
   virtual ~BlockDevice() = default;
@@ -180,9 +197,9 @@ class BlockDevice {
   }
 
   virtual DeviceStats stats() const = 0;
-  /// Sets the positioning cost of a request, as the bytes that the device transfers in that time
-  /// (thesis: T_pos * B). Busy time is divided by it from now on. Initially 32 KiB.
-  virtual void SetPositioningBytes(uint64_t bytes) = 0;
+  /// Busy time is divided among the requests in flight by these times from now on. REQUIRES: a request
+  /// takes more than no time.
+  virtual void SetRequestTimes(const RequestTimes& times) = 0;
   /// A description for reports and messages: "file(data.lk, O_DIRECT, libaio)".
   virtual std::string Describe() const = 0;
 };

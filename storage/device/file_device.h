@@ -54,7 +54,7 @@ class FileDevice final : public BlockDevice {
   /// space: grow in large steps. REQUIRES: no thread uses the range that a shrink cuts off.
   absl::Status Resize(uint64_t size_bytes) override;
   DeviceStats stats() const override { return accounting_.Snapshot(); }
-  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  void SetRequestTimes(const RequestTimes& times) override { accounting_.SetRequestTimes(times); }
   std::string Describe() const override;
 
   /// From now on Sync does nothing, until Settle. REQUIRES: FileDeviceOptions::staged.

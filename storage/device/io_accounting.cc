@@ -15,7 +15,8 @@ void IoAccounting::Settle() const {
     std::array<double, kIoClasses> weights;
     double total = 0;
     for (size_t c = 0; c < kIoClasses; ++c) {
-      weights[c] = static_cast<double>(in_flight_[c] * positioning_bytes_ + length_in_flight_[c]);
+      const RequestTime& time = IsRead(static_cast<IoClass>(c)) ? times_.read : times_.write;
+      weights[c] = time.Of(in_flight_[c], static_cast<double>(length_in_flight_[c]));
       total += weights[c];
     }
     const double share = static_cast<double>(elapsed) / total;
@@ -93,10 +94,10 @@ void IoAccounting::CountSync(Nanos latency, bool ok) {
   if (!ok) ++errors_;
 }
 
-void IoAccounting::SetPositioningBytes(uint64_t bytes) {
+void IoAccounting::SetRequestTimes(const RequestTimes& times) {
   SpinLatchGuard guard(latch_, runtime_);
   Settle();
-  positioning_bytes_ = std::max<uint64_t>(bytes, 1);
+  times_ = times;
 }
 
 DeviceStats IoAccounting::Snapshot() const {

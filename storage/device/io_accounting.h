@@ -3,9 +3,9 @@
 // The write cost model of the layouts (thesis 6.1) compares page and segment I/O by the device time
 // that each takes. Latency does not measure that: at depth 32 a request mostly waits for the other
 // 31 requests. So at every instant the device's time is divided among the requests in flight, by
-// weight. The weight of a request is its length plus the bytes that the device could transfer in
-// the time of one positioning (thesis: T_pos * B). A segment of 256 pages beside 30 page reads is
-// thus charged much more than any of them.
+// weight. The weight of a request is the time that it takes alone (thesis: T_pos + n / B), for reads
+// and writes apart. A segment of 256 pages beside 30 page reads is thus charged much more than any of
+// them.
 //
 // Thread-safety: all actors may call every member at once.
 // Invariant: the busy times of the classes add up to the device's (to rounding), which never
@@ -72,9 +72,8 @@ class IoAccounting {
   /// Counts a request that was refused before it started.
   void CountRefused();
   void CountSync(Nanos latency, bool ok);
-  /// Sets the positioning cost of a request, as the bytes that could be transferred meanwhile.
-  void SetPositioningBytes(uint64_t bytes);
-  static constexpr uint64_t kDefaultPositioningBytes = 32768;
+  /// BlockDevice::SetRequestTimes.
+  void SetRequestTimes(const RequestTimes& times);
 
   /// Statistics up to now, requests in flight included.
   DeviceStats Snapshot() const;
@@ -96,7 +95,7 @@ class IoAccounting {
   mutable uint32_t total_in_flight_ LATCHKEY_GUARDED_BY(latch_) = 0;
   mutable std::array<uint32_t, kIoClasses> in_flight_ LATCHKEY_GUARDED_BY(latch_){};
   mutable std::array<uint64_t, kIoClasses> length_in_flight_ LATCHKEY_GUARDED_BY(latch_){};
-  uint64_t positioning_bytes_ LATCHKEY_GUARDED_BY(latch_) = kDefaultPositioningBytes;
+  RequestTimes times_ LATCHKEY_GUARDED_BY(latch_);
   std::vector<CompletionSource*> sources_ LATCHKEY_GUARDED_BY(latch_);
   std::array<uint64_t, kIoClasses> finished_ LATCHKEY_GUARDED_BY(latch_){};
   std::array<uint64_t, kIoClasses> bytes_ LATCHKEY_GUARDED_BY(latch_){};

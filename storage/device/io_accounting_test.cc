@@ -52,7 +52,7 @@ TEST_CASE("Requests of one length share every interval evenly") {
 TEST_CASE("A segment beside page reads is charged for its bytes, a page for its positioning") {
   ManualClock clock;
   IoAccounting accounting(clock);
-  accounting.SetPositioningBytes(4096);
+  accounting.SetRequestTimes({.read = {.fixed = 4096}, .write = {.fixed = 4096}});
   IoBatch reads;
   for (int i = 0; i < 8; ++i) reads.Add(IoClass::kPageRead, 4096);
   accounting.Start(reads);                                        // weight 8 * 8192
@@ -62,6 +62,25 @@ TEST_CASE("A segment beside page reads is charged for its bytes, a page for its 
   CHECK(accounting.Snapshot().of(IoClass::kSegmentWrite).busy == 50);
   accounting.Finish(reads);
   accounting.Finish(IoBatch::One(IoClass::kSegmentWrite, 61440, 61440));
+}
+
+// On an SSD a page written took 7 us and a page read 11. Among 64 requests both were charged alike, so a
+// page write seemed to cost half as much again beside reads as alone.
+TEST_CASE(
+    "A read that takes three times as long as a write is charged three times as much beside it") {
+  ManualClock clock;
+  IoAccounting accounting(clock);
+  accounting.SetRequestTimes(
+      {.read = {.fixed = 20, .per_byte = .1}, .write = {.fixed = 10, .per_byte = 0}});
+  const IoClass read = GENERATE(IoClass::kPageRead, IoClass::kSegmentRead, IoClass::kProbeRead);
+  const IoClass write = GENERATE(IoClass::kPageWrite, IoClass::kProbeWrite, IoClass::kMeta);
+  accounting.Start(IoBatch::One(read, 100));
+  accounting.Start(IoBatch::One(write, 100));
+  clock.Advance(80);
+  CHECK(accounting.Snapshot().of(read).busy == 60);
+  CHECK(accounting.Snapshot().of(write).busy == 20);
+  accounting.Finish(IoBatch::One(read, 100, 100));
+  accounting.Finish(IoBatch::One(write, 100, 100));
 }
 
 TEST_CASE("A snapshot includes the time of requests still in flight") {

@@ -37,7 +37,7 @@ class OverlayDevice final : public BlockDevice {
   absl::Status Resize(uint64_t size_bytes) override;
   /// Of the requests to this device, whichever part answered them.
   DeviceStats stats() const override { return accounting_.Snapshot(); }
-  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  void SetRequestTimes(const RequestTimes& times) override { accounting_.SetRequestTimes(times); }
   std::string Describe() const override;
 
  private:

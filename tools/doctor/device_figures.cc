@@ -141,7 +141,8 @@ class Examination {
           if (started > 0 && (now - began >= slice || IsStopped() || !status.ok())) return false;
           if (request.buffer == nullptr) request.buffer = std::exchange(unused, unused + bytes);
           request.op = op;
-          request.io_class = IoClass::kProbe;
+          request.io_class =
+              op == IoRequest::Op::kRead ? IoClass::kProbeRead : IoClass::kProbeWrite;
           request.offset = place();
           request.length = bytes;
           request.tag = now;
@@ -169,7 +170,7 @@ class Examination {
       if (write) {
         const uint64_t place = i % (size_ / kExaminedPage) * kExaminedPage;
         LATCHKEY_RETURN_IF_ERROR(
-            device_.Write(place, memory_.span().first(kExaminedPage), IoClass::kProbe));
+            device_.Write(place, memory_.span().first(kExaminedPage), IoClass::kProbeWrite));
       }
       const Nanos before = runtime_.Now();
       LATCHKEY_RETURN_IF_ERROR(device_.Sync());

@@ -27,7 +27,7 @@ class FaultyDevice final : public BlockDevice {
   absl::Status Sync() override;
   absl::Status Resize(uint64_t size_bytes) override;
   DeviceStats stats() const override { return accounting_.Snapshot(); }
-  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  void SetRequestTimes(const RequestTimes& times) override { accounting_.SetRequestTimes(times); }
   std::string Describe() const override;
 
  private:

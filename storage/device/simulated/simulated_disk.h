@@ -37,7 +37,7 @@ class SimulatedDisk final : public BlockDevice {
   /// Takes no time. Flash forgets the pages; the content stays.
   absl::Status Discard(uint64_t offset, uint64_t length) override;
   DeviceStats stats() const override;
-  void SetPositioningBytes(uint64_t bytes) override { accounting_.SetPositioningBytes(bytes); }
+  void SetRequestTimes(const RequestTimes& times) override { accounting_.SetRequestTimes(times); }
   std::string Describe() const override;
 
  private:

@@ -163,7 +163,7 @@ class CrashDevice final : public BlockDevice {
     return absl::OkStatus();
   }
   DeviceStats stats() const override { return {}; }
-  void SetPositioningBytes(uint64_t) override {}
+  void SetRequestTimes(const RequestTimes&) override {}
   std::string Describe() const override { return "crash"; }
 
  private:

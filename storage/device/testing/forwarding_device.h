@@ -32,7 +32,7 @@ class ForwardingDevice : public BlockDevice {
     return device_->Discard(offset, length);
   }
   DeviceStats stats() const override { return device_->stats(); }
-  void SetPositioningBytes(uint64_t bytes) override { device_->SetPositioningBytes(bytes); }
+  void SetRequestTimes(const RequestTimes& times) override { device_->SetRequestTimes(times); }
   std::string Describe() const override { return device_->Describe(); }
 
  private:

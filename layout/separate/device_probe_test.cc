@@ -1,0 +1,42 @@
+#include "layout/separate/device_probe.h"
+
+#include <catch2/catch.hpp>
+
+namespace latchkey::device_probe_test {
+namespace {
+
+constexpr uint32_t kPage = 4096, kSlots = 32;
+
+TEST_CASE(
+    "Request times give a page and a segment the costs that they come from, reads and writes "
+    "apart") {
+  const PageCosts costs{.page_write_ns = 7000,
+                        .segment_write_ns = 1250,
+                        .page_read_ns = 11'000,
+                        .slot_read_ns = 2800};
+  const RequestTimes times = RequestTimesOf(costs, kPage, kSlots);
+  CHECK(times.write.Of(1, kPage) == Approx(7000));
+  CHECK(times.write.Of(1, kSlots * kPage) == Approx(kSlots * 1250));
+  CHECK(times.read.Of(1, kPage) == Approx(11'000));
+  CHECK(times.read.Of(1, kSlots * kPage) == Approx(11'000 + 31 * 2800));
+}
+
+TEST_CASE("Whatever costs a superblock holds, a request takes more than no time") {
+  const double page = GENERATE(0., 1., 100., 1e9);
+  const double slot = GENERATE(0., 1., 100., 1e9);
+  const double read = GENERATE(0., 1., 1e9);
+  const uint32_t slots = GENERATE(1u, 2u, kSlots);
+  CAPTURE(page, slot, read, slots);
+  const PageCosts costs{.page_write_ns = page,
+                        .segment_write_ns = slot,
+                        .page_read_ns = read,
+                        .slot_read_ns = 2 * read};
+  const RequestTimes times = RequestTimesOf(costs, kPage, slots);
+  for (const RequestTime& time : {times.read, times.write}) {
+    CHECK(time.fixed >= 0);
+    CHECK(time.per_byte > 0);
+  }
+}
+
+}  // namespace
+}  // namespace latchkey::device_probe_test
