@@ -161,6 +161,11 @@ class CheckHouseTest(unittest.TestCase):
         self.assertEqual(self.breaches_of({"layout/x.cc": "// <lmdb.h>, kv/NAME_backend.cc, *_test.cc, https://a.b/c.md\n"}),
                          [])
 
+    # The trace of a compiler, a mebibyte of it, was once committed under the name ".json".
+    def test_a_file_that_only_a_program_can_have_made_is_found(self):
+        self.assert_one({".json": "x" * 65537}, ".json", "65537 bytes")
+        self.assertEqual([], self.breaches_of({"long.md": "x" * 65536}))
+
     def test_an_example_that_the_readme_does_not_show_is_found(self):
         self.assert_one({"engine/example_main.cc": "int main() { return 1; }\n"}, "example_main.cc")
 
