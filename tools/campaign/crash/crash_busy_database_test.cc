@@ -43,12 +43,14 @@ TEST_CASE("Seeds take a database through all combinations, and each seed through
 
 TEST_CASE("The runs that are crashed go through everything that a crash can cut off") {
   const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
-  BusyDatabase database({.layout = layout, .change_buffer = true, .transactions = 400});
+  const bool flash = GENERATE(false, true);
+  BusyDatabase database(
+      {.layout = layout, .change_buffer = true, .flash = flash, .transactions = 400});
   CrashCampaignOptions options{.max_states = 1};
   const CrashReport report = RunCrashCampaign(database, options);
   for (const CrashFailure& failure : report.failures) FAIL(failure.Describe());
   const CrashTally& happened = database.tally();
-  INFO(layout << happened.Describe());
+  INFO(layout << (flash ? ", flash" : "") << happened.Describe());
   CHECK(happened.commits > 80);
   CHECK(happened.rollbacks > 0);
   CHECK(happened.aborts > 0);
@@ -73,6 +75,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
     CHECK(happened.appended > 0);
     CHECK(happened.segments_cleaned > 0);
   }
+  CHECK((happened.discards > 0) == flash);  // in Overwrite: of segments that held a checkpoint
 }
 
 }  // namespace

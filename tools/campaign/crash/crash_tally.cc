@@ -3,7 +3,9 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 26> kCounters = {{
+constexpr std::array<Counter, 27> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
@@ -37,6 +39,7 @@ constexpr std::array<Counter, 26> kCounters = {{
     {"doublewritten", &CrashTally::doublewritten},
     {"growths", &CrashTally::growths},
     {"cuts", &CrashTally::cuts},
+    {"discards", &CrashTally::discards},
     {"log_slots_reused", &CrashTally::log_slots_reused},
     {"journal_slots_reused", &CrashTally::journal_slots_reused},
     {"pages_repaired", &CrashTally::pages_repaired},
@@ -139,7 +142,11 @@ void CrashTally::Add(const CrashRecorder& disks, const DatabaseOnDisks& database
     }
     if (event.kind != DiskEvent::Kind::kWriteSubmitted) continue;
     if (event.disk == DatabaseOnDisks::kData) {
-      if (event.offset >= kHeaderAreaBytes) continue;
+      if (event.offset >= kHeaderAreaBytes) {
+        discards +=
+            std::ranges::all_of(*event.bytes, [](std::byte b) { return b == std::byte{0}; });
+        continue;
+      }
       const bool in_area = event.offset % kHeaderHalfBytes >= kSuperblocksBytes;
       if (in_area) doublewritten += event.bytes->size() / database.page_size;
       checkpoints += event.offset < kSuperblocksBytes;  // first copies

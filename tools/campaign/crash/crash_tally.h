@@ -20,6 +20,7 @@ struct CrashTally {
   uint64_t in_place = 0, appended = 0, moved = 0;  ///< page writes of the layout
   uint64_t segments_cleaned = 0, holes_plugged = 0, doublewritten = 0;
   uint64_t growths = 0, cuts = 0;                           ///< of any file
+  uint64_t discards = 0;  ///< of the data's disk, if it is ForgetfulFlash: they write zeros
   uint64_t log_slots_reused = 0, journal_slots_reused = 0;  ///< segments of the two logs
   uint64_t pages_repaired = 0;     ///< from doublewrite areas, by recoveries
   uint64_t pages_from_images = 0;  ///< made again from images in the log, by recoveries
