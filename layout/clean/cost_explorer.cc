@@ -17,7 +17,7 @@ constexpr uint32_t kPages = 16;  // of a probe of single pages
 constexpr uint32_t kPagesNow =
     4;  // the same of a device that tells service times, beside other I/O
 constexpr uint32_t kTogether =
-    4;  // of its pages beside other I/O of a file: as evictions write them
+    4;  // of its pages on a file beside other I/O: as evictions write them
 constexpr uint32_t kSegments = 4;  // the most that such a probe spreads its writes over
 
 bool IsPage(CostKind kind) { return kind == CostKind::kPageRead || kind == CostKind::kPageWrite; }
@@ -76,7 +76,7 @@ bool CostExplorer::TellsService() const {
 }
 
 // Without its places.
-ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages) const {
+ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages, bool at_open) const {
   ProbeBurst burst;
   burst.memory = memory_;
   burst.op = kind == CostKind::kPageRead || kind == CostKind::kSegmentRead ? Op::kRead : Op::kWrite;
@@ -86,9 +86,9 @@ ProbeBurst CostExplorer::ShapeOf(CostKind kind, uint32_t pages) const {
                                                : core_.geometry.segment_size;
   if (!IsPage(kind)) return burst;
   const auto in_flight = static_cast<uint32_t>(core_.device.stats().in_flight);
-  burst.depth = TellsService()   ? std::clamp(in_flight / 4, 1u, pages)
-                : in_flight == 0 ? pages
-                                 : std::min(kTogether, pages);
+  burst.depth = TellsService() ? std::clamp(in_flight / 4, 1u, pages)
+                : at_open      ? pages
+                               : std::min(kTogether, pages);
   return burst;
 }
 
@@ -103,9 +103,8 @@ void CostExplorer::AddPlacesIn(const std::vector<SegmentId>& segments, bool are_
 
 // ResourceExhausted: there is no place. Errors of the device change nothing, so they are no errors of
 // the store.
-absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests,
-                                                bool many_rounds) {
-  ProbeBurst burst = ShapeOf(kind, requests);
+absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests, bool at_open) {
+  ProbeBurst burst = ShapeOf(kind, requests, at_open);
   const bool is_write = burst.op == Op::kWrite;
   const BorrowedHoles holes(directory_, kind == CostKind::kPageWrite ? requests : 0, rng_);
   std::vector<uint64_t> offsets = is_write ? holes.Offsets() : PlacesToRead(burst.length, requests);
@@ -115,22 +114,22 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests
   AddPlacesIn(segments.ids(), IsPage(kind), is_write ? requests : 0, offsets);
   if (offsets.size() < requests) return absl::ResourceExhaustedError("no place for a probe");
   burst.offsets = offsets;
-  return many_rounds ? MeasureRounds(core_.runtime, core_.device, burst)
-                     : MeasureBurst(core_.runtime, core_.device, burst);
+  return at_open ? MeasureRounds(core_.runtime, core_.device, burst)
+                 : MeasureBurst(core_.runtime, core_.device, burst);
 }
 
-bool CostExplorer::Measure(CostKind kind, bool replaces) {
-  const uint32_t requests = IsPage(kind) ? PagesAtOnce(replaces) : 1;
+bool CostExplorer::Measure(CostKind kind, bool at_open) {
+  const uint32_t requests = IsPage(kind) ? PagesAtOnce(at_open) : 1;
   ProbeResult result;
   const absl::Status probed = CatchOutOfMemory([&]() -> absl::Status {
-    LATCHKEY_ASSIGN_OR_RETURN(result, Probe(kind, requests, replaces));
+    LATCHKEY_ASSIGN_OR_RETURN(result, Probe(kind, requests, at_open));
     return absl::OkStatus();
   });
   if (!probed.ok()) return false;
   if (kind == CostKind::kProtection) result.request_ns /= ProtectedPages();
-  costs_.AddProbe(kind, result, replaces);
-  // Costs measured beside other I/O rest on these times; only others may correct them.
-  if (result.alone) {
+  costs_.AddProbe(kind, result, /*replaces=*/at_open);
+  // Costs measured beside other I/O rest on these times, so only those of an open may correct them.
+  if (at_open && result.alone) {
     core_.device.SetRequestTimes(RequestTimesOf(costs_.costs(), core_.geometry.page_size,
                                                 core_.geometry.pages_per_segment()));
   }
@@ -139,7 +138,7 @@ bool CostExplorer::Measure(CostKind kind, bool replaces) {
 
 void CostExplorer::MeasureAll() {
   for (const CostKind kind : kKinds) {
-    if (kind != CostKind::kProtection || protects_) Measure(kind, /*replaces=*/true);
+    if (kind != CostKind::kProtection || protects_) Measure(kind, /*at_open=*/true);
   }
 }
 
@@ -148,7 +147,7 @@ bool CostExplorer::ExploreOne() {
   for (const CostKind kind : kKinds) {
     if (kind == CostKind::kProtection && !protects_) continue;
     if (costs_.NanosSinceSample(kind) < kRest * ProbeNanosOf(kind)) continue;
-    return Measure(kind, /*replaces=*/false);
+    return Measure(kind, /*at_open=*/false);
   }
   return false;
 }

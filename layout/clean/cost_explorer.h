@@ -11,11 +11,10 @@
 // A page is written where the store itself would write one: into a hole of a segment drawn at random.
 // On a disk its cost depends on the way of the arm, and on how many requests wait. So a simulated disk,
 // which tells the service time of each request, has few of a probe's pages in flight. A file does not
-// tell it: there a page's cost is what 16 in flight together take, divided by 16, or beside other I/O
-// what four together take. Sixteen took twice as long each there, because all are in flight while the
-// kernel starts one after the other. Other writes, and
-// pages for which there are too few holes, go to free segments, held as if for a checkpoint. A store
-// without places is not probed.
+// tell it. There an open has 16 pages in flight, and a later probe four: beside other I/O 16 took twice
+// as long each, because all are in flight while the kernel starts one after the other. A page's cost is
+// their time divided by their number. Other writes, and pages for which there are too few holes, go to
+// free segments, held as if for a checkpoint. A store without places is not probed.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -50,10 +49,10 @@ class CostExplorer {
   static constexpr uint64_t kLeastFileBytes = uint64_t{64} << 20;
 
  private:
-  bool Measure(CostKind kind, bool replaces);
+  bool Measure(CostKind kind, bool at_open);
   double ProbeNanosOf(CostKind kind) const;
-  absl::StatusOr<ProbeResult> Probe(CostKind kind, uint32_t requests, bool many_rounds);
-  ProbeBurst ShapeOf(CostKind kind, uint32_t pages) const;
+  absl::StatusOr<ProbeResult> Probe(CostKind kind, uint32_t requests, bool at_open);
+  ProbeBurst ShapeOf(CostKind kind, uint32_t pages, bool at_open) const;
   std::vector<uint64_t> PlacesToRead(uint32_t length, uint32_t count);
   void AddPlacesIn(const std::vector<SegmentId>& segments, bool are_pages, uint32_t count,
                    std::vector<uint64_t>& offsets);

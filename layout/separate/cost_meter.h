@@ -27,8 +27,8 @@ struct CostCounts {
   uint64_t protection_sync_ns = 0;
 };
 
-/// Exponentially weighted recent costs: from the device's counters, and from probes of those kinds of
-/// I/O that the store itself rarely makes. Each cost is measured by itself: one without recent
+/// Recent costs: from the device's counters, exponentially weighted, and from probes (ProbedCost) of those
+/// kinds of I/O that the store itself rarely makes. Each cost is measured by itself: one without recent
 /// samples stays as last measured. The first sample of a cost replaces the first estimate, which may
 /// be of an earlier open. Thread-safe.
 class CostMeter {

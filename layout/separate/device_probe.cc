@@ -225,8 +225,12 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                      .aligned = bytes % unit == 0 && kHeaderAreaBytes % unit != 0};
 }
 
+// Costs measured beside other I/O depend on these times, so a wrong ratio could confirm itself.
+constexpr double kMostDifference = 8;
+
 // A page takes `fixed` and its bytes, a segment `fixed` and those of all its pages.
 RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t slots) {
+  if (costs.page_write_ns <= 0 || costs.segment_write_ns <= 0) return {};
   const double slot = std::max(1.0, costs.segment_write_ns);
   const double page = std::clamp(costs.page_write_ns, slot, std::max(slot, .9 * slots * slot));
   const double further = slots > 1 ? (slots * slot - page) / (slots - 1) : page;
@@ -234,8 +238,10 @@ RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t
   times.write = {.fixed = page - further, .per_byte = further / page_size};
   times.read = times.write;
   if (costs.page_read_ns > 0 && costs.slot_read_ns > 0) {
-    const double further_read = std::min(costs.slot_read_ns, costs.page_read_ns);
-    times.read = {.fixed = costs.page_read_ns - further_read, .per_byte = further_read / page_size};
+    const double read =
+        std::clamp(costs.page_read_ns, page / kMostDifference, page * kMostDifference);
+    const double further_read = std::clamp(costs.slot_read_ns, .01 * read, read);
+    times.read = {.fixed = read - further_read, .per_byte = further_read / page_size};
   }
   return times;
 }

@@ -69,7 +69,8 @@ absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, u
                                         const ProbedSegment& segment, uint64_t seed);
 
 /// From the costs of a page alone and as part of a segment of `slots` pages. Reads whose cost is not
-/// known take as long as writes.
+/// known take as long as writes; a page read takes at most eight times as long as a page write, and at
+/// least an eighth. If the cost of writes is not known, the initial times.
 RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t slots);
 
 }  // namespace latchkey

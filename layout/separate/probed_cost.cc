@@ -7,6 +7,7 @@ namespace latchkey {
 
 void ProbedCost::Restart(double ns) {
   older_ = {.count = kBlock, .mean = ns};
+  is_new_device_ = false;
   block_ = {};
   last_ = {ns};
   lasts_ = 1;
@@ -19,14 +20,17 @@ void ProbedCost::Add(double ns, bool exact) {
   lasts_ = std::min(lasts_ + 1, kMedianOf);
   block_.Add(ns);
   if (block_.count < kBlock) return;
-  if (IsOfAnotherDevice()) older_ = {};
+  // The change may have come in the middle of the block that showed it, so the next one replaces that.
+  const bool changed = IsOfAnotherDevice();
+  if (changed || is_new_device_) older_ = {};
+  is_new_device_ = changed;
   older_.Add(block_);
   older_.KeepAtMost(kMostProbes);
   block_ = {};
 }
 
-// By four standard errors of the difference, from the spread inside the two groups. A few probes tell
-// their spread badly, so one more is assumed, a third of the mean away from it.
+// By four standard errors of the difference, from the spread inside the two groups. A few probes
+// tell their spread badly, so one more is assumed, a third of the mean away from it.
 bool ProbedCost::IsOfAnotherDevice() const {
   constexpr double kErrors = 4, kAssumedSpread = 1.0 / 3;
   if (older_.count == 0) return false;
@@ -46,7 +50,7 @@ double ProbedCost::Mean() const {
 double ProbedCost::Median() const {
   std::array<double, kMedianOf> sorted = last_;
   std::partial_sort(sorted.begin(), sorted.begin() + lasts_, sorted.begin() + lasts_);
-  return (sorted[(lasts_ - 1) / 2] + sorted[lasts_ / 2]) / 2;
+  return sorted[(lasts_ - 1) / 2];
 }
 
 void ProbedCost::Moments::Add(const Moments& more) {

@@ -8,8 +8,7 @@
 namespace latchkey::probed_cost_test {
 namespace {
 
-// A probe of four pages on a disk, whose service times are between half of `mean` and one and a half
-// times.
+// A probe of four pages on a disk, whose service times are between half of `mean` and three halves.
 double ProbeOfFour(Rng& rng, double mean) {
   double sum = 0;
   for (int page = 0; page < 4; ++page) sum += mean * (.5 + rng.Unit());
@@ -28,14 +27,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "A device that costs half or twice as much is believed after three blocks of exact probes") {
-  const uint64_t seed = GENERATE(range(1, 21));
-  const double factor = GENERATE(.5, 2.);
-  CAPTURE(seed, factor);
+TEST_CASE("A device that has changed is believed after three blocks, whenever it did") {
+  const uint64_t seed = GENERATE(range(1, 6));
+  const double factor = GENERATE(.01, .25, .5, 2., 100.);
+  const int before = GENERATE(range(496, 496 + static_cast<int>(ProbedCost::kBlock)));
+  CAPTURE(seed, factor, before);
   Rng rng(seed);
   ProbedCost cost;
-  for (int i = 0; i < 500; ++i) cost.Add(ProbeOfFour(rng, 4), /*exact=*/true);
+  for (int i = 0; i < before; ++i) cost.Add(ProbeOfFour(rng, 4), /*exact=*/true);
   CHECK(cost.ns() == Approx(4).epsilon(.1));
   for (uint32_t i = 0; i < 3 * ProbedCost::kBlock; ++i) {
     cost.Add(ProbeOfFour(rng, 4 * factor), /*exact=*/true);
@@ -56,21 +55,27 @@ TEST_CASE("One late probe of a device that tells no service times does not move 
   CHECK(cost.ns() == 400);
 }
 
-TEST_CASE("A known cost counts as one probe of a file, and as a block of exact probes") {
-  const bool exact = GENERATE(false, true);
-  CAPTURE(exact);
-  ProbedCost cost;
-  cost.Add(1000, exact);
-  cost.Restart(10);
-  CHECK(cost.ns() == 10);
-  cost.Add(28, exact);
-  CHECK(cost.ns() == Approx(exact ? 12 : 19));
+TEST_CASE("A known cost counts as a block of exact probes, and as one probe of a file") {
+  ProbedCost exact, file;
+  exact.Restart(10);
+  exact.Add(28, /*exact=*/true);
+  CHECK(exact.ns() == Approx(12));
+  // The cost was the mean of a known one and the first late probe: six times too much.
+  file.Restart(40);
+  file.Add(424, /*exact=*/false);
+  CHECK(file.ns() == 40);
+  file.Add(424, /*exact=*/false);
+  CHECK(file.ns() == 424);
 }
 
-TEST_CASE("Equal probes are of one device") {
+TEST_CASE("Among equal probes a block 2 % off joins their mean, and one 20 % off replaces it") {
+  const double factor = GENERATE(1.02, 1.2);
+  CAPTURE(factor);
   ProbedCost cost;
-  for (uint32_t i = 0; i < 10 * ProbedCost::kMostProbes; ++i) cost.Add(5, /*exact=*/true);
-  CHECK(cost.ns() == 5);
+  for (uint32_t i = 0; i < ProbedCost::kMostProbes; ++i) cost.Add(5, /*exact=*/true);
+  for (uint32_t i = 0; i < ProbedCost::kBlock; ++i) cost.Add(5 * factor, /*exact=*/true);
+  const double joined = 5 * (256 + 8 * factor) / 264;
+  CHECK(cost.ns() == Approx(factor < 1.1 ? joined : 5 * factor));
 }
 
 }  // namespace

@@ -49,12 +49,13 @@ enum class IoClass : uint8_t {
   kProtection,    ///< copies that protect in-place writes against tearing
   kMeta,
   kSegmentPartWrite,  ///< one or more pages of an append log, not the whole segment
-  kProbeWrite,        ///< made only to measure what it costs
+  kProbeWrite,        ///< made only to measure what a write costs
   kPlugWrite,         ///< a page that the segment cleaner writes into a hole
-  kProbeRead,         ///< made only to measure what it costs
+  kProbeRead,         ///< made only to measure what a read costs
 };
 inline constexpr size_t kIoClasses = 10;
-/// kMeta is read when a file is opened, and written later; it counts as written.
+/// Whether requests of the class read. Those of kMeta read when a file is opened, and write later: they
+/// count as writes.
 constexpr bool IsRead(IoClass io_class) {
   return io_class == IoClass::kPageRead || io_class == IoClass::kSegmentRead ||
          io_class == IoClass::kProbeRead;

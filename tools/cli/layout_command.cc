@@ -97,13 +97,12 @@ absl::StatusOr<LabResult> LayoutExperiment::RunOne(const LabConfig& config,
   return result;
 }
 
-// The part of the file in which a disk's arm moves. A store that writes every page over its old place
-// keeps the pages where the load put them: at the beginning of the file. Flash has no arm.
+// The part of the file in which a disk's arm moves. Overwrite keeps the pages where the load put them:
+// at the beginning of the file. Flash has no arm.
 double ShareWithPages(const LabConfig& config, const LabResult& result) {
-  const PageStoreStats &begin = result.begin.store, &end = result.end.store;
-  const bool in_place = end.appended_page_writes == begin.appended_page_writes;
+  const bool in_place = config.store.layout.name() == "overwrite";
   if (!in_place || config.device.kind == DeviceSpec::Kind::kFlash) return 1;
-  return end.effective_space_utilization;
+  return result.end.store.effective_space_utilization;
 }
 
 absl::StatusOr<std::optional<LoadedCosts>> LayoutExperiment::TrueCosts(const LabConfig& config,

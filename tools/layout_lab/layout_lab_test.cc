@@ -153,6 +153,19 @@ TEST_CASE("The true costs of a fixed disk and its arrays are those of its parame
   CHECK(costs->segment_write_ns * 256 == Approx(expected.segment_write_ns).epsilon(1e-3));
 }
 
+TEST_CASE(
+    "Pages in a tenth of a disk's span cost less, because its arm moves less; segments cost the "
+    "same") {
+  LoadedCostsQuestion question{.device = *ParseDeviceSpec("atlas10k"), .users = 8};
+  const auto everywhere = MeasureLoadedCosts(question);
+  question.page_share = .1;
+  const auto at_the_front = MeasureLoadedCosts(question);
+  REQUIRE(everywhere.ok());
+  REQUIRE(at_the_front.ok());
+  CHECK(at_the_front->page_write_ns < .97 * everywhere->page_write_ns);
+  CHECK(at_the_front->segment_write_ns == Approx(everywhere->segment_write_ns).epsilon(.03));
+}
+
 // A log writes no page by itself. Plugged pages, of which the cleaner writes many at once, counted as
 // such, and probes wrote 16 pages at once into a free segment: SCAN and short seeks make both cheaper than
 // a page that a user writes. LFS measured .35 of the true eta here.
