@@ -43,7 +43,8 @@ struct CleaningPolicyInfo {
   bool by_death_time = false;
 };
 
-/// The list of segment cleaning policies: greedy, cost-benefit, hole-plugging, adaptive, death-time.
+/// The list of segment cleaning policies: greedy, cost-benefit, hole-plugging, adaptive, by-pass,
+/// death-time.
 /// To add one: its class and one line in cleaning_policy.cc.
 const Registry<CleaningPolicyInfo>& CleaningPolicies();
 using CleaningPolicyChoice = Choice<CleaningPolicyInfo>;

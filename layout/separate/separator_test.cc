@@ -181,8 +181,9 @@ TEST_CASE("Unknown layouts and cleanings are refused with the names there are") 
   CHECK(Layouts().Names() == std::vector<std::string>{"overwrite", "lfs", "wolf", "hylog"});
   CHECK_THAT(std::string(Layouts().Parse("LFS").status().message()),
              Catch::Contains("known: overwrite, lfs, wolf, hylog"));
-  CHECK_THAT(std::string(CleaningPolicies().Parse("").status().message()),
-             Catch::Contains("known: greedy, cost-benefit, hole-plugging, adaptive"));
+  CHECK_THAT(
+      std::string(CleaningPolicies().Parse("").status().message()),
+      Catch::Contains("known: greedy, cost-benefit, hole-plugging, adaptive, by-pass, death-time"));
 }
 
 }  // namespace

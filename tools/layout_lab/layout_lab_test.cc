@@ -154,8 +154,8 @@ TEST_CASE("The true costs of a fixed disk and its arrays are those of its parame
 }
 
 TEST_CASE(
-    "Pages in a tenth of a disk's span cost less, because its arm moves less; segments cost the "
-    "same") {
+    "Pages in a tenth of a disk's span cost less, because its arm moves less, and segments do "
+    "not") {
   LoadedCostsQuestion question{.device = *ParseDeviceSpec("atlas10k"), .users = 8};
   const auto everywhere = MeasureLoadedCosts(question);
   question.page_share = .1;

@@ -1,0 +1,77 @@
+#include "layout/clean/cleaning_policy.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace latchkey::cleaning_policy_test {
+namespace {
+
+// A disk of 1999 with segments of 1 MiB: a page in a hole costs 15 times one of a segment.
+CleaningSituation SituationOf(double u, CleaningMethod method) {
+  CleaningSituation situation;
+  situation.costs = {.page_write_ns = 4.4e6,
+                     .segment_write_ns = .23e6,
+                     .segment_read_ns = .35e6,
+                     .page_read_ns = 4.4e6,
+                     .slot_read_ns = .2e6,
+                     .plug_write_ns = 3.3e6,
+                     .slots_per_segment = 256};
+  situation.victim_utilization = u;
+  situation.method_of_late = method;
+  situation.space_utilization = .95;
+  return situation;
+}
+
+CleaningMethod Chosen(const std::string& policy, double u, CleaningMethod method) {
+  return CleaningPolicies().Named(policy).Make()->Choose(SituationOf(u, method));
+}
+
+TEST_CASE("By pass, empty victims are cleaned and full ones plug, whatever the method was before") {
+  const std::string policy = GENERATE("by-pass", "death-time");
+  const CleaningMethod before = GENERATE(CleaningMethod::kClean, CleaningMethod::kPlug);
+  CAPTURE(policy);
+  CHECK(Chosen(policy, .3, before) == CleaningMethod::kClean);
+  CHECK(Chosen(policy, .7, before) == CleaningMethod::kClean);
+  CHECK(Chosen(policy, .95, before) == CleaningMethod::kPlug);
+}
+
+// At u = .6 plugging costs 2.4 and cleaning 1.1 for each slot freed. By the steady state that uniform
+// updates would have, a cleaner that plugs such victims would clean ones that are .9 full, at 5.6: it
+// plugged for ever, and LFS made 1,402 pages/s where it makes 1,530 now.
+TEST_CASE(
+    "By pass a cleaner that plugs half-empty victims begins to clean, by the steady state it never "
+    "does") {
+  CHECK(Chosen("by-pass", .6, CleaningMethod::kPlug) == CleaningMethod::kClean);
+  CHECK(Chosen("death-time", .6, CleaningMethod::kPlug) == CleaningMethod::kClean);
+  const auto adaptive = CleaningPolicies().Named("adaptive").Make();
+  REQUIRE(adaptive->Choose(SituationOf(.9, CleaningMethod::kClean)) == CleaningMethod::kPlug);
+  CHECK(adaptive->Choose(SituationOf(.6, CleaningMethod::kPlug)) == CleaningMethod::kPlug);
+}
+
+TEST_CASE(
+    "Under death-time emptier victims plug than under by-pass, because plugging may cost a fifth "
+    "more") {
+  const auto emptiest_that_plug = [](const std::string& policy) {
+    for (double u = .5; u < 1; u += .005) {
+      if (Chosen(policy, u, CleaningMethod::kClean) == CleaningMethod::kPlug) return u;
+    }
+    return 1.;
+  };
+  const double by_pass = emptiest_that_plug("by-pass"),
+               death_time = emptiest_that_plug("death-time");
+  CHECK(death_time < by_pass - .02);
+  CHECK(by_pass < .95);
+  CHECK(death_time > .7);
+}
+
+TEST_CASE("Policies that never plug say so, and the others may") {
+  for (const CleaningPolicyInfo& policy : CleaningPolicies()) {
+    const std::string name(policy.description.name);
+    CAPTURE(name);
+    const bool expected = name != "greedy" && name != "cost-benefit";
+    CHECK(CleaningPolicies().Named(name).Make()->may_plug() == expected);
+  }
+}
+
+}  // namespace
+}  // namespace latchkey::cleaning_policy_test
