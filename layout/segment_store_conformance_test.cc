@@ -286,7 +286,7 @@ TEST_CASE(
 TEST_CASE("Writers, readers and the cleaner may work at once") {
   const std::string layout = GENERATE(from_range(StoresUnderTest()));
   const std::string cleaning =
-      GENERATE(as<std::string>{}, "adaptive", "hole-plugging", "death-time");
+      GENERATE(as<std::string>{}, "adaptive", "hole-plugging", "by-pass", "death-time");
   const bool journal = GENERATE(false, true);
   CAPTURE(layout, cleaning, journal);
   SegmentStoreOptions options = TestOptions(layout, cleaning);

@@ -28,17 +28,19 @@ class HolePlugging final : public Greedy {
   bool may_plug() const override { return true; }
 };
 
-/// What freeing a slot costs with victims as full as those of late decides between cleaning and
-/// plugging. A slot freed by plugging may cost `worth` times as much.
+/// The cost of freeing a slot with victims as full as those of late decides between cleaning and
+/// plugging. Plugging may cost `worth` times as much.
 CleaningMethod ChooseForVictims(const CleaningSituation& s, double worth) {
   const double u = std::clamp(
       s.victim_utilization.value_or(CleaningUtilization(s.space_utilization)), 0.01, 0.9999);
-  const bool plugs = PluggingCostNanos(s.costs, u) < worth * CleaningCostNanos(s.costs, u);
-  return plugs ? CleaningMethod::kPlug : CleaningMethod::kClean;
+  // Without the append of the user's page, which both costs contain.
+  const double plugging = PluggingCostNanos(s.costs, u) - s.costs.append_ns();
+  const double cleaning = CleaningCostNanos(s.costs, u) - s.costs.append_ns();
+  return plugging < worth * cleaning ? CleaningMethod::kPlug : CleaningMethod::kClean;
 }
 
-/// As published (thesis 6.2.3): each pass takes the method of the lower cost-benefit value. Cold pages
-/// are written in place, so there is no choice to make in the cold partition.
+/// As published (thesis 6.2.3): each pass takes the cheaper method. Cold pages are written in place, so
+/// there is no choice to make in the cold partition.
 class ByPass final : public CostBenefit {
  public:
   CleaningMethod Choose(const CleaningSituation& s) override { return ChooseForVictims(s, 1); }
@@ -81,12 +83,12 @@ class Adaptive : public CleaningPolicy {
 };
 
 /// The steady state of one method says little about the other where pages are divided by death time:
-/// plugging mixes them. The choice by pass mixes the methods, too: cleaning makes victims fuller until
-/// plugging is cheaper, and plugging makes them emptier.
+/// plugging mixes them. The choice by pass lets the methods alternate: cleaning makes victims fuller
+/// until plugging is cheaper, and plugging makes them emptier.
 class DeathTime final : public Adaptive {
  public:
   CleaningMethod Choose(const CleaningSituation& s) override {
-    constexpr double kWorthOfPlugging = 1.2;  // measured: README.md
+    constexpr double kWorthOfPlugging = 1.2;  // decision 0020
     return ChooseForVictims(s, kWorthOfPlugging);
   }
 };
@@ -105,7 +107,7 @@ constexpr CleaningPolicyInfo kPolicies[] = {
      Make<HolePlugging>},
     {{"adaptive", "cleaning or plugging by their cost in the steady state", {}}, Make<Adaptive>},
     {{"by-pass",
-      "in each pass cleaning or plugging by their cost with its victims, as published",
+      "in each pass cleaning or plugging, by cost and the victims of late, as published",
       {}},
      Make<ByPass>},
     {{"death-time", "by pass; pages that die at about the same time share segments", {}},

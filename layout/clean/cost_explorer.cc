@@ -16,8 +16,7 @@ constexpr CostKind kKinds[] = {CostKind::kPageRead, CostKind::kPageWrite, CostKi
 constexpr uint32_t kPages = 16;  // of a probe of single pages
 constexpr uint32_t kPagesNow =
     4;  // the same of a device that tells service times, beside other I/O
-constexpr uint32_t kTogether =
-    4;  // of its pages on a file beside other I/O: as evictions write them
+constexpr uint32_t kTogether = 4;  // of its pages on a file after the open: as evictions write them
 constexpr uint32_t kSegments = 4;  // the most that such a probe spreads its writes over
 
 bool IsPage(CostKind kind) { return kind == CostKind::kPageRead || kind == CostKind::kPageWrite; }
@@ -128,8 +127,9 @@ bool CostExplorer::Measure(CostKind kind, bool at_open) {
   if (!probed.ok()) return false;
   if (kind == CostKind::kProtection) result.request_ns /= ProtectedPages();
   costs_.AddProbe(kind, result, /*replaces=*/at_open);
-  // Costs measured beside other I/O rest on these times, so only those of an open may correct them.
-  if (at_open && result.alone) {
+  // Costs measured beside other I/O rest on these times, so only those of an open may correct them. A
+  // small file is not measured then.
+  if (result.alone && (at_open || !measured_all_)) {
     core_.device.SetRequestTimes(RequestTimesOf(costs_.costs(), core_.geometry.page_size,
                                                 core_.geometry.pages_per_segment()));
   }
@@ -137,6 +137,7 @@ bool CostExplorer::Measure(CostKind kind, bool at_open) {
 }
 
 void CostExplorer::MeasureAll() {
+  measured_all_ = true;
   for (const CostKind kind : kKinds) {
     if (kind != CostKind::kProtection || protects_) Measure(kind, /*at_open=*/true);
   }

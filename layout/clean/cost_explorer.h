@@ -65,6 +65,7 @@ class CostExplorer {
   CostMeter& costs_;
   const bool protects_;
   std::span<std::byte> memory_;
+  bool measured_all_ = false;
   Rng rng_;
 };
 
