@@ -55,9 +55,10 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Committed records whose entries are still linked. Each actor has a queue, which holds its records in
-/// the order of its commits. Two actors that share a queue may mix up that order. An actor collects from
-/// its own queue, and now and then from the queue of another actor.
+/// Queues of committed records whose entries are still linked. An actor puts the records that it
+/// commits into its queue, one after the other. If two actors share a queue, their records may stand in
+/// another order than the commits. An actor collects from its own queue, and now and then from the
+/// queue of another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {
  public:

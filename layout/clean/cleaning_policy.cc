@@ -47,17 +47,21 @@ class ByPass final : public CostBenefit {
   bool may_plug() const override { return true; }
 };
 
-/// Chooses between cleaning and plugging by their steady-state cost (LAYOUT_REFERENCE 6.9), and
-/// victims by minimum declining cost (MDC, Lomet and Luo): a segment that loses live pages fast is
+/// Victims by minimum declining cost (MDC, Lomet and Luo): a segment that loses live pages fast is
 /// cleaned later. The rate of a segment is estimated from its own past. Under uniform updates all
-/// rates are equal, and the policy is greedy.
-class Adaptive : public CleaningPolicy {
+/// rates are equal, and the emptiest segment comes first.
+class DecliningCost : public CleaningPolicy {
  public:
   double Priority(double u, double age) const override {
     const double rate = -std::log(std::max(u, 1e-3)) / age;
     return (1 - u) * (1 - u) / (std::max(u, 1e-3) * std::max(rate, 1e-12));
   }
+  bool may_plug() const override { return true; }
+};
 
+/// Chooses between cleaning and plugging by their steady-state cost (LAYOUT_REFERENCE 6.9).
+class Adaptive final : public DecliningCost {
+ public:
   CleaningMethod Choose(const CleaningSituation& s) override {
     // The utilisation of recent victims gives the u_d at which uniform updates would cost as much.
     double u_d = s.space_utilization;
@@ -76,7 +80,6 @@ class Adaptive : public CleaningPolicy {
     }
     return method_;
   }
-  bool may_plug() const override { return true; }
 
  private:
   CleaningMethod method_ = CleaningMethod::kClean;
@@ -85,7 +88,7 @@ class Adaptive : public CleaningPolicy {
 /// The steady state of one method says little about the other where pages are divided by death time:
 /// plugging mixes them. The choice by pass lets the methods alternate: cleaning makes victims fuller
 /// until plugging is cheaper, and plugging makes them emptier.
-class DeathTime final : public Adaptive {
+class DeathTime final : public DecliningCost {
  public:
   CleaningMethod Choose(const CleaningSituation& s) override {
     constexpr double kWorthOfPlugging = 1.2;  // decision 0020

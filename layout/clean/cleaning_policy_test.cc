@@ -26,7 +26,7 @@ CleaningMethod Chosen(const std::string& policy, double u, CleaningMethod method
   return CleaningPolicies().Named(policy).Make()->Choose(SituationOf(u, method));
 }
 
-TEST_CASE("By pass, empty victims are cleaned and full ones plug, whatever the method was before") {
+TEST_CASE("The choice by pass cleans empty victims and plugs with full ones, after either method") {
   const std::string policy = GENERATE("by-pass", "death-time");
   const CleaningMethod before = GENERATE(CleaningMethod::kClean, CleaningMethod::kPlug);
   CAPTURE(policy, before == CleaningMethod::kPlug);
@@ -41,9 +41,7 @@ TEST_CASE("By pass, empty victims are cleaned and full ones plug, whatever the m
 // A cleaner that plugs victims .65 full pays 2.4 ms for a slot, and cleaning them would cost 1.1. By the
 // steady state that uniform updates would have, a cleaner that plugs such victims would clean ones that
 // are .85 full. So it plugged for ever, and LFS made a tenth less than with another seed.
-TEST_CASE(
-    "By pass a cleaner that plugs half-empty victims begins to clean, by the steady state it never "
-    "does") {
+TEST_CASE("Victims .65 full end the plugging of by-pass and death-time, but not that of adaptive") {
   CHECK(Chosen("by-pass", .65, CleaningMethod::kPlug) == CleaningMethod::kClean);
   CHECK(Chosen("death-time", .65, CleaningMethod::kPlug) == CleaningMethod::kClean);
   const auto adaptive = CleaningPolicies().Named("adaptive").Make();

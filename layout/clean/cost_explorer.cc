@@ -127,9 +127,10 @@ bool CostExplorer::Measure(CostKind kind, bool at_open) {
   if (!probed.ok()) return false;
   if (kind == CostKind::kProtection) result.request_ns /= ProtectedPages();
   costs_.AddProbe(kind, result, /*replaces=*/at_open);
-  // Costs measured beside other I/O rest on these times, so only those of an open may correct them. A
-  // small file is not measured then.
-  if (result.alone && (at_open || !measured_all_)) {
+  // Costs measured beside other I/O depend on these times. So once an open has measured them, later
+  // probes do not change them. A small file is not measured at an open.
+  if (result.alone && (at_open || !times_are_of_open_)) {
+    times_are_of_open_ = at_open;
     core_.device.SetRequestTimes(RequestTimesOf(costs_.costs(), core_.geometry.page_size,
                                                 core_.geometry.pages_per_segment()));
   }
@@ -137,7 +138,6 @@ bool CostExplorer::Measure(CostKind kind, bool at_open) {
 }
 
 void CostExplorer::MeasureAll() {
-  measured_all_ = true;
   for (const CostKind kind : kKinds) {
     if (kind != CostKind::kProtection || protects_) Measure(kind, /*at_open=*/true);
   }

@@ -65,7 +65,7 @@ class CostExplorer {
   CostMeter& costs_;
   const bool protects_;
   std::span<std::byte> memory_;
-  bool measured_all_ = false;
+  bool times_are_of_open_ = false;  // BlockDevice::SetRequestTimes
   Rng rng_;
 };
 

@@ -107,10 +107,23 @@ void CostMeter::End(IoClass io_class, const DeviceStats& now, const CostCounts& 
   windows_[static_cast<size_t>(io_class)] = {now.of(io_class), counts};
 }
 
-void CostMeter::Note(CostKind kind, double* estimate, double fresh, double device_ns) {
+void CostMeter::NoteSample(CostKind kind, double* estimate, double fresh, double device_ns) {
   const auto k = static_cast<size_t>(kind);
   *estimate = Blend(*estimate, fresh, is_sampled_[k] ? kWeightOfNew : 1);
   probed_[k].Restart(*estimate);
+  is_sampled_[k] = true;
+  sampled_at_[k] = device_ns;
+}
+
+void CostMeter::NoteProbe(CostKind kind, double* estimate, const ProbeResult& probe, double fresh,
+                          bool replaces, double device_ns) {
+  const auto k = static_cast<size_t>(kind);
+  if (replaces) {
+    probed_[k].Restart(fresh);
+  } else {
+    probed_[k].Add(fresh, probe.exact);
+  }
+  *estimate = probed_[k].ns();
   is_sampled_[k] = true;
   sampled_at_[k] = device_ns;
 }
@@ -137,7 +150,7 @@ void CostMeter::Sample(const CostCounts& counts) {
     if (!enough || window.busy == 0) continue;  // keeps the window open
     const double fresh = static_cast<double>(window.busy) / static_cast<double>(pages);
     if (row.kind) {
-      Note(*row.kind, row.cost, fresh, DeviceNanos(now));
+      NoteSample(*row.kind, row.cost, fresh, DeviceNanos(now));
     } else {
       *row.cost = Blend(*row.cost, fresh, kWeightOfNew);
     }
@@ -179,8 +192,8 @@ void CostMeter::SampleReads(const DeviceStats& now, const CostCounts& counts) {
     const uint64_t further = pages - std::min(pages, window.requests);
     const double first = static_cast<double>(window.requests) * estimate_.page_read_ns;
     if (further >= kEnough && busy > first) {
-      Note(CostKind::kSegmentRead, &estimate_.slot_read_ns,
-           (busy - first) / static_cast<double>(further), DeviceNanos(now));
+      NoteSample(CostKind::kSegmentRead, &estimate_.slot_read_ns,
+                 (busy - first) / static_cast<double>(further), DeviceNanos(now));
     }
   }
   End(IoClass::kSegmentRead, now, counts);
@@ -192,8 +205,8 @@ void CostMeter::SampleProtection(const DeviceStats& now, const CostCounts& count
   if (pages < kEnough) return;
   const auto busy = static_cast<double>(Since(IoClass::kProtection, now).busy);
   const auto syncs = static_cast<double>(counts.protection_sync_ns - before.protection_sync_ns);
-  Note(CostKind::kProtection, &estimate_.protection_ns, (busy + syncs) / static_cast<double>(pages),
-       DeviceNanos(now));
+  NoteSample(CostKind::kProtection, &estimate_.protection_ns,
+             (busy + syncs) / static_cast<double>(pages), DeviceNanos(now));
   End(IoClass::kProtection, now, counts);
 }
 
@@ -232,17 +245,9 @@ void CostMeter::ForgetPagesAlone(uint32_t pages, uint64_t plugged) {
 void CostMeter::AddProbe(CostKind kind, const ProbeResult& probe, bool replaces) {
   const DeviceStats now = device_.stats();
   MutexLock lock(mutex_);
-  const auto k = static_cast<size_t>(kind);
   const double slots = estimate_.slots_per_segment;
   const auto note = [&](double* estimate, double fresh) LATCHKEY_REQUIRES(mutex_) {
-    if (replaces) {
-      probed_[k].Restart(fresh);
-    } else {
-      probed_[k].Add(fresh, probe.exact);
-    }
-    *estimate = probed_[k].ns();
-    is_sampled_[k] = true;
-    sampled_at_[k] = DeviceNanos(now);
+    NoteProbe(kind, estimate, probe, fresh, replaces, DeviceNanos(now));
   };
   const double ns = probe.request_ns;
   switch (kind) {

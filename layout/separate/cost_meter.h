@@ -27,10 +27,10 @@ struct CostCounts {
   uint64_t protection_sync_ns = 0;
 };
 
-/// Recent costs: from the device's counters, exponentially weighted, and from probes (ProbedCost) of those
-/// kinds of I/O that the store itself rarely makes. Each cost is measured by itself: one without recent
-/// samples stays as last measured. The first sample of a cost replaces the first estimate, which may
-/// be of an earlier open. Thread-safe.
+/// Recent costs. Samples of the device's counters are weighted exponentially. Those kinds of I/O that
+/// the store itself rarely makes are probed (ProbedCost). Each cost is measured by itself: one without
+/// recent samples stays as last measured. The first sample of a cost replaces the first estimate,
+/// which may be of an earlier open. Thread-safe.
 class CostMeter {
  public:
   CostMeter(Runtime& runtime, const BlockDevice& device, const StoreGeometry& geometry,
@@ -38,8 +38,9 @@ class CostMeter {
 
   /// Adds the device's I/O since the last call; `counts`: now.
   void Sample(const CostCounts& counts);
-  /// Adds a probe, whose `request_ns` is of one page, of one whole segment, or of one protected page.
-  /// `replaces`: the old estimate is worth nothing, for instance because it is of an earlier open.
+  /// Adds a probe of `kind`. Its `request_ns` is the time of a page, of a whole segment, or of the
+  /// protection of a page. `replaces`: the old estimate is worth nothing, for instance because it is
+  /// of an earlier open.
   void AddProbe(CostKind kind, const ProbeResult& probe, bool replaces);
   /// Device time since this kind was last sampled, by the store's own I/O or by a probe.
   double NanosSinceSample(CostKind kind) const;
@@ -55,8 +56,10 @@ class CostMeter {
   IoClassStats Since(IoClass io_class, const DeviceStats& now) const LATCHKEY_REQUIRES(mutex_);
   void End(IoClass io_class, const DeviceStats& now, const CostCounts& counts)
       LATCHKEY_REQUIRES(mutex_);
-  void Note(CostKind kind, double* estimate, double fresh, double device_ns)
+  void NoteSample(CostKind kind, double* estimate, double fresh, double device_ns)
       LATCHKEY_REQUIRES(mutex_);
+  void NoteProbe(CostKind kind, double* estimate, const ProbeResult& probe, double fresh,
+                 bool replaces, double device_ns) LATCHKEY_REQUIRES(mutex_);
   void SampleParts(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleReads(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);
   void SampleProtection(const DeviceStats& now, const CostCounts& counts) LATCHKEY_REQUIRES(mutex_);

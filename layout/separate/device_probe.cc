@@ -19,10 +19,6 @@ using Op = IoRequest::Op;
 constexpr uint32_t kLongBytes = uint32_t{512} << 10;
 constexpr uint32_t kBurstPages = 32;  // of a burst, all in flight
 
-IoClass ClassOf(const ProbeBurst& burst) {
-  return burst.op == Op::kRead ? IoClass::kProbeRead : IoClass::kProbeWrite;
-}
-
 // Starts the requests of `burst`, and returns when all of them are done.
 absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
   LATCHKEY_ASSIGN_OR_RETURN(auto queue, device.NewQueue(burst.depth));
@@ -42,7 +38,7 @@ absl::Status RunBurst(BlockDevice& device, const ProbeBurst& burst) {
         if (request.buffer == nullptr)
           request.buffer = std::exchange(unused, unused + burst.length);
         request.op = burst.op;
-        request.io_class = ClassOf(burst);
+        request.io_class = ProbeClassOf(burst.op);
         request.offset = burst.offsets[started++];
         request.length = burst.length;
         return true;
@@ -139,8 +135,8 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
   const DeviceStats before = device.stats();
   LATCHKEY_RETURN_IF_ERROR(RunBurst(device, burst));
   const DeviceStats after = device.stats();
-  const IoClassStats& begin = before.of(ClassOf(burst));
-  const IoClassStats& end = after.of(ClassOf(burst));
+  const IoClassStats& begin = before.of(ProbeClassOf(burst.op));
+  const IoClassStats& end = after.of(ProbeClassOf(burst.op));
   ProbeResult result;
   result.exact = end.service > begin.service;
   // Flash may collect meanwhile what other writes have left: not at the cost of the probe.

@@ -68,9 +68,10 @@ struct ProbedSegment {
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,
                                         const ProbedSegment& segment, uint64_t seed);
 
-/// From the costs of a page alone and as part of a segment of `slots` pages. Reads whose cost is not
-/// known take as long as writes; a page read takes at most eight times as long as a page write, and at
-/// least an eighth. If the cost of writes is not known, the initial times.
+/// The times of requests that have these costs, in a store with `slots` pages a segment. If the cost of
+/// reads is not known, they take as long as writes. If the cost of writes is not known, the result is
+/// the initial times. The time of a page read is limited: at least an eighth and at most eight times that
+/// of a page write.
 RequestTimes RequestTimesOf(const PageCosts& costs, uint32_t page_size, uint32_t slots);
 
 }  // namespace latchkey

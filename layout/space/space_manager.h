@@ -81,9 +81,10 @@ class SpaceManager final : public SpaceListener {
   uint32_t soft_watermark() const { return reserve_segments() - SpaceSizing::kOpenLogs; }
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
-  /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. As many
-  /// as the cleaner fills before the segments that it empties are free. With few of them it must wait for a round in the middle of a batch. But they hold
-  /// no pages, so in a small file a few more would make the others noticeably fuller.
+  /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. They are
+  /// as many as the cleaner fills before the segments that it empties are free. With fewer the cleaner
+  /// waits for a round in the middle of a batch. They hold no pages, so in a small file more of them
+  /// would make the others noticeably fuller.
   uint32_t hard_watermark() const {
     const uint32_t of_reserve = reserve_segments() / kReservePerWatermark;
     const uint32_t of_file = directory_.segments().total() / kFilePerWatermark;

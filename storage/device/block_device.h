@@ -154,6 +154,11 @@ struct DeviceStats {
   const IoClassStats& of(IoClass c) const { return by_class[static_cast<size_t>(c)]; }
 };
 
+/// The class of a probe that does `op`.
+constexpr IoClass ProbeClassOf(IoRequest::Op op) {
+  return op == IoRequest::Op::kRead ? IoClass::kProbeRead : IoClass::kProbeWrite;
+}
+
 /// What a request takes in the device without waiting: `fixed`, and `per_byte` for each byte.
 struct RequestTime {
   double fixed = 32768, per_byte = 1;

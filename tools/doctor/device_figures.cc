@@ -141,8 +141,7 @@ class Examination {
           if (started > 0 && (now - began >= slice || IsStopped() || !status.ok())) return false;
           if (request.buffer == nullptr) request.buffer = std::exchange(unused, unused + bytes);
           request.op = op;
-          request.io_class =
-              op == IoRequest::Op::kRead ? IoClass::kProbeRead : IoClass::kProbeWrite;
+          request.io_class = ProbeClassOf(op);
           request.offset = place();
           request.length = bytes;
           request.tag = now;

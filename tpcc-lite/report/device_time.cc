@@ -43,15 +43,6 @@ void AddDeviceTime(const char* operations_field, Json& row) {
   block["reached"] = duration_s > 0 ? Json(busy_s / duration_s) : Json(nullptr);
 }
 
-Json CostsToJson(const PageCosts& costs) {
-  const double slots = costs.slots_per_segment;
-  return {{"page_write", costs.page_write_ns / 1e3},
-          {"page_read", costs.page_read_ns / 1e3},
-          {"segment_write", costs.segment_write_ns * slots / 1e3},
-          {"segment_read", (costs.page_read_ns + costs.slot_read_ns * (slots - 1)) / 1e3},
-          {"protection_of_a_page", costs.protection_ns / 1e3}};
-}
-
 std::vector<Column> DeviceTimeColumns(const std::string& operation) {
   using enum ColumnFormat;
   return {
@@ -65,6 +56,15 @@ std::vector<Column> DeviceTimeColumns(const std::string& operation) {
       {"device allows /s", "/device_time/operations_per_s", kCount},
       {"reached", "/device_time/reached", kPercent},
   };
+}
+
+Json CostsToJson(const PageCosts& costs) {
+  const double slots = costs.slots_per_segment;
+  return {{"page_write", costs.page_write_ns / 1e3},
+          {"page_read", costs.page_read_ns / 1e3},
+          {"segment_write", costs.segment_write_ns * slots / 1e3},
+          {"segment_read", (costs.page_read_ns + costs.slot_read_ns * (slots - 1)) / 1e3},
+          {"protection_of_a_page", costs.protection_ns / 1e3}};
 }
 
 }  // namespace latchkey

@@ -20,10 +20,10 @@ namespace latchkey {
 /// `operations_field`: the row's field that counts the operations. null counts as 0.
 void AddDeviceTime(const char* operations_field, Json& row);
 
-/// Microseconds of device time of a page, of a whole segment, and of protecting one page.
-Json CostsToJson(const PageCosts& costs);
-
 /// The columns of that block; `operation` names one: "a transaction".
 std::vector<Column> DeviceTimeColumns(const std::string& operation);
+
+/// Microseconds of device time of a page, of a whole segment, and of protecting one page.
+Json CostsToJson(const PageCosts& costs);
 
 }  // namespace latchkey
