@@ -77,8 +77,8 @@ class DemandController final : public CleaningController {
     const bool is_late = synchronous / ios > target_;
     double n = is_late ? std::clamp(needed, kLeastGrowth * n_, 2 * n_)
                        : n_ + (std::min(n_, kSpare * needed) - n_) / kIntervalsDown;
-    const double longest = queue_ * static_cast<double>(totals.shortest_write);
-    if (mean_write_ > longest) n = std::min(n, n_ * longest / mean_write_);
+    const double busy_disks = ios * static_cast<double>(totals.shortest_write) / elapsed;
+    n = std::min(n, queue_ * std::max(busy_disks, 1.0) / totals.cleaners);
     n_ = std::clamp(n, 1.0, static_cast<double>(kMaxOutstandingWrites));
     outstanding_.store(static_cast<uint32_t>(n_), std::memory_order_relaxed);
   }
@@ -115,7 +115,7 @@ constexpr ChoiceParameter kSelfTuningParameters[] = {
 
 constexpr ChoiceParameter kDemandParameters[] = {
     {"target", 0.05, 0, 1, ParameterKind::kNumber, "proportion of synchronous writes not exceeded"},
-    {"queue", 8, 2, 1000, ParameterKind::kNumber, "longest queue of the device, in writes"},
+    {"queue", 8, 2, 1000, ParameterKind::kNumber, "most writes outstanding per busy disk"},
     {"interval", 1e8, 1e6, 3600e9, ParameterKind::kDuration, "adjustment interval"}};
 
 constexpr CleaningControllerInfo kControllers[] = {
