@@ -35,10 +35,9 @@ class LATCHKEY_CAPABILITY("mutex") SchemeLock {
   /// BP-Wrapper counts them.
   bool Lock() LATCHKEY_ACQUIRE() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {  // one of two locks
     Runtime& runtime = mutex_.runtime();
-    runtime.TakeOver(word_);
-    const bool gave_up = kind_ == LockKind::kSleep ? mutex_.Lock() : !Test(runtime) && Spin();
-    runtime.TakeOver(word_);  // others have written it, if the caller had to wait
-    return gave_up;
+    const auto take_over = [&] { runtime.TakeOver(word_); };
+    take_over();
+    return kind_ == LockKind::kSleep ? mutex_.Lock(take_over) : !Test(runtime) && Spin();
   }
   void Unlock() LATCHKEY_RELEASE() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS {
     mutex_.runtime().TakeOver(word_);

@@ -2,16 +2,19 @@
 
 namespace latchkey {
 
-bool Mutex::LockSlow() {
+bool Mutex::LockSlow(absl::FunctionRef<void()> before_try) {
   for (uint32_t attempt = 0; attempt < 6;
        ++attempt) {  // the spinning part of the runtime's back-off
     runtime_.BackOff(attempt);
+    before_try();
     if (TryAcquire()) return false;
   }
   bool slept = false;
+  before_try();
   while (state_.exchange(2, std::memory_order_acquire) != 0) {
     runtime_.WaitOnWord(state_, 2, kForever);
     slept = true;
+    before_try();
   }
   return slept;
 }

@@ -1,6 +1,8 @@
 // Mutex, CondVar and SpinLatch: built once, on the Runtime, for all runtimes.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -22,7 +24,13 @@ class LATCHKEY_CAPABILITY("mutex") Mutex {
     return TryAcquire();
   }
   /// Returns true when the caller had to sleep, which BP-Wrapper counts as a "contention".
-  bool Lock() LATCHKEY_ACQUIRE() { return TryLock() ? false : LockSlow(); }
+  bool Lock() LATCHKEY_ACQUIRE() {
+    return Lock([] {});
+  }
+  /// The same. Calls `before_try` before each further try, if the first one fails.
+  bool Lock(absl::FunctionRef<void()> before_try) LATCHKEY_ACQUIRE() {
+    return TryLock() ? false : LockSlow(before_try);
+  }
   void Unlock() LATCHKEY_RELEASE() {
     if (state_.exchange(0, std::memory_order_release) == 2) {
       runtime_.Wake(state_, 1);
@@ -39,7 +47,7 @@ class LATCHKEY_CAPABILITY("mutex") Mutex {
     return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                           std::memory_order_relaxed);
   }
-  bool LockSlow();
+  bool LockSlow(absl::FunctionRef<void()> before_try);
 
   Runtime& runtime_;
   std::atomic<uint32_t> state_{0};

@@ -46,6 +46,23 @@ TEST_CASE("A held mutex cannot be taken a second time, and a free one can") {
   });
 }
 
+TEST_CASE("A lock that is held is tried again only after the caller has been told") {
+  OnEveryRuntime([](Runtime& runtime) {
+    Mutex mutex(runtime);
+    int told = 0;
+    CHECK_FALSE(mutex.Lock([&] { ++told; }));
+    CHECK(told == 0);  // it was free
+    const auto waiter = runtime.Spawn("waiter", [&] {
+      mutex.Lock([&] { ++told; });
+      mutex.Unlock();
+    });
+    runtime.SleepFor(20 * kNanosPerMilli);
+    mutex.Unlock();
+    waiter->Join();
+    CHECK(told >= 1);
+  });
+}
+
 // Counts the sleeps of all actors.
 class CountingSleeps final : public ForwardingRuntime {
  public:

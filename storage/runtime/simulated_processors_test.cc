@@ -181,6 +181,37 @@ TEST_CASE("A processor that takes over a hot word pays for the transfer, one aft
   }
 }
 
+// It lost the line at once, so an actor that held a lock could not even unlock it before another one's
+// try had failed.
+TEST_CASE("A processor still has the line of a hot word while the request for it travels") {
+  SimulationOptions options = OnlyCharges(2);
+  options.transfer_cost = 100;
+  SimulatedRuntime runtime(options);
+  HotWord word;
+  Nanos uses_again = 0, comes_back = 0;
+  TimeOf(runtime, [&] {
+    const auto taken_for = [&] {
+      const Nanos start = runtime.Now();
+      runtime.TakeOver(word);
+      return runtime.Now() - start;
+    };
+    RunTogether(runtime, 2, [&](uint32_t a) {
+      if (a == 0) {
+        runtime.TakeOver(word);  // at 100
+        runtime.Charge(50);
+        uses_again = taken_for();
+        runtime.Charge(100);
+        comes_back = taken_for();
+      } else {
+        runtime.Charge(110);
+        runtime.TakeOver(word);  // has it at 210
+      }
+    });
+  });
+  CHECK(uses_again < 50);
+  CHECK(comes_back >= 100);
+}
+
 TEST_CASE("The same seed makes the same run, also with costs") {
   const auto run = [](uint64_t seed) {
     SimulationOptions options = OnlyCharges(3);

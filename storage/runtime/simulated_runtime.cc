@@ -335,10 +335,21 @@ void SimulatedRuntime::Scheduler::TakeOver(HotWord& word) {
   if (debt_ > 0) Pay(0);  // the caller asks for the word now
   const ActorRecord& me = Me();
   const uint32_t taker = processors_.limited() ? me.processor : me.slot;
-  if (std::exchange(word.owner, taker) == taker) return;
+  if (word.owner == taker || StillHasLine(taker, word)) return;
   ++stats_.transfers;
+  const uint32_t loser = std::exchange(word.owner, taker);
   word.transferred_at = SaturatingAdd(std::max(now_, word.transferred_at), options_.transfer_cost);
+  if (loser != HotWord::kNobody) {
+    if (loser >= lost_lines_.size()) lost_lines_.resize(loser + 1);
+    lost_lines_[loser] = {&word, word.transferred_at - options_.transfer_cost / 4};
+  }
   Pay(word.transferred_at - now_);
+}
+
+// The request for a line travels to its owner before the line travels back.
+bool SimulatedRuntime::Scheduler::StillHasLine(uint32_t processor, const HotWord& word) const {
+  return processor < lost_lines_.size() && lost_lines_[processor].word == &word &&
+         now_ < lost_lines_[processor].leaves_at;
 }
 
 // ---- Waiting

@@ -106,6 +106,7 @@ class SimulatedRuntime::Scheduler {
   void SwitchFrom(ActorRecord* me, ActorRecord* next);
   void AfterSwitch();
   bool CountHandOver();
+  bool StillHasLine(uint32_t processor, const HotWord& word) const;
   void RunTimer(uint64_t ticket);
   void StopWaiting(ActorRecord& actor);
   bool TakeProcessor(ActorRecord& actor);
@@ -123,6 +124,11 @@ class SimulatedRuntime::Scheduler {
   SimulationStats stats_;
   uint64_t hand_over_limit_ = 0;
   Processors processors_;
+  struct LostLine {
+    const HotWord* word = nullptr;
+    Nanos leaves_at = 0;
+  };
+  std::vector<LostLine> lost_lines_;  // by processor: the hot word that another one asked for last
 
   FiberStacks stacks_;
   std::deque<ActorRecord> actors_;  // by slot; they stay where they are

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kCalls = 20'000;        // of a short measurement: about a millisecond
 constexpr double kThreshold = 32;          // of bp-wrapper as it is without parameters
-constexpr double kMostTransfer = 1000;     // more is a wait for a processor
+constexpr double kMostTurn = 1000;         // ns; more is a wait for a processor
 constexpr const char* kReference = "lru";  // common costs are measured with it
 
 class Calibrator {
@@ -28,14 +28,7 @@ class Calibrator {
 
   absl::StatusOr<ModelCosts> Run() {
     LATCHKEY_RETURN_IF_ERROR(MeasureAccesses());
-    costs_.transfer = TurnTime([](uint32_t) {});
-    LATCHKEY_RETURN_IF_ERROR(GoOn());
-    if (costs_.transfer > kMostTransfer) {
-      return absl::UnavailableError(fmt::format(
-          "the two threads of the calibration did not run at once: the transfer of a cache line "
-          "took {:.0f} ns, at most {:.0f}; repeat it while two processors are idle",
-          costs_.transfer, kMostTransfer));
-    }
+    LATCHKEY_RETURN_IF_ERROR(MeasureTransfer());
     LATCHKEY_RETURN_IF_ERROR(MeasureAlgorithm(kReference));
     LATCHKEY_RETURN_IF_ERROR(MeasureQueues());
     LATCHKEY_RETURN_IF_ERROR(MeasureMisses());
@@ -153,6 +146,23 @@ class Calibrator {
     return absl::OkStatus();
   }
 
+  // A thread that waits for its turn reads the word of turns, and writes it afterwards: the line
+  // travels twice. A word that both only change by atomic writes travels once in each turn.
+  absl::Status MeasureTransfer() {
+    turn_ = TurnTime([](uint32_t) {});
+    struct alignas(128) Word {
+      std::atomic<uint32_t> value{0};
+    } word;
+    costs_.transfer = std::max(1.0, TurnTime([&](uint32_t) { word.value.fetch_add(1); }) - turn_);
+    LATCHKEY_RETURN_IF_ERROR(GoOn());
+    if (std::max(turn_, costs_.transfer) <= kMostTurn) return absl::OkStatus();
+    return absl::UnavailableError(
+        fmt::format("the two threads of the calibration did not run at once: one waited {:.0f} ns "
+                    "for the other, "
+                    "at most {:.0f}; repeat it while two processors are idle",
+                    std::max(turn_, costs_.transfer), kMostTurn));
+  }
+
   absl::Status MeasureAlgorithm(const std::string& name) {
     LATCHKEY_ASSIGN_OR_RETURN(const auto choice, ReplacementAlgorithms().Parse(name));
     LATCHKEY_RETURN_IF_ERROR(CheckRunsInPool(choice));
@@ -194,14 +204,14 @@ class Calibrator {
     const double alone = LeastTime(config_.repetitions, kCalls, [&] {
       for (const FrameId frame : hits) algorithm->OnHit(frame);
     });
-    uint32_t next = 0;  // the threads share it, because they take turns
+    TurnCounters next;
     const auto turn = [&](uint32_t count) {
-      return TurnTime([&](uint32_t) {
-        for (uint32_t i = 0; i < count; ++i) algorithm->OnHit(hits[next++ % kCalls]);
+      return TurnTime([&](uint32_t thread) {
+        for (uint32_t i = 0; i < count; ++i) algorithm->OnHit(hits[next.Take(thread) % kCalls]);
       });
     };
-    costs->moved = std::max(0.0, turn(1) - costs_.transfer - alone);
-    const double batch_moved = turn(kBatch) - costs_.transfer - kBatch * alone - costs->moved;
+    costs->moved = std::max(0.0, turn(1) - turn_ - alone);
+    const double batch_moved = turn(kBatch) - turn_ - kBatch * alone - costs->moved;
     costs->batch_moved = std::max(0.0, batch_moved / (kBatch - 1));
     uint64_t page = config_.pages;
     costs->load = LeastTime(config_.repetitions, kCalls / 10, [&] {
@@ -233,21 +243,31 @@ class Calibrator {
     return MeasureMovedMisses();
   }
 
+  // What each of two threads counts for itself: a counter of both would be one more line that travels.
+  struct TurnCounters {
+    struct alignas(128) Counter {
+      uint64_t value = 0;
+    };
+    Counter counters[2];
+    /// Even numbers for one of them, odd ones for the other.
+    uint64_t Take(uint32_t thread) { return 2 * counters[thread].value++ + thread; }
+  };
+
   // Two threads miss in turns, without a lock.
   absl::Status MeasureMovedMisses() {
     LATCHKEY_ASSIGN_OR_RETURN(const FullPool full, MakePool("gclock", "nb-gclock", false));
-    const auto stream =
-        AccessPatterns().Named("sequential").Make(AccessPatternConfig{.pages = config_.pages});
-    const auto miss = [&] {  // the threads share the stream, because they take turns
+    TurnCounters next;
+    const auto miss = [&](uint32_t thread) {  // in sequence, so that none of the pages is there
       OptimisticGuard guard;
-      full.pool->FixOptimistic(full.pool->Here(), PageId{stream->Next()}, &guard).IgnoreError();
+      const PageId page{next.Take(thread) % config_.pages};
+      full.pool->FixOptimistic(full.pool->Here(), page, &guard).IgnoreError();
     };
     const double alone = LeastTime(config_.repetitions, kCalls / 10, [&] {
-      for (uint32_t i = 0; i < kCalls / 10; ++i) miss();
+      for (uint32_t i = 0; i < kCalls / 10; ++i) miss(0);
     });
-    const double in_turns = TurnTime([&](uint32_t) { miss(); });
+    const double in_turns = TurnTime(miss);
     constexpr double kHotWords = 2;  // hand, free frames: the model charges their transfers
-    costs_.moved_miss = std::max(0.0, in_turns - alone - (1 + kHotWords) * costs_.transfer);
+    costs_.moved_miss = std::max(0.0, in_turns - alone - turn_ - kHotWords * costs_.transfer);
     return absl::OkStatus();
   }
 
@@ -323,6 +343,7 @@ class Calibrator {
 
   const CalibrationConfig& config_;
   ModelCosts costs_;
+  double turn_ = 0;  // ns, between threads that take turns and do nothing else
 };
 
 }  // namespace
