@@ -187,6 +187,26 @@ class Statements(ExperimentTest):
         self.assertEqual(outcome.heading(), "depends on the machine's other load: repetitions of one row differ by up to "
                                             "+/- 40 %")
 
+    def test_rows_that_do_not_repeat_decide_if_five_repetitions_come_out_the_same(self):
+        statement = Statement("t", lambda rows: (rows[0]["v"] > 0, "m"), "b", over="repetition", timed=True)
+
+        def verdict(values):
+            return judge(statement, [{"noise": 0.4, "repetition": index, "v": v} for index, v in enumerate(values)]).verdict
+        self.assertEqual([verdict(values) for values in ([1] * 5, [-1] * 5, [1] * 4, [1, 1, 1, 1, -1])],
+                         ["holds", "differs", "noisy", "noisy"])
+
+    def test_calls_whose_times_are_compared_take_turns(self):
+        runs = tuple(Run("contention pool", {"replacement": name, "repeat": 2}, columns={"system": name})
+                     for name in ("lru", "arc"))
+        statement = Statement("t", lambda rows: (True, "m"), "b", timed=True)
+        result = self.run_one(experiment(runs=runs, statements=(statement,)))
+        calls = self.calls.read_text(encoding="utf-8").splitlines()
+        self.assertEqual([call.count("=lru") for call in calls], [1, 0, 1, 0])
+        self.assertEqual([call.count("--repeat=1") for call in calls], [1, 1, 1, 1])
+        self.assertEqual([(row["system"], row["repetition"]) for row in result.rows],
+                         [("lru", 1), ("lru", 2), ("arc", 1), ("arc", 2)])
+        self.assertEqual([row["noise"] for row in result.rows], [0.0] * 4)
+
     def test_noise_is_half_the_range_of_the_repetitions(self):
         self.assertAlmostEqual(noise([{"accesses_per_s": value} for value in (8.0, 10.0, 12.0)]), 0.2)
         self.assertIsNone(noise([{"accesses_per_s": 8.0}]))

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import statistics
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from definition import COSTS, NOISE, REPETITION, judge
@@ -16,6 +16,7 @@ from rows import NoSuchRow
 from svg_plot import draw
 
 TRACE_ENDS = ".u64.zst"
+REPEAT = "repeat"  # the flag
 
 
 class RunFailed(Exception):
@@ -147,6 +148,24 @@ class Runner:
                 found += self.rows_of_other_costs(words, results[0]["costs"])
         return [{**row, **run.columns} for row in found]
 
+    def takes_turns(self, experiment):
+        """Whether several calls are compared by times of this machine, so that a slow moment must not hit one alone."""
+        repeat = {run.chosen_flags(self.quick).get(REPEAT, 1) for run in experiment.runs}
+        timed = any(statement.timed for statement in experiment.statements)
+        return timed and len(experiment.runs) > 1 and len(repeat) == 1 and max(repeat) > 1
+
+    def rows_in_turn(self, runs):
+        """The rows of calls that take turns: one repetition of each, then the next one of each."""
+        found = {}  # place of the run and its row -> its repetitions
+        for repetition in range(1, runs[0].chosen_flags(self.quick)[REPEAT] + 1):
+            for place, run in enumerate(runs):
+                words = self.command(replace(run, flags={**run.flags, REPEAT: 1}, quick={**run.quick, REPEAT: 1}))
+                rows = [row for result in self.results(words, repetition) for row in rows_of(result)]
+                for index, row in enumerate(rows):
+                    own = found.setdefault((place, index), [])
+                    own.append({**row, **run.columns, REPETITION: repetition})
+        return [{**row, NOISE: noise(own)} for own in found.values() for row in own]
+
     def rows_of_other_costs(self, words, costs):
         """The rows of the same call with each cost of the processor model halved, and doubled."""
         folder = self.out / "costs"
@@ -158,11 +177,12 @@ class Runner:
         again = [*words, "--costs=" + ",".join(map(str, files))]
         return [{**row, COSTS: row["costs.source"]} for result in self.results(again) for row in rows_of(result)]
 
-    def results(self, words):
-        """Of the call, which runs once."""
-        if tuple(words) not in self.documents:
-            self.documents[tuple(words)] = self.call(words)
-        return self.documents[tuple(words)]
+    def results(self, words, repetition=None):
+        """Of the call, which runs once; of a call that takes turns with others, once for each repetition."""
+        key = (repetition, *words)
+        if key not in self.documents:
+            self.documents[key] = self.call(words)
+        return self.documents[key]
 
     def call(self, words):
         done = subprocess.run([str(self.program), *words], check=False, capture_output=True, text=True)
@@ -210,8 +230,10 @@ class Runner:
 
     def collect(self, experiment):
         rows = list(experiment.compute(self.quick)) if experiment.compute else []
-        for run in experiment.runs:
-            rows += self.rows(run)
+        if self.takes_turns(experiment):
+            rows += self.rows_in_turn(experiment.runs)
+        else:
+            rows += [row for run in experiment.runs for row in self.rows(run)]
         return experiment.derive(rows) if experiment.derive else rows
 
     def report(self, rows, outcomes):
