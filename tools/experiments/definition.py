@@ -10,8 +10,8 @@ from typing import Callable, Optional
 REPETITION = "repetition"
 COSTS = "costs"           # of a row of the processor model: "as given", or the cost that is halved or doubled
 NOISE = "noise"           # of a row: half the range of its repetitions' throughputs, over their median
-NOISE_LIMIT = 0.1         # above which a comparison of throughputs says nothing, unless
-AGREEING = 5              # so many repetitions, made in turn, come out alike each for itself
+NOISE_LIMIT = 0.1         # above it a comparison of throughputs decides only if
+AGREEING = 5              # or more repetitions by themselves come out as all together
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Statement:
     `check(rows)` returns (bool, the measured numbers as text), or (None, ...) if too little was
     counted to decide. With `over`, it is called once for each value of that column; results that
     disagree are printed as "depends on". So is a timed statement whose rows differ between their
-    repetitions by more than NOISE_LIMIT, unless each of AGREEING or more repetitions by itself comes
-    out the same: otherwise the machine's other load decides.
+    repetitions by more than NOISE_LIMIT: then the machine's other load decides. The exception are
+    AGREEING or more repetitions, each of which by itself comes out as all together.
     """
     text: str
     check: Callable
@@ -110,19 +110,19 @@ def judge(statement, rows):
     noises = [row.get(NOISE) for row in rows]
     if None in noises:
         return Outcome(statement, "undecided", outcome.lines)
-    if max(noises) > NOISE_LIMIT and not repetitions_agree(statement, rows):
+    if max(noises) > NOISE_LIMIT and not repetitions_agree(statement, rows, outcome):
         return Outcome(statement, "noisy", (f"+/- {100 * max(noises):.0f} %", *outcome.lines))
     return outcome
 
 
-def repetitions_agree(statement, rows):
-    """Whether there are enough repetitions, and each by itself decides the statement in the same way."""
-    repetitions = list(dict.fromkeys(row.get(REPETITION) for row in rows))
+def repetitions_agree(statement, rows, outcome):
+    """Whether there are enough repetitions, and each by itself holds or differs as the outcome of all does."""
+    repetitions = list(dict.fromkeys(row[REPETITION] for row in rows if REPETITION in row))
     if len(repetitions) < AGREEING:
         return False
     verdicts = {decide(statement, [row for row in rows if row.get(REPETITION) == repetition]).verdict
                 for repetition in repetitions}
-    return len(verdicts) == 1 and verdicts <= {"holds", "differs"}
+    return verdicts == {outcome.verdict} and outcome.verdict in ("holds", "differs")
 
 
 def decide(statement, rows):

@@ -194,6 +194,9 @@ class Statements(ExperimentTest):
             return judge(statement, [{"noise": 0.4, "repetition": index, "v": v} for index, v in enumerate(values)]).verdict
         self.assertEqual([verdict(values) for values in ([1] * 5, [-1] * 5, [1] * 4, [1, 1, 1, 1, -1])],
                          ["holds", "differs", "noisy", "noisy"])
+        medians = Statement("t", lambda rows: (sum(row["v"] for row in rows) < 3, "m"), "b", timed=True)
+        rows = [{"noise": 0.4, "repetition": index, "v": 1} for index in range(5)]
+        self.assertEqual(judge(medians, rows).verdict, "noisy")  # each holds, all together differ
 
     def test_calls_whose_times_are_compared_take_turns(self):
         runs = tuple(Run("contention pool", {"replacement": name, "repeat": 2}, columns={"system": name})

@@ -207,6 +207,8 @@ class Runner:
                         for words in self.commands(run)]
             for command in commands:
                 self.say(f"  $ {command}")
+            if self.takes_turns(experiment):
+                self.say("  the calls take turns: one repetition of each, then the next one of each")
             rows = self.collect(experiment)
             outcomes = tuple(judge(statement, rows) for statement in experiment.statements)
         except NoTrace as reason:

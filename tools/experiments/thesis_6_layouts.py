@@ -104,7 +104,7 @@ FIG_2 = Experiment(
 
 # ---- Figure 6.7
 
-CLEANINGS = ("cost-benefit", "hole-plugging", "adaptive")
+CLEANINGS = ("cost-benefit", "hole-plugging", "by-pass", "adaptive")
 
 
 def costs_at(rows, u_d):
@@ -123,13 +123,15 @@ def net_of(rows, u_d):
     return median(add(rows, net=net_utilization), "net", space_utilization=u_d)
 
 
-def follows_lower(rows):
-    found = []
-    for u_d in values(rows, "space_utilization"):
-        costs = costs_at(rows, u_d)
-        found.append((u_d, costs["adaptive"] / min(costs["cost-benefit"], costs["hole-plugging"])))
-    return all(over < 1.1 for _, over in found), "adaptive over the lower of the other two, by u_d of the flag: " + points(
-        found)
+def follows_lower(name):
+    def check(rows):
+        found = []
+        for u_d in values(rows, "space_utilization"):
+            costs = costs_at(rows, u_d)
+            found.append((u_d, costs[name] / min(costs["cost-benefit"], costs["hole-plugging"])))
+        return (all(over < 1.1 for _, over in found),
+                f"{name} over the lower of cleaning and hole-plugging, by u_d of the flag: " + points(found))
+    return check
 
 
 FIG_7 = Experiment(
@@ -150,7 +152,9 @@ FIG_7 = Experiment(
                   "the lowest u_d is above the crossing"),
         Statement("At a high u_d hole-plugging costs less than cleaning.", cheaper("hole-plugging", "cost-benefit", -1),
                   "the reserve of a small store keeps u_d below the crossing"),
-        Statement("Adaptive cleaning follows the lower of the two (within 10 %).", follows_lower,
+        Statement("The published choice, made in each pass, follows the lower of the two (within 10 %).",
+                  follows_lower("by-pass"), "near the crossing the methods alternate"),
+        Statement("Our choice, by the steady state, follows the lower of the two (within 10 %).", follows_lower("adaptive"),
                   "near the crossing the choice changes to and fro"),
     ))
 
