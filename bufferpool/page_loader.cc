@@ -263,6 +263,10 @@ void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   const bool ahead = cause == LoadCause::kAhead;
   if (ahead) evictor_.ahead_share().NoteRead();
   policy_.OnLoad(frame, page, ahead ? LoadKind::kAhead : LoadKind::kDemand, actor.index);
+  // The changes that waited used the page: to S3-FIFO it is not one that is used once.
+  if (cause == LoadCause::kChanges) {
+    for (int use = 0; use < 2; ++use) policy_.OnFix(frame, page, actor.index);
+  }
   word.EndLoad(latch);
 }
 

@@ -88,7 +88,8 @@ class PageLoader {
   void LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
     LoadBatch(actor, pages, LoadCause::kAhead, MostAhead(pages));
   }
-  /// The same for pages that changes wait for. They are no pages read ahead, and all are loaded.
+  /// The same for pages that changes wait for. They are no pages read ahead, and all are loaded. The
+  /// changes count as two hits.
   void LoadForChanges(PoolActor& actor, std::span<const PageId> pages) {
     LoadBatch(actor, pages, LoadCause::kChanges, pages.size());
   }

@@ -121,6 +121,7 @@ void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
   (leaf_->oldest == nullptr ? leaf_->oldest : leaf_->newest->next) = change;
   leaf_->newest = change;
   leaf_->room -= change->room();
+  if (leaf_->room < change->room()) buffer_->NoteFull(page_);
   leaf_->mark = std::max(leaf_->mark, txn);
   if (lsn != Lsn{0}) leaf_->lsn = lsn;
   buffer_->changes_.fetch_add(1, std::memory_order_relaxed);
@@ -154,10 +155,38 @@ std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
   return pages;
 }
 
+void ChangeBuffer::NoteFull(PageId page) {
+  SpinLatchGuard guard(full_latch_, runtime_);
+  const uint32_t count = full_count_.load(std::memory_order_relaxed);
+  if (count == kFullAtOnce) return;  // another actor is about to take them
+  full_[count] = page;
+  full_count_.store(count + 1, std::memory_order_relaxed);
+}
+
+std::vector<PageId> ChangeBuffer::TakeFull() {
+  if (full_count_.load(std::memory_order_relaxed) < kFullAtOnce) return {};
+  std::vector<PageId> pages;
+  pages.reserve(kFullAtOnce);
+  {
+    SpinLatchGuard guard(full_latch_, runtime_);
+    if (full_count_.load(std::memory_order_relaxed) < kFullAtOnce) return {};
+    full_count_.store(0, std::memory_order_relaxed);
+    pages.assign(full_.begin(), full_.end());
+  }
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  // A leaf may have come in and left again since it was noted.
+  std::erase_if(pages, [this](PageId page) { return !HasChangesBefore(page, Lsn{UINT64_MAX}); });
+  return pages;
+}
+
 void ChangeBuffer::MakeRoom() {
   const auto is_full = [this] { return stats().bytes > options_.most_bytes; };
   // The put is committed, so its caller must not learn of a lack of memory.
   CatchOutOfMemory([&] {
+    if (const std::vector<PageId> pages = TakeFull(); !pages.empty()) {
+      pool_.BringIn(pool_.Here(), pages);
+    }
     for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
       Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
       const std::vector<PageId> pages = FullestOf(shard);

@@ -25,6 +25,7 @@
 
 #include <absl/status/status.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -101,8 +102,10 @@ class ChangeBuffer final : public AbsentPages {
   /// std::bad_alloc with nothing changed. REQUIRES: the record is stored in the leaf.
   [[nodiscard]] bool TryPlace(PageId page, std::string_view key, std::string_view value,
                               Place* place);
-  /// Call it after a put, with no latches held: if the buffer is full, brings in some of the leaves
-  /// with the most changes. A hint: without memory it does nothing.
+  /// Call it after a put, with no latches held. If many leaves have no room for another put, it
+  /// brings them in, with all reads in flight at once. Otherwise the next put into each of them would
+  /// wait for a read. If the buffer is full, it brings in some of the leaves with the most changes.
+  /// A hint: without memory it does nothing.
   void MakeRoom();
 
   ChangeBufferStats stats() const;
@@ -130,6 +133,10 @@ class ChangeBuffer final : public AbsentPages {
   Leaves::node_type Take(PageId page);
   void Forget(Leaves::node_type leaf);
   absl::Status Apply(PageId page, AbsentLeaf& leaf, std::span<std::byte> bytes);
+  /// Notes that the leaf has no room for a further put of the same size.
+  void NoteFull(PageId page);
+  /// The noted leaves that wait still, once kFullAtOnce are noted; otherwise empty.
+  std::vector<PageId> TakeFull();
   /// The leaves of one shard with the most changes.
   std::vector<PageId> FullestOf(Shard& shard);
 
@@ -140,6 +147,10 @@ class ChangeBuffer final : public AbsentPages {
   std::atomic<uint64_t> leaves_{0}, change_bytes_{0};  // now
   std::atomic<uint64_t> changes_{0};                   // since the open
   std::atomic<uint32_t> next_shard_{0};
+  static constexpr uint32_t kFullAtOnce = 32;  // enough to keep a device busy
+  SpinLatch full_latch_;
+  std::array<PageId, kFullAtOnce> full_ LATCHKEY_GUARDED_BY(full_latch_);
+  std::atomic<uint32_t> full_count_{0};  // changed under full_latch_
 };
 
 }  // namespace latchkey
