@@ -94,7 +94,8 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                 .requests_at_once = buffers_.cleaner_requests,
                 .victims_at_once = buffers_.victims,
                 .explorer = options.assumed_costs ? nullptr : &explorer_,
-                .measure_at_start = MeasuresAtStart(superblock)},
+                .measure_at_start = MeasuresAtStart(superblock),
+                .by_death_time = death_times_ != nullptr},
                std::move(policy)) {
   device_->SetRequestTimes(
       RequestTimesOf(superblock.costs, superblock.page_size, core_.geometry.pages_per_segment()));

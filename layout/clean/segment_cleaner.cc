@@ -33,12 +33,14 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       costs_(parts.costs),
       explorer_(parts.explorer),
       measure_at_start_(parts.measure_at_start),
+      by_death_time_(parts.by_death_time),
       pass_bytes_(parts.pass_bytes),
       policy_(std::move(policy)),
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
       reader_(directory_, parts.victims_at_once, requests_at_once_),
-      plugs_(directory_, requests_at_once_) {
+      plugs_(directory_, requests_at_once_),
+      log_work_(core_.geometry.pages_per_segment()) {
   victims_.reserve(kMaxVictims);
   batch_.ids.reserve(parts.victims_at_once);
 }
@@ -159,9 +161,7 @@ TuningInputs SegmentCleaner::Inputs() {
   }
   inputs.plugging_allowed = policy_->may_plug() && PagesFillHoles();
   inputs.costs.segment_write_ns *= MeanPageShare();
-  if (method_of_late_ == CleaningMethod::kClean) {
-    inputs.cleaning_utilization = victim_utilization_;
-  }
+  inputs.by_death_time = by_death_time_;
   inputs.page_id_limit = directory_.map().limit();
   return inputs;
 }
@@ -179,6 +179,19 @@ bool SegmentCleaner::PagesFillHoles() const {
   return !core_.geometry.compresses() || MeanPageShare() > kNearlyWhole;
 }
 
+LogWork SegmentCleaner::WorkSoFar() const {
+  const StoreCounters& c = core_.counters;
+  const auto load = [](const std::atomic<uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  const uint64_t plugged = load(c.plugged_page_writes);
+  return {.appended = load(c.appended_page_writes),
+          .read = load(c.cleaner_page_reads),
+          .moved = load(c.cleaner_page_writes) - plugged,
+          .plugged = plugged,
+          .emptied = load(c.cleaned_segments) + load(c.plugged_segments)};
+}
+
 void SegmentCleaner::MaybeTune() {
   const uint64_t interval = separator_.TuningInterval(directory_.map().allocated());
   if (interval == 0) {
@@ -189,6 +202,9 @@ void SegmentCleaner::MaybeTune() {
   if (tuned_once_ && now < next_tuning_) return;
   tuned_once_ = true;
   TuningInputs inputs = Inputs();
+  if (const auto work = log_work_.Advance(WorkSoFar()); work && work->appended > 0) {
+    inputs.log_ns = work->NanosPerPage(inputs.costs, victim_utilization_.value_or(0.8));
+  }
   inputs.now = core_.runtime.Now();
   inputs.device = core_.device.stats();
   inputs.disks = core_.device.geometry().data_disks;

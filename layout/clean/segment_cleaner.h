@@ -26,6 +26,7 @@
 #include "layout/clean/cleaning_policy.h"
 #include "layout/clean/cost_explorer.h"
 #include "layout/clean/durable_map.h"
+#include "layout/clean/log_work.h"
 #include "layout/clean/move_sink.h"
 #include "layout/clean/plug_writer.h"
 #include "layout/clean/victim_reader.h"
@@ -50,6 +51,7 @@ class SegmentCleaner final : public BackgroundCleaner {
     uint32_t victims_at_once = 1;    ///< the most that are read and emptied together
     CostExplorer* explorer = nullptr;  ///< keeps `costs` true; nullptr: nothing is probed
     bool measure_at_start = false;     ///< the costs are of an earlier open
+    bool by_death_time = false;        ///< appended pages are divided by death time
     /// Live bytes of a pass, unless its first victim alone has more (thesis 6.2.3).
     uint64_t pass_bytes = uint64_t{20} << 20;
   };
@@ -86,6 +88,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   void MaybeTune();
   void Explore();
   TuningInputs Inputs();
+  LogWork WorkSoFar() const;
   CleaningMethod ChooseMethod();
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
   bool JournalIsFull() const;
@@ -125,6 +128,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   CostMeter& costs_;
   CostExplorer* const explorer_;
   const bool measure_at_start_;
+  const bool by_death_time_;
   const uint64_t pass_bytes_;
   const std::unique_ptr<CleaningPolicy> policy_;
   const uint32_t requests_at_once_;
@@ -144,6 +148,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   uint64_t next_tuning_ = 0;  // at that many pages accepted
   uint64_t next_exploration_ = 0;
   bool tuned_once_ = false;
+  LogWorkWindow log_work_;
 
   std::atomic<bool> stop_{false};
   std::unique_ptr<Actor> actor_;

@@ -1,13 +1,20 @@
 #include "layout/separate/hylog_separator.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace latchkey {
 namespace {
 
 constexpr double kGainOfMixing = 0.10;
+// Over a log of all pages that is divided by death time: it has most of the gain by itself.
+constexpr double kGainOverDivided = 0.20;
 constexpr double kGainOfChange = 0.05;
 constexpr uint32_t kEpochsOfWish = 2;
+constexpr double kEpochsOfMemory = 128;  // of what a log has cost that is not running
+constexpr uint32_t kEpochsOfMoving = 3;  // after a change pages are still where they were
+constexpr size_t kBucketsOfGroup = 8;    // frequencies within a factor of 4
 
 double LogCost(const TuningInputs& inputs, double utilization) {
   const double cleaning = CleaningCostNanos(inputs.costs, CleaningUtilization(utilization));
@@ -17,15 +24,46 @@ double LogCost(const TuningInputs& inputs, double utilization) {
 
 }  // namespace
 
+double HotThreshold::NanosByDeathTime(const TuningInputs& inputs, uint32_t threshold) const {
+  struct Group {
+    double pages = 0, writes = 0;
+    double Weight() const { return std::sqrt(pages * writes); }
+  };
+  std::array<Group, WriteFrequency::kBuckets / kBucketsOfGroup + 1> groups;
+  double pages = 0, weights = 0, writes = 0, cost = 0;
+  for (size_t b = 0; b < WriteFrequency::kBuckets; ++b) {
+    pages += smoothed_.pages[b];
+    if (WriteFrequency::LowerBound(b) < threshold) continue;
+    Group& group = groups[(b + kBucketsOfGroup - 1) / kBucketsOfGroup];  // bucket 0 by itself
+    group.pages += smoothed_.pages[b];
+    group.writes += smoothed_.writes[b];
+  }
+  for (const Group& group : groups) weights += group.Weight();
+  const double u_d = inputs.space_utilization;
+  for (const Group& group : groups) {
+    if (group.Weight() <= 0) continue;
+    const double live = u_d * group.pages / pages;
+    const double free = (1 - u_d) * group.Weight() / weights;
+    cost += group.writes * LogCost(inputs, live / (live + free));
+    writes += group.writes;
+  }
+  return writes > 0 ? cost / writes : LogCost(inputs, u_d);
+}
+
+double HotThreshold::FormulaLogNanos(const TuningInputs& inputs, const Choice& choice) const {
+  if (inputs.by_death_time && epochs_ > 0) return NanosByDeathTime(inputs, choice.threshold);
+  return LogCost(inputs, HotPartitionUtilization(inputs.space_utilization, choice.h));
+}
+
 double HotThreshold::Predict(const TuningInputs& inputs, const Choice& choice) const {
   if (choice.h <= 0) return inputs.costs.all_in_place_ns();
-  double hot_utilization = HotPartitionUtilization(inputs.space_utilization, choice.h);
-  // The measured bias holds for the present threshold. For another threshold only the pessimistic
-  // side of it is carried over.
-  const bool as_running = choice.threshold == current_.threshold;
-  hot_utilization += as_running ? model_bias_ : std::max(0.0, model_bias_);
-  hot_utilization = std::clamp(hot_utilization, 0.0, 0.9999);
-  return (1 - choice.w) * inputs.costs.in_place_ns() + choice.w * LogCost(inputs, hot_utilization);
+  double factor = FactorOf(choice.threshold);
+  // Where a log of all pages costs more than the formulas say, a mix that is not running will, too.
+  if (choice.threshold != current_.threshold && choice.threshold != kAllHot) {
+    factor = std::max(factor, all_hot_factor_);
+  }
+  return (1 - choice.w) * inputs.costs.in_place_ns() +
+         choice.w * factor * FormulaLogNanos(inputs, choice);
 }
 
 void HotThreshold::Begin(const TuningInputs& inputs) {
@@ -61,15 +99,22 @@ HotThreshold::Choice HotThreshold::Best(const TuningInputs& inputs) const {
     const Choice mixed = Evaluate(inputs, WriteFrequency::LowerBound(b));
     if (mixed.cost_ns < best.cost_ns) best = mixed;
   }
-  return best.cost_ns < (1 - kGainOfMixing) * pure.cost_ns ? best : pure;
+  const bool is_divided = inputs.by_death_time && pure.threshold == kAllHot;
+  const double gain = is_divided ? kGainOverDivided : kGainOfMixing;
+  return best.cost_ns < (1 - gain) * pure.cost_ns ? best : pure;
 }
 
 void HotThreshold::Calibrate(const TuningInputs& inputs) {
-  if (!inputs.cleaning_utilization || current_.h <= 0) return;
-  const double u = std::clamp(*inputs.cleaning_utilization, 0.01, 0.9999);
-  const double seen = DiskUtilizationFromCleaning(u);
-  const double predicted = HotPartitionUtilization(inputs.space_utilization, current_.h);
-  model_bias_ = std::clamp(0.5 * model_bias_ + 0.5 * (seen - predicted), -0.25, 0.10);
+  constexpr double kLeast = 1.0 / 16, kMost = 8;
+  double& running = FactorOf(current_.threshold);
+  for (double* factor : {&all_hot_factor_, &mixed_factor_}) {
+    if (factor != &running || current_.h <= 0) *factor += (1 - *factor) / kEpochsOfMemory;
+  }
+  if (moving_epochs_ > 0) --moving_epochs_;
+  if (!inputs.log_ns || current_.h <= 0 || moving_epochs_ > 0) return;
+  const double formula = FormulaLogNanos(inputs, current_);
+  if (formula <= 0) return;
+  running = std::clamp(0.5 * running + 0.5 * *inputs.log_ns / formula, kLeast, kMost);
 }
 
 void HotThreshold::Update(const TuningInputs& inputs, const WriteFrequency::Distribution& epoch) {
@@ -91,7 +136,7 @@ void HotThreshold::Update(const TuningInputs& inputs, const WriteFrequency::Dist
   if (wish_epochs_ < kEpochsOfWish) return;
   current_ = best;
   wish_epochs_ = 0;
-  model_bias_ = std::max(0.0, model_bias_);
+  moving_epochs_ = kEpochsOfMoving;
 }
 
 Placement HylogSeparator::OnWrite(PageId id) {

@@ -32,7 +32,10 @@ struct TuningInputs {
   double space_utilization = 0;                ///< u_d: live / (capacity less the reserve)
   PageCosts costs;                             ///< busy time of the device
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
-  std::optional<double> cleaning_utilization;  ///< mean u of recent victims; nullopt: none yet
+  bool by_death_time = false;                  ///< appended pages are divided by death time
+  /// Device time per page that users have appended since the last Tune, with the cleaning that it
+  /// took, ns. nullopt: too few to tell.
+  std::optional<double> log_ns;
   uint64_t page_id_limit = 0;
   // In Tune alone:
   Nanos now = 0;

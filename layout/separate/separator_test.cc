@@ -97,15 +97,69 @@ TEST_CASE("HyLog changes its mind when the stream changes") {
   CHECK(decision.threshold() == HotThreshold::kAllCold);
 }
 
-TEST_CASE("Victims fuller than the model says make HyLog leave the log") {
+TEST_CASE("A log that costs more than the model says makes HyLog leave it") {
   TuningInputs inputs = Inputs(.8, 8);
   HotThreshold decision;
   Epochs source(kPages);
   decision.Begin(inputs);
   REQUIRE(decision.threshold() == HotThreshold::kAllHot);
-  inputs.cleaning_utilization = .9;
+  inputs.log_ns = CleaningCostNanos(inputs.costs, .9);
   for (int i = 0; i < 10; ++i) decision.Update(inputs, source.Run(kUniform));
   CHECK(decision.current().h < .8);
+}
+
+TEST_CASE("HyLog mixes less if the cleaner divides appended pages by death time") {
+  // Each group of pages gets the free space that it needs, though no page is written in place.
+  TuningInputs inputs = Inputs(.95, 60);
+  const auto mixed = Decide(inputs, kSkewed);
+  CHECK(mixed.threshold != HotThreshold::kAllHot);
+  inputs.by_death_time = true;
+  const auto divided = Decide(inputs, kSkewed);
+  CHECK(divided.threshold == HotThreshold::kAllHot);
+  CHECK(divided.cost_ns < mixed.cost_ns);
+}
+
+TEST_CASE("Under uniform updates division by death time changes nothing that HyLog predicts") {
+  for (const double u_d : {.5, .8, .95}) {
+    CAPTURE(u_d);
+    TuningInputs inputs = Inputs(u_d, 1000);
+    const auto whole = Decide(inputs, kUniform);
+    inputs.by_death_time = true;
+    const auto divided = Decide(inputs, kUniform);
+    CHECK(divided.threshold == whole.threshold);
+    CHECK(divided.cost_ns == Approx(whole.cost_ns).epsilon(.05));
+  }
+}
+
+// HyLog mixed by the formulas, although the log alone was cheaper than they say.
+TEST_CASE("HyLog does not mix where the log costs less than the mix promises") {
+  TuningInputs inputs = Inputs(.95, 8);
+  REQUIRE(Decide(inputs, kSkewed).threshold != HotThreshold::kAllHot);
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(Inputs(.95, 100));
+  REQUIRE(decision.threshold() == HotThreshold::kAllHot);
+  inputs.log_ns = 2;
+  for (int i = 0; i < 30; ++i) decision.Update(inputs, source.Run(kSkewed));
+  CHECK(decision.threshold() == HotThreshold::kAllHot);
+}
+
+TEST_CASE(
+    "HyLog leaves a mix that costs more than it promised, and does not try it again at once") {
+  TuningInputs inputs = Inputs(.8, 8);
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(inputs);
+  int mixed = 0;
+  for (int i = 0; i < 80; ++i) {
+    const bool mixes = decision.threshold() != HotThreshold::kAllHot;
+    mixed += mixes;
+    inputs.log_ns = mixes ? 8 : CleaningCostNanos(inputs.costs, CleaningUtilization(.8));
+    decision.Update(inputs, source.Run(kSkewed));
+  }
+  CHECK(mixed > 0);
+  CHECK(mixed < 20);
+  CHECK(decision.threshold() == HotThreshold::kAllHot);
 }
 
 TEST_CASE("Buckets of history are contiguous and ordered") {
