@@ -78,7 +78,9 @@ class DemandController final : public CleaningController {
     double n = is_late ? std::clamp(needed, kLeastGrowth * n_, 2 * n_)
                        : n_ + (std::min(n_, kSpare * needed) - n_) / kIntervalsDown;
     const double busy_disks = ios * static_cast<double>(totals.shortest_write) / elapsed;
-    n = std::min(n, queue_ * std::max(busy_disks, 1.0) / totals.cleaners);
+    busy_disks_ =
+        std::max({1.0, busy_disks, busy_disks_ + (busy_disks - busy_disks_) / kIntervalsDown});
+    n = std::min(n, queue_ * busy_disks_ / totals.cleaners);
     n_ = std::clamp(n, 1.0, static_cast<double>(kMaxOutstandingWrites));
     outstanding_.store(static_cast<uint32_t>(n_), std::memory_order_relaxed);
   }
@@ -97,6 +99,7 @@ class DemandController final : public CleaningController {
   const Nanos interval_;
   CleaningCounters last_;
   double mean_write_ = 0;  // ns, of the last interval in which a write was done
+  double busy_disks_ = 1;
   double n_ = 1;
   std::atomic<uint32_t> outstanding_{1};
 };
@@ -122,7 +125,7 @@ constexpr CleaningControllerInfo kControllers[] = {
     {{"fixed", "the same number always", kFixedParameters}, Make<FixedController>},
     {{"self-tuning", "follows the proportion of synchronous writes", kSelfTuningParameters},
      Make<SelfTuningController>},
-    {{"demand", "as many as Little's law says, within a queue length", kDemandParameters},
+    {{"demand", "as many as Little's law says, within a limit per busy disk", kDemandParameters},
      Make<DemandController>},
 };
 

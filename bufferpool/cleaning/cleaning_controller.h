@@ -17,9 +17,10 @@
 //
 // If w_o is above its target, N goes to what is needed at once, and by at least a quarter, at most
 // to its double. Otherwise N sinks towards 1.5 times what is needed, by 1/16 of the difference an
-// interval. The cleaners keep at most `queue` writes outstanding for each disk that is busy, because users
-// wait in the same queue. As many disks are busy as the device makes page I/Os in the time of the
-// shortest write.
+// interval. All cleaners together keep at most `queue` writes outstanding for each disk that is busy,
+// but each cleaner at least one: users wait in the same queue. As many disks are busy as the device
+// makes page I/Os in the time of the shortest write. Where service times differ, as on disks with
+// arms, that is too few; the bound is then on the safe side for users.
 //
 // Deviations of self-tuning from the thesis: N is capped (kMaxOutstandingWrites), because w_o stays above the
 // target if the device cannot keep up; and an interval without I/O does not change N.

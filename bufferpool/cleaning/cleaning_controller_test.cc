@@ -184,9 +184,9 @@ TEST_CASE("The demand controller makes its part of a disk's queue no longer than
   CHECK(controller->outstanding_writes() == 8);
 }
 
-// The limit was once one of the whole queue. 60 readers before 11 disks left no room for the writes
-// that were needed, and 18 % of the page I/Os were synchronous writes.
-TEST_CASE("The demand controller leaves users' reads in the queue out of account") {
+// The limit once bounded the device's whole queue. 60 readers before 11 disks left no room for the
+// writes that were needed, and 18 % of the page I/Os were synchronous writes.
+TEST_CASE("The demand controller does not count users' reads in the queue") {
   const auto controller = Make("demand:queue=8");
   DemandFeed feed(*controller);
   for (int i = 0; i < 200; ++i) {

@@ -46,7 +46,7 @@ TEST_CASE("A held mutex cannot be taken a second time, and a free one can") {
   });
 }
 
-TEST_CASE("A lock that is held is tried again only after the caller has been told") {
+TEST_CASE("Lock calls before_try before each try but the first") {
   OnEveryRuntime([](Runtime& runtime) {
     Mutex mutex(runtime);
     int told = 0;
@@ -59,7 +59,7 @@ TEST_CASE("A lock that is held is tried again only after the caller has been tol
     runtime.SleepFor(20 * kNanosPerMilli);
     mutex.Unlock();
     waiter->Join();
-    CHECK(told >= 1);
+    CHECK(told >= 1);  // how often depends on the schedule
   });
 }
 

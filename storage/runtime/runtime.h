@@ -86,8 +86,9 @@ class Runtime {
     if (__builtin_expect(has_schedule_points_, 0)) OnCharge(duration);
   }
   /// Says that the caller is about to write `word`. A simulation with a cost of line transfers
-  /// charges one if another processor wrote the word last; the transfers of one word happen one
-  /// after the other. On threads nothing happens.
+  /// charges one if another processor wrote the word last. The transfers of one word happen one
+  /// after the other. The loser still has the line for three quarters of the transfer. On threads
+  /// nothing happens.
   void TakeOver(HotWord& word) {
     if (__builtin_expect(has_schedule_points_, 0)) OnTakeOver(word);
   }

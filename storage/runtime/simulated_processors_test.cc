@@ -181,8 +181,8 @@ TEST_CASE("A processor that takes over a hot word pays for the transfer, one aft
   }
 }
 
-// It lost the line at once, so an actor that held a lock could not even unlock it before another one's
-// try had failed.
+// A processor once lost the line at once. So the holder of a lock could not unlock it before
+// another one's try had failed.
 TEST_CASE("A processor still has the line of a hot word while the request for it travels") {
   SimulationOptions options = OnlyCharges(2);
   options.transfer_cost = 100;

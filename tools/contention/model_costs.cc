@@ -173,7 +173,7 @@ const ModelCosts& DefaultModelCosts() {
                      {"w-tinylfu", {45, 14.9, 33, 88, 10.5}}},
       .source =
           "built in: medians of nine calibrations, AMD EPYC, 2 cores; "
-          "transfer and moved_miss fitted to "
+          "transfer, moved, moved_miss fitted to "
           "rows of contention pool; 20000 pages, zipf:skew=0.86",
   };
   return costs;

@@ -55,7 +55,7 @@ std::span<const NamedCost> NamedCosts();
 /// `costs` with one of them multiplied.
 ModelCosts Scaled(const ModelCosts& costs, const NamedCost& which, double factor);
 
-/// The costs that are built in. Provisional: README.md says how they came about.
+/// The costs that are built in. README.md says how they came about.
 const ModelCosts& DefaultModelCosts();
 
 inline constexpr const char* kModelCostsSchema = "latchkey.contention-costs/1";

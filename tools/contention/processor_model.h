@@ -3,8 +3,9 @@
 //
 // A processor serves one thread at a time, first come, first served. A hot word (lock, clock hand,
 // top of a free list, page word) knows which processor wrote it last; another one waits for the
-// transfer of its cache line, and the transfers of one word happen one after the other. What the model leaves out: reads of shared lines, reference bytes, the memory's bandwidth,
-// different distances between processors.
+// transfer of its cache line, and the transfers of one word happen one after the other. What the model
+// leaves out: reads of shared lines, reference bytes, the memory's bandwidth, different distances
+// between processors.
 #pragma once
 
 #include <absl/status/statusor.h>
