@@ -29,8 +29,26 @@ struct ModelPlan {
   Json row;
 };
 
+/// The costs of a run's plans, each file read once. What Find returns stays where it is.
+class CostsFiles {
+ public:
+  /// `path` empty: the costs that are built in. Errors as ReadModelCosts.
+  absl::StatusOr<const ModelCosts*> Find(const std::string& path) {
+    if (path.empty()) return &DefaultModelCosts();
+    const auto found = files_.find(path);
+    if (found != files_.end()) return &found->second;
+    LATCHKEY_ASSIGN_OR_RETURN(ModelCosts costs, ReadModelCosts(path));
+    return &files_.emplace(path, std::move(costs)).first->second;
+  }
+
+ private:
+  std::map<std::string, ModelCosts> files_;
+};
+
 absl::StatusOr<ModelPlan> PlanModel(const Combination& from, PageTraces& traces,
-                                    const ModelCosts& costs) {
+                                    CostsFiles& files) {
+  LATCHKEY_ASSIGN_OR_RETURN(const ModelCosts* const found, files.Find(from.Get("costs")));
+  const ModelCosts& costs = *found;
   LATCHKEY_ASSIGN_OR_RETURN(PoolEmulatorConfig pool, ParsePool(from, traces));
   LATCHKEY_ASSIGN_OR_RETURN(const uint64_t processors,
                             ParseCount("processors", from.Get("processors"), 1, kMostProcessors));
@@ -80,6 +98,7 @@ absl::StatusOr<std::vector<Json>> RunSensitivity(const std::vector<ModelPlan>& p
                              &other = models.back().config.emulator;
     if (one.pages != other.pages || one.work != other.work || one.latches != other.latches ||
         one.frames != other.frames || one.seed != other.seed ||
+        plans[0].model.config.costs != models.back().config.costs ||
         plan.row["accesses_of"] != plans[0].row["accesses_of"]) {
       return InvalidArgument(
           "--sensitivity compares policies: give one value for each flag but the policy and "
@@ -110,12 +129,6 @@ absl::StatusOr<std::vector<Json>> RunSensitivity(const std::vector<ModelPlan>& p
                     {"costs", ToJson(models[0].config.costs)}});
   }
   return rows;
-}
-
-absl::StatusOr<ModelCosts> CostsFlag(const FlagTexts& texts) {
-  const auto given = texts.find("costs");
-  if (given == texts.end() || given->second.empty()) return DefaultModelCosts();
-  return ReadModelCosts(given->second);
 }
 
 // ---- contention calibrate
@@ -198,19 +211,18 @@ std::vector<FlagSpec> ContentionModelFlags() {
       {"work-us", "1", "processor time of a thread between two accesses"},
       {"simulate", "1M", "accesses of all processors, if nothing was contended"},
       {"seed", "42", "of the accesses and of random choices"},
-      {"costs", "", "file from contention calibrate; else those that are built in"}};
+      {"costs", "", "files from contention calibrate; else those that are built in"}};
   flags.insert(flags.end(), std::begin(more), std::end(more));
   return flags;
 }
 
 int ContentionModelCommand(const FlagTexts& texts, const ExperimentFlags& flags, bool sensitivity) {
   if (absl::Status status = CheckOutputs(flags.output); !status.ok()) return FailWith(status);
-  const absl::StatusOr<ModelCosts> costs = CostsFlag(texts);
-  if (!costs.ok()) return FailWith(costs.status());
   PageTraces traces;
+  CostsFiles files;
   const auto plans = PlanAll(
       ExpandContention(ContentionModelFlags(), texts),
-      [&](const Combination& combination) { return PlanModel(combination, traces, *costs); });
+      [&](const Combination& combination) { return PlanModel(combination, traces, files); });
   if (!plans.ok()) return FailWith(plans.status());
   if (sensitivity) {
     absl::StatusOr<std::vector<Json>> rows = RunSensitivity(*plans);

@@ -83,7 +83,7 @@ TEST_CASE("With a part for each processor, the separated buffer takes no lock an
   };
   CHECK(run("separate:actors=16", 16).throughput > 15 * run("separate:actors=1", 1).throughput);
   CHECK(run("separate:actors=16", 16).contentions == 0);
-  CHECK(run("separate:actors=8", 16).contentions > 1000);  // half of the processors have none
+  CHECK(run("separate:actors=8", 16).contentions > 50);  // half of the processors have none
 }
 
 TEST_CASE("Pinned fixes of one hot page wait for its word, and optimistic ones do not") {
