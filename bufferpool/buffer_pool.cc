@@ -343,7 +343,8 @@ absl::Status BufferPool::BringInChangedBefore(Lsn lsn) {
   for (size_t i = 0; i < pages.size(); ++i) {
     if (i % kAtOnce == 0) {
       loader_.LoadForChanges(actor,
-                             std::span(pages).subspan(i, std::min(kAtOnce, pages.size() - i)));
+                             std::span(pages).subspan(i, std::min(kAtOnce, pages.size() - i)),
+                             /*is_in_use=*/false);
     }
     // Also if the page is in a frame: it may be coming in just now. What has come in and was evicted
     // again is in the store, and what was freed meanwhile cannot be fixed.

@@ -247,9 +247,10 @@ class BufferPool {
   /// Latches `page` if it is in no frame, and no actor loads or latches it now. If not, the guard is
   /// empty.
   AbsentGuard TryLatchAbsent(PageId page);
-  /// Loads pages that changes wait for, with all reads in flight at once. A hint.
-  void BringIn(PoolActor& actor, std::span<const PageId> pages) {
-    loader_.LoadForChanges(actor, pages);
+  /// Loads pages that changes wait for, with all reads in flight at once. A hint. `is_in_use`: they
+  /// have been changed many times and will be again, so the policy learns of two hits of each.
+  void BringIn(PoolActor& actor, std::span<const PageId> pages, bool is_in_use = false) {
+    loader_.LoadForChanges(actor, pages, is_in_use);
   }
 
   // ---- Cleaning.

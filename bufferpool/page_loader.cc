@@ -107,8 +107,8 @@ absl::StatusOr<bool> PageLoader::ReadCopy(PoolActor& actor, PageId page, PageWor
 // all at once.
 class PageLoader::Batch {
  public:
-  Batch(PageLoader& loader, PoolActor& actor, LoadCause cause)
-      : loader_(loader), actor_(actor), cause_(cause) {}
+  Batch(PageLoader& loader, PoolActor& actor, LoadCause cause, bool is_in_use)
+      : loader_(loader), actor_(actor), cause_(cause), is_in_use_(is_in_use) {}
 
   /// Whether the page of `word` may be added. `seen`: its state.
   bool Begin(PageWord& word, PageState seen) {
@@ -147,7 +147,8 @@ class PageLoader::Batch {
     std::optional<Lsn> changed;
     if (read.status.ok()) read.status = loader_.EndAbsence(read.id, load.frame, &changed);
     if (read.status.ok() && (blocking || load.word->TryBeginLoad(load.seen))) {
-      loader_.Publish(actor_, read.id, *load.word, load.frame, cause_, PageState::kFree, changed);
+      loader_.Publish(actor_, read.id, *load.word, load.frame, cause_, PageState::kFree, changed,
+                      is_in_use_);
       return;
     }
     loader_.policy_.ReturnFreeFrame(load.frame);
@@ -158,15 +159,16 @@ class PageLoader::Batch {
   PageLoader& loader_;
   PoolActor& actor_;
   const LoadCause cause_;
+  const bool is_in_use_;
   std::array<PageRead, kMaxReads> reads_;
   std::array<BegunLoad, kMaxReads> loads_;
   size_t size_ = 0;
 };
 
 void PageLoader::LoadBatch(PoolActor& actor, std::span<const PageId> pages, LoadCause cause,
-                           size_t most) {
+                           size_t most, bool is_in_use) {
   const MissGate::Pass pass(gate_, actor.index);
-  Batch batch(*this, actor, cause);
+  Batch batch(*this, actor, cause, is_in_use);
   size_t left = most;
   for (const PageId page : pages) {
     if (left == 0) break;
@@ -252,7 +254,8 @@ absl::Status PageLoader::EndAbsence(PageId page, FrameId frame, std::optional<Ls
 }
 
 void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame,
-                         LoadCause cause, uint64_t latch, std::optional<Lsn> changed) {
+                         LoadCause cause, uint64_t latch, std::optional<Lsn> changed,
+                         bool is_in_use) {
   frames_.SetPage(frame, page);
   if (changed) frames_.MarkDirtySince(frame, *changed);
   // The policy learns of the page while it is still latched. From then on it may offer the frame as
@@ -263,10 +266,8 @@ void PageLoader::Publish(PoolActor& actor, PageId page, PageWord& word, FrameId 
   const bool ahead = cause == LoadCause::kAhead;
   if (ahead) evictor_.ahead_share().NoteRead();
   policy_.OnLoad(frame, page, ahead ? LoadKind::kAhead : LoadKind::kDemand, actor.index);
-  // The changes that waited used the page: to S3-FIFO it is not one that is used once.
-  if (cause == LoadCause::kChanges) {
-    for (int use = 0; use < 2; ++use) policy_.OnFix(frame, page, actor.index);
-  }
+  // With two hits S3-FIFO does not take it for a page that is used once.
+  for (int hit = 0; is_in_use && hit < 2; ++hit) policy_.OnFix(frame, page, actor.index);
   word.EndLoad(latch);
 }
 

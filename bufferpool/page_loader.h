@@ -88,10 +88,10 @@ class PageLoader {
   void LoadAhead(PoolActor& actor, std::span<const PageId> pages) {
     LoadBatch(actor, pages, LoadCause::kAhead, MostAhead(pages));
   }
-  /// The same for pages that changes wait for. They are no pages read ahead, and all are loaded. The
-  /// changes count as two hits.
-  void LoadForChanges(PoolActor& actor, std::span<const PageId> pages) {
-    LoadBatch(actor, pages, LoadCause::kChanges, pages.size());
+  /// The same for pages that changes wait for. They are no pages read ahead, and all are loaded.
+  /// `is_in_use`: see BufferPool::BringIn.
+  void LoadForChanges(PoolActor& actor, std::span<const PageId> pages, bool is_in_use) {
+    LoadBatch(actor, pages, LoadCause::kChanges, pages.size(), is_in_use);
   }
 
  private:
@@ -100,7 +100,8 @@ class PageLoader {
   /// Load with PageIn::kBlocking, once it has begun. On an error the load is still the caller's.
   absl::StatusOr<FrameId> ReadPage(PoolActor& actor, PageId page, PageWord& word, LoadCause cause,
                                    uint64_t latch);
-  void LoadBatch(PoolActor& actor, std::span<const PageId> pages, LoadCause cause, size_t most);
+  void LoadBatch(PoolActor& actor, std::span<const PageId> pages, LoadCause cause, size_t most,
+                 bool is_in_use = false);
   /// Tells the AbsentPages of a page that was read, or is new. *changed: see AbsentPages::OnLoaded.
   absl::Status EndAbsence(PageId page, FrameId frame, std::optional<Lsn>* changed);
   /// How many of `pages` LoadAhead may load.
@@ -114,9 +115,9 @@ class PageLoader {
   void ReadTimed(PageRead& read);
   absl::Status Check(const PageRead& read) const;
   /// Publishes `page` in `frame` with `latch`, and reports the load to the policy. `changed`: the
-  /// page is dirty since the change at this LSN.
+  /// page is dirty since the change at this LSN. `is_in_use`: see BufferPool::BringIn.
   void Publish(PoolActor& actor, PageId page, PageWord& word, FrameId frame, LoadCause cause,
-               uint64_t latch, std::optional<Lsn> changed = std::nullopt);
+               uint64_t latch, std::optional<Lsn> changed = std::nullopt, bool is_in_use = false);
 
   PageStore& store_;
   FixPolicy& policy_;

@@ -77,10 +77,7 @@ class DemandController final : public CleaningController {
     const bool is_late = synchronous / ios > target_;
     double n = is_late ? std::clamp(needed, kLeastGrowth * n_, 2 * n_)
                        : n_ + (std::min(n_, kSpare * needed) - n_) / kIntervalsDown;
-    const double busy_disks = ios * static_cast<double>(totals.shortest_write) / elapsed;
-    busy_disks_ =
-        std::max({1.0, busy_disks, busy_disks_ + (busy_disks - busy_disks_) / kIntervalsDown});
-    n = std::min(n, queue_ * busy_disks_ / totals.cleaners);
+    if (totals.shortest_write != kForever) BoundQueue(ios, elapsed, totals, &n);
     n_ = std::clamp(n, 1.0, static_cast<double>(kMaxOutstandingWrites));
     outstanding_.store(static_cast<uint32_t>(n_), std::memory_order_relaxed);
   }
@@ -90,6 +87,13 @@ class DemandController final : public CleaningController {
   Nanos interval() const override { return interval_; }
 
  private:
+  /// Lowers *n to `queue` writes for each disk that is busy, by the page I/Os of `elapsed` ns.
+  void BoundQueue(double ios, double elapsed, const CleaningCounters& totals, double* n) {
+    const double busy = ios * static_cast<double>(totals.shortest_write) / elapsed;
+    busy_disks_ = std::max({1.0, busy, busy_disks_ + (busy - busy_disks_) / kIntervalsDown});
+    *n = std::min(*n, queue_ * busy_disks_ / totals.cleaners);
+  }
+
   static constexpr double kLeastGrowth = 1.25;
   static constexpr double kSpare = 1.5;
   static constexpr double kIntervalsDown = 16;

@@ -20,7 +20,8 @@
 // interval. All cleaners together keep at most `queue` writes outstanding for each disk that is busy,
 // but each cleaner at least one: users wait in the same queue. As many disks are busy as the device
 // makes page I/Os in the time of the shortest write. Where service times differ, as on disks with
-// arms, that is too few; the bound is then on the safe side for users.
+// arms, that is too few. Where a write waits for others, in a doublewrite batch or a segment, it is
+// too many.
 //
 // Deviations of self-tuning from the thesis: N is capped (kMaxOutstandingWrites), because w_o stays above the
 // target if the device cannot keep up; and an interval without I/O does not change N.

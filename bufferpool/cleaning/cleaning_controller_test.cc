@@ -131,7 +131,8 @@ TEST_CASE("The self-tuning controller follows a load that changes") {
 // Feeds intervals of 100 ms to a demand controller.
 class DemandFeed {
  public:
-  explicit DemandFeed(CleaningController& controller) : controller_(controller) {}
+  explicit DemandFeed(CleaningController& controller, const CleaningCounters& totals = {})
+      : controller_(controller), totals_(totals) {}
   // An interval with `synchronous` and `asynchronous` writes, as many reads, and a mean time of the
   // cleaners' writes. The shortest write of all took 9 ms.
   uint32_t Interval(uint64_t synchronous, uint64_t asynchronous, Nanos mean_write) {
@@ -173,7 +174,7 @@ TEST_CASE("The demand controller sinks to half as much again as is needed when n
   CHECK(controller->outstanding_writes() == 1);
 }
 
-TEST_CASE("The demand controller makes its part of a disk's queue no longer than the limit") {
+TEST_CASE("The demand controller keeps its writes before one busy disk below the limit") {
   const auto controller = Make("demand:queue=8");
   DemandFeed feed(*controller);
   // One busy disk: with N outstanding and 4 users waiting, a write takes 4 + N times 9 ms.
@@ -193,6 +194,20 @@ TEST_CASE("The demand controller does not count users' reads in the queue") {
     feed.Interval(3, 3, (40 + controller->outstanding_writes()) * 9 * kNanosPerMilli);
   }
   CHECK(controller->outstanding_writes() == 8);
+}
+
+// No write had been done, so the shortest one was infinite, and with it the number of busy disks.
+TEST_CASE("The demand controller bounds its writes after intervals of reads alone") {
+  const auto controller = Make("demand:queue=8");
+  CleaningCounters reads;
+  for (int i = 0; i < 10; ++i) {
+    reads.now += 100 * kNanosPerMilli;
+    reads.page_reads += 100;
+    controller->OnIntervalEnd(reads);
+  }
+  DemandFeed feed(*controller, reads);
+  for (int i = 0; i < 20; ++i) feed.Interval(3, 3, 100 * kNanosPerMilli);
+  CHECK(controller->outstanding_writes() <= 8);
 }
 
 TEST_CASE(

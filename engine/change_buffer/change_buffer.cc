@@ -121,7 +121,7 @@ void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
   (leaf_->oldest == nullptr ? leaf_->oldest : leaf_->newest->next) = change;
   leaf_->newest = change;
   leaf_->room -= change->room();
-  if (leaf_->room < change->room()) buffer_->NoteFull(page_);
+  fills_leaf_ = leaf_->room < change->room();
   leaf_->mark = std::max(leaf_->mark, txn);
   if (lsn != Lsn{0}) leaf_->lsn = lsn;
   buffer_->changes_.fetch_add(1, std::memory_order_relaxed);
@@ -132,8 +132,12 @@ void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
 
 ChangeBuffer::Place::~Place() {
   if (leaf_ == nullptr) return;
-  SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
-  leaf_->is_placing = false;
+  {
+    SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
+    leaf_->is_placing = false;
+  }
+  latch_.Release();
+  if (fills_leaf_) buffer_->NoteFull(page_);  // only now can another actor bring it in
 }
 
 // ---- Room
@@ -185,7 +189,7 @@ void ChangeBuffer::MakeRoom() {
   // The put is committed, so its caller must not learn of a lack of memory.
   CatchOutOfMemory([&] {
     if (const std::vector<PageId> pages = TakeFull(); !pages.empty()) {
-      pool_.BringIn(pool_.Here(), pages);
+      pool_.BringIn(pool_.Here(), pages, /*is_in_use=*/true);
     }
     for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
       Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];

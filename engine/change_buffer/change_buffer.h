@@ -92,6 +92,7 @@ class ChangeBuffer final : public AbsentPages {
     PageId page_ = kInvalidPageId;
     AbsentGuard latch_;
     AbsentLeaf* leaf_ = nullptr;
+    bool fills_leaf_ = false;  // it has no room for another such put
     std::unique_ptr<Change> change_;
   };
 
