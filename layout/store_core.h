@@ -22,6 +22,7 @@ struct StoreCounters {
   std::atomic<uint64_t> in_place_page_writes{0};  ///< over the page's slot, or into a hole
   std::atomic<uint64_t> hole_page_writes{0};      ///< of these, into a hole
   std::atomic<uint64_t> appended_page_writes{0};
+  std::atomic<uint64_t> hot_page_writes{0};  ///< of these, to the logs of hot pages
   std::atomic<uint64_t> cleaner_page_writes{0};
   std::atomic<uint64_t> plugged_page_writes{0};  ///< of these, into a hole
   std::atomic<uint64_t> cleaner_page_reads{0};

@@ -9,20 +9,19 @@
 
 namespace latchkey {
 
-/// Since the open, or between two moments.
+/// Pages since the open, or between two moments.
 struct LogWork {
-  uint64_t appended = 0;  ///< pages, by users
+  uint64_t appended = 0;  ///< by users, to the logs of hot pages
   uint64_t read = 0;      ///< live pages of victims, from the device
-  uint64_t moved = 0;     ///< pages, into fresh segments
-  uint64_t plugged = 0;   ///< pages, into holes
-  uint64_t emptied = 0;   ///< segments
+  uint64_t moved = 0;     ///< into fresh segments
+  uint64_t plugged = 0;   ///< into holes
 
   LogWork operator-(const LogWork& before) const {
     return {appended - before.appended, read - before.read, moved - before.moved,
-            plugged - before.plugged, emptied - before.emptied};
+            plugged - before.plugged};
   }
 
-  /// Device time per page appended, ns. `u`: of the victims, (0, 1].
+  /// Device time per page appended, ns. `u`: of the victims, (0, 1]. REQUIRES: some were appended.
   double NanosPerPage(PageCosts costs, double u) const {
     costs.read_share = 1;  // copied pages are not among those read
     const double cleaning = static_cast<double>(read) * LiveReadNanos(costs, u) +
@@ -32,27 +31,31 @@ struct LogWork {
   }
 };
 
-/// Finds stretches of time after which the work of a log says what it costs: users have filled many
-/// segments, and the cleaner has emptied about as many. A log that lives on free segments costs too
-/// little.
+/// Divides time into stretches in each of which users fill many segments. The work of a stretch says
+/// what a log costs only if the log has not lived on free segments meanwhile.
 class LogWorkWindow {
  public:
-  explicit LogWorkWindow(uint64_t pages_per_segment) : pages_per_segment_(pages_per_segment) {}
-
-  /// The work since the last stretch ended, if `now` ends one.
-  std::optional<LogWork> Advance(const LogWork& now) {
-    const LogWork work = now - start_;
-    const uint64_t filled = work.appended / pages_per_segment_;
-    const bool is_cleaned = 4 * work.emptied >= 3 * filled;
-    if (work.emptied > 0 && filled < kSegments) return std::nullopt;  // goes on
-    start_ = now;
-    return work.emptied > 0 && is_cleaned ? std::optional(work) : std::nullopt;
+  /// The work of the stretch that ends now. nullopt: none ends, or it used up free segments. `work`:
+  /// since the open; `pages_per_segment`: appended ones; `in_use`: segments that are not free.
+  std::optional<LogWork> Advance(const LogWork& work, double pages_per_segment, uint32_t in_use) {
+    const LogWork done = work - start_;
+    const double filled = static_cast<double>(done.appended) / pages_per_segment;
+    if (!restarts_ && filled < kSegments) return std::nullopt;
+    const double used_up = static_cast<double>(in_use) - in_use_at_start_;
+    const bool tells = !restarts_ && 4 * used_up <= filled;
+    restarts_ = false;
+    start_ = work;
+    in_use_at_start_ = in_use;
+    return tells ? std::optional(done) : std::nullopt;
   }
+  /// The present stretch tells nothing: begins another one at the next Advance.
+  void Restart() { restarts_ = true; }
 
  private:
-  static constexpr uint64_t kSegments = 16;
-  const uint64_t pages_per_segment_;
+  static constexpr double kSegments = 16;
   LogWork start_;
+  double in_use_at_start_ = 0;
+  bool restarts_ = true;
 };
 
 }  // namespace latchkey

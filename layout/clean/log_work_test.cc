@@ -18,23 +18,35 @@ TEST_CASE("The cost of a log is its appends and the work of its cleaner, per pag
   CHECK((after - before).NanosPerPage(costs, .8) == Approx(13.8));
 }
 
-TEST_CASE(
-    "The work of a log tells nothing before 16 segments are filled and about as many emptied") {
-  LogWorkWindow window(100);
-  LogWork work{.appended = 5000};
-  CHECK_FALSE(window.Advance(work));  // it lived on free segments
-  work.appended += 1000;
-  work.emptied += 9;
-  CHECK_FALSE(window.Advance(work));  // only 10 segments: goes on
-  work.appended += 600;
-  work.emptied += 3;
-  const auto told = window.Advance(work);
-  REQUIRE(told);
-  CHECK(told->appended == 1600);
-  CHECK(told->emptied == 12);
-  work.appended += 1600;
-  work.emptied += 11;
-  CHECK_FALSE(window.Advance(work));  // some of the 16 were free segments
+TEST_CASE("The cost of a log is known once users have filled 16 segments") {
+  LogWorkWindow window;
+  LogWork work{.appended = 500, .moved = 90};
+  CHECK_FALSE(window.Advance(work, 100, 50));  // the first call begins
+  work.appended += 1500;
+  CHECK_FALSE(window.Advance(work, 100, 50));
+  work.appended += 100;
+  work.moved += 300;
+  const auto done = window.Advance(work, 100, 51);
+  REQUIRE(done);
+  CHECK(done->appended == 1600);
+  CHECK(done->moved == 300);
+}
+
+TEST_CASE("A log that lives on free segments does not tell what it costs") {
+  LogWorkWindow window;
+  CHECK_FALSE(window.Advance({}, 100, 50));
+  CHECK_FALSE(window.Advance({.appended = 2000}, 100, 56));  // 6 of the 20 segments were free
+  CHECK(window.Advance({.appended = 4000}, 100, 60));
+}
+
+TEST_CASE("What was done before a restart does not count for the cost of a log") {
+  LogWorkWindow window;
+  CHECK_FALSE(window.Advance({}, 100, 50));
+  window.Restart();
+  CHECK_FALSE(window.Advance({.appended = 2000, .moved = 1000}, 100, 50));
+  const auto done = window.Advance({.appended = 4000, .moved = 1500}, 100, 50);
+  REQUIRE(done);
+  CHECK(done->moved == 500);
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
       reader_(directory_, parts.victims_at_once, requests_at_once_),
-      plugs_(directory_, requests_at_once_),
-      log_work_(core_.geometry.pages_per_segment()) {
+      plugs_(directory_, requests_at_once_) {
   victims_.reserve(kMaxVictims);
   batch_.ids.reserve(parts.victims_at_once);
 }
@@ -185,11 +184,10 @@ LogWork SegmentCleaner::WorkSoFar() const {
     return counter.load(std::memory_order_relaxed);
   };
   const uint64_t plugged = load(c.plugged_page_writes);
-  return {.appended = load(c.appended_page_writes),
+  return {.appended = load(c.hot_page_writes),
           .read = load(c.cleaner_page_reads),
           .moved = load(c.cleaner_page_writes) - plugged,
-          .plugged = plugged,
-          .emptied = load(c.cleaned_segments) + load(c.plugged_segments)};
+          .plugged = plugged};
 }
 
 void SegmentCleaner::MaybeTune() {
@@ -202,7 +200,9 @@ void SegmentCleaner::MaybeTune() {
   if (tuned_once_ && now < next_tuning_) return;
   tuned_once_ = true;
   TuningInputs inputs = Inputs();
-  if (const auto work = log_work_.Advance(WorkSoFar()); work && work->appended > 0) {
+  const uint32_t in_use = directory_.segments().total() - directory_.segments().free_count();
+  const double pages = core_.geometry.pages_per_segment() / std::max(0.01, MeanPageShare());
+  if (const auto work = log_work_.Advance(WorkSoFar(), pages, in_use)) {
     inputs.log_ns = work->NanosPerPage(inputs.costs, victim_utilization_.value_or(0.8));
   }
   inputs.now = core_.runtime.Now();
@@ -395,6 +395,7 @@ bool SegmentCleaner::Shrink() {
   const CleaningMethod method = room ? CleaningMethod::kClean : CleaningMethod::kPlug;
   batch_.ids.assign(1, *obstacle);
   freed_ = 0;
+  log_work_.Restart();  // these moves are no users' work
   const bool emptied = Empty(method) && batch_.emptied > 0;
   EndPass();
   return freed_ > 0 || emptied;

@@ -13,7 +13,10 @@ constexpr double kGainOverDivided = 0.20;
 constexpr double kGainOfChange = 0.05;
 constexpr uint32_t kEpochsOfWish = 2;
 constexpr double kEpochsOfMemory = 128;  // of what a log has cost that is not running
-constexpr uint32_t kEpochsOfMoving = 3;  // after a change pages are still where they were
+// Stretches of measurement after a change of threshold that tell nothing: the first one began before
+// it, and in the second one pages move over.
+constexpr uint32_t kMovingOver = 2;
+constexpr double kMostInherited = 2;     // of the factor of a log of all pages, by a mix
 constexpr size_t kBucketsOfGroup = 8;    // frequencies within a factor of 4
 
 double LogCost(const TuningInputs& inputs, double utilization) {
@@ -60,7 +63,7 @@ double HotThreshold::Predict(const TuningInputs& inputs, const Choice& choice) c
   double factor = FactorOf(choice.threshold);
   // Where a log of all pages costs more than the formulas say, a mix that is not running will, too.
   if (choice.threshold != current_.threshold && choice.threshold != kAllHot) {
-    factor = std::max(factor, all_hot_factor_);
+    factor = std::max(factor, std::min(all_hot_factor_, kMostInherited));
   }
   return (1 - choice.w) * inputs.costs.in_place_ns() +
          choice.w * factor * FormulaLogNanos(inputs, choice);
@@ -110,11 +113,16 @@ void HotThreshold::Calibrate(const TuningInputs& inputs) {
   for (double* factor : {&all_hot_factor_, &mixed_factor_}) {
     if (factor != &running || current_.h <= 0) *factor += (1 - *factor) / kEpochsOfMemory;
   }
-  if (moving_epochs_ > 0) --moving_epochs_;
-  if (!inputs.log_ns || current_.h <= 0 || moving_epochs_ > 0) return;
+  if (!inputs.log_ns || current_.h <= 0) return;
+  if (moving_over_ > 0) {
+    --moving_over_;
+    return;
+  }
   const double formula = FormulaLogNanos(inputs, current_);
   if (formula <= 0) return;
-  running = std::clamp(0.5 * running + 0.5 * *inputs.log_ns / formula, kLeast, kMost);
+  // One dear stretch of time does not more than double what was known.
+  const double now = std::min(*inputs.log_ns / formula, 2 * running);
+  running = std::clamp(0.5 * running + 0.5 * now, kLeast, kMost);
 }
 
 void HotThreshold::Update(const TuningInputs& inputs, const WriteFrequency::Distribution& epoch) {
@@ -136,7 +144,7 @@ void HotThreshold::Update(const TuningInputs& inputs, const WriteFrequency::Dist
   if (wish_epochs_ < kEpochsOfWish) return;
   current_ = best;
   wish_epochs_ = 0;
-  moving_epochs_ = kEpochsOfMoving;
+  moving_over_ = kMovingOver;
 }
 
 Placement HylogSeparator::OnWrite(PageId id) {

@@ -54,11 +54,6 @@ class HotThreshold {
   Choice Best(const TuningInputs& inputs) const;
   Choice Evaluate(const TuningInputs& inputs, uint32_t threshold) const;
   void Calibrate(const TuningInputs& inputs);
-
-  WriteFrequency::Distribution smoothed_;
-  uint32_t epochs_ = 0;
-  Choice current_;
-  uint32_t wish_epochs_ = 0;
   double& FactorOf(uint32_t threshold) {
     return threshold == kAllHot ? all_hot_factor_ : mixed_factor_;
   }
@@ -66,10 +61,14 @@ class HotThreshold {
     return threshold == kAllHot ? all_hot_factor_ : mixed_factor_;
   }
 
+  WriteFrequency::Distribution smoothed_;
+  uint32_t epochs_ = 0;
+  Choice current_;
+  uint32_t wish_epochs_ = 0;
   // Measured cost of the log over the cost by the formulas: with all pages hot, and with a mix. A
   // factor tends to 1 while it is not measured.
   double all_hot_factor_ = 1, mixed_factor_ = 1;
-  uint32_t moving_epochs_ = 0;  // until what is measured is the present threshold's
+  uint32_t moving_over_ = 0;  // measurements that are not those of the present threshold
 };
 
 class HylogSeparator final : public Separator {

@@ -144,6 +144,20 @@ TEST_CASE("HyLog does not mix where the log costs less than the mix promises") {
   CHECK(decision.threshold() == HotThreshold::kAllHot);
 }
 
+TEST_CASE("One dear stretch of time does not make HyLog leave the log") {
+  TuningInputs inputs = Inputs(.8, 8);
+  HotThreshold decision;
+  Epochs source(kPages);
+  decision.Begin(inputs);
+  REQUIRE(decision.threshold() == HotThreshold::kAllHot);
+  const double usual = CleaningCostNanos(inputs.costs, CleaningUtilization(.8));
+  for (int i = 0; i < 30; ++i) {
+    inputs.log_ns = i == 10 ? 10 * usual : usual;
+    decision.Update(inputs, source.Run(kUniform));
+    CHECK(decision.threshold() == HotThreshold::kAllHot);
+  }
+}
+
 TEST_CASE(
     "HyLog leaves a mix that costs more than it promised, and does not try it again at once") {
   TuningInputs inputs = Inputs(.8, 8);

@@ -379,6 +379,9 @@ bool PagePlacement::Append(PageWriteQueue& queue, LogId log, std::optional<Claim
   }
   if (!writer_.Append(log, claim, page, queue.unwritten_counter())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
+  if (InfoOf(log).kind == SegmentKind::kHot) {
+    core_.counters.hot_page_writes.fetch_add(1, std::memory_order_relaxed);
+  }
   return true;
 }
 
