@@ -346,9 +346,9 @@ void SimulatedRuntime::Scheduler::TakeOver(HotWord& word) {
   Pay(word.transferred_at - now_);
 }
 
-// The request for a line travels to its owner before the line travels back. Two processors that write
-// one line all the time made .6 of the writes that one alone makes, so the line was away for two fifths
-// of the time: a quarter of a transfer and more.
+// The request for a line travels to its owner before the line travels back. Two threads that wrote one
+// line all the time made .6 of the writes that one of them makes. So a line is away for about a third
+// of a transfer at most; a quarter fits the rows in tools/contention/README.md.
 bool SimulatedRuntime::Scheduler::StillHasLine(uint32_t processor, const HotWord& word) const {
   return processor < lost_lines_.size() && lost_lines_[processor].word == &word &&
          now_ < lost_lines_[processor].leaves_at;

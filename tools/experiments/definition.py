@@ -10,8 +10,8 @@ from typing import Callable, Optional
 REPETITION = "repetition"
 COSTS = "costs"           # of a row of the processor model: "as given", or the cost that is halved or doubled
 NOISE = "noise"           # of a row: half the range of its repetitions' throughputs, over their median
-NOISE_LIMIT = 0.1         # above it a comparison of throughputs decides only if
-AGREEING = 5              # or more repetitions by themselves come out as all together
+NOISE_LIMIT = 0.1         # of rows whose comparison decides by itself
+AGREEING = 5              # repetitions at least that must hold, each by itself, above the limit
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Statement:
     `check(rows)` returns (bool, the measured numbers as text), or (None, ...) if too little was
     counted to decide. With `over`, it is called once for each value of that column; results that
     disagree are printed as "depends on". So is a timed statement whose rows differ between their
-    repetitions by more than NOISE_LIMIT: then the machine's other load decides. The exception are
-    AGREEING or more repetitions, each of which by itself comes out as all together.
+    repetitions by more than NOISE_LIMIT: then the machine's other load decides. The exception is a
+    statement that holds in each of AGREEING or more repetitions by itself.
     """
     text: str
     check: Callable
@@ -116,13 +116,16 @@ def judge(statement, rows):
 
 
 def repetitions_agree(statement, rows, outcome):
-    """Whether there are enough repetitions, and each by itself holds or differs as the outcome of all does."""
+    """Whether all rows together and each of enough repetitions by itself say that the statement holds.
+
+    That a statement of several comparisons differs in each repetition may be noise: one of them is enough.
+    """
     repetitions = list(dict.fromkeys(row[REPETITION] for row in rows if REPETITION in row))
     if len(repetitions) < AGREEING:
         return False
     verdicts = {decide(statement, [row for row in rows if row.get(REPETITION) == repetition]).verdict
                 for repetition in repetitions}
-    return verdicts == {outcome.verdict} and outcome.verdict in ("holds", "differs")
+    return verdicts | {outcome.verdict} == {"holds"}
 
 
 def decide(statement, rows):

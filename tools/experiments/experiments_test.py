@@ -187,13 +187,13 @@ class Statements(ExperimentTest):
         self.assertEqual(outcome.heading(), "depends on the machine's other load: repetitions of one row differ by up to "
                                             "+/- 40 %")
 
-    def test_rows_that_do_not_repeat_decide_if_five_repetitions_come_out_the_same(self):
+    def test_a_statement_about_rows_that_do_not_repeat_holds_if_it_holds_in_five_repetitions(self):
         statement = Statement("t", lambda rows: (rows[0]["v"] > 0, "m"), "b", over="repetition", timed=True)
 
         def verdict(values):
             return judge(statement, [{"noise": 0.4, "repetition": index, "v": v} for index, v in enumerate(values)]).verdict
         self.assertEqual([verdict(values) for values in ([1] * 5, [-1] * 5, [1] * 4, [1, 1, 1, 1, -1])],
-                         ["holds", "differs", "noisy", "noisy"])
+                         ["holds", "noisy", "noisy", "noisy"])
         medians = Statement("t", lambda rows: (sum(row["v"] for row in rows) < 3, "m"), "b", timed=True)
         rows = [{"noise": 0.4, "repetition": index, "v": 1} for index in range(5)]
         self.assertEqual(judge(medians, rows).verdict, "noisy")  # each holds, all together differ

@@ -152,7 +152,8 @@ class Runner:
         """Whether several calls are compared by times of this machine, so that a slow moment must not hit one alone."""
         repeat = {run.chosen_flags(self.quick).get(REPEAT, 1) for run in experiment.runs}
         timed = any(statement.timed for statement in experiment.statements)
-        return timed and len(experiment.runs) > 1 and len(repeat) == 1 and max(repeat) > 1
+        plain = not any(run.record or run.varies_costs for run in experiment.runs)
+        return timed and plain and len(experiment.runs) > 1 and len(repeat) == 1 and max(repeat) > 1
 
     def rows_in_turn(self, runs):
         """The rows of calls that take turns: one repetition of each, then the next one of each."""
