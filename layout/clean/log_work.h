@@ -24,8 +24,9 @@ struct LogWork {
   /// Device time per page appended, ns. `u`: of the victims, (0, 1]. REQUIRES: some were appended.
   double NanosPerPage(PageCosts costs, double u) const {
     costs.read_share = 1;  // copied pages are not among those read
+    // The cleaner writes whole segments, so what parts cost is not charged to the pages it moves.
     const double cleaning = static_cast<double>(read) * LiveReadNanos(costs, u) +
-                            static_cast<double>(moved) * costs.append_ns() +
+                            static_cast<double>(moved) * costs.segment_write_ns +
                             static_cast<double>(plugged) * costs.plug_ns();
     return costs.append_ns() + cleaning / static_cast<double>(appended);
   }

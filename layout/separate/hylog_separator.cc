@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGainOfMixing = 0.10;
 // Over a log of all pages that is divided by death time: it has most of the gain by itself.
-constexpr double kGainOverDivided = 0.20;
+constexpr double kGainOverDivided = 0.30;
 constexpr double kGainOfChange = 0.05;
 constexpr uint32_t kEpochsOfWish = 2;
 constexpr double kEpochsOfMemory = 128;  // of what a log has cost that is not running
@@ -120,7 +120,7 @@ void HotThreshold::Calibrate(const TuningInputs& inputs) {
   }
   const double formula = FormulaLogNanos(inputs, current_);
   if (formula <= 0) return;
-  // One dear stretch of time does not more than double what was known.
+  // One dear stretch of time does not outweigh what was known.
   const double now = std::min(*inputs.log_ns / formula, 2 * running);
   running = std::clamp(0.5 * running + 0.5 * now, kLeast, kMost);
 }
