@@ -16,8 +16,8 @@ constexpr double kEpochsOfMemory = 128;  // of what a log has cost that is not r
 // Stretches of measurement after a change of threshold that tell nothing: the first one began before
 // it, and in the second one pages move over.
 constexpr uint32_t kMovingOver = 2;
-constexpr double kMostInherited = 2;     // of the factor of a log of all pages, by a mix
-constexpr size_t kBucketsOfGroup = 8;    // frequencies within a factor of 4
+constexpr double kMostInherited = 2;   // of the factor of a log of all pages, by a mix
+constexpr size_t kBucketsOfGroup = 8;  // frequencies within a factor of 4
 
 double LogCost(const TuningInputs& inputs, double utilization) {
   const double cleaning = CleaningCostNanos(inputs.costs, CleaningUtilization(utilization));
