@@ -6,8 +6,10 @@
 // for each page that a fix brings into a frame. Reading a page ahead and the first fix that uses it
 // are one miss and no hit: OnLoad marks the frame's reference byte, and the first OnFix removes the
 // mark. A page may be used while it is in no frame (BufferPool::BringIn): then the pool reports two
-// hits after its load. OnFix is the hot path: if a hit needs only the reference byte, or nothing because the byte
-// is marked, it is inline and takes no lock; otherwise it is a virtual call into the scheme.
+// hits after its load.
+//
+// OnFix is the hot path: if a hit needs only the reference byte, or nothing because the byte is
+// marked, it is inline and takes no lock; otherwise it is a virtual call into the scheme.
 //
 // Thread-safety: all actors may call every function at once, except construction, TakeFreeFramesAbove
 // and Resize.

@@ -55,9 +55,9 @@ class RecordPool {
   Stripe stripes_[kStripes];
 };
 
-/// Queues of committed records whose entries are still linked. An actor puts the records that it
-/// commits into its queue, one after the other. If two actors share a queue, their records may stand in
-/// another order than the commits. An actor collects from its own queue, and now and then from the
+/// Queues of records. A record waits here from its commit until its entries are unlinked. Each actor
+/// adds the records that it commits to its own queue. Two actors may share a queue; then its order may
+/// differ from that of the commits. An actor collects from its own queue, and now and then from the
 /// queue of another actor.
 /// Thread-safety: every actor may call every member at once.
 class FinishedQueues {

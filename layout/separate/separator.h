@@ -33,8 +33,8 @@ struct TuningInputs {
   PageCosts costs;                             ///< busy time of the device
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
   bool by_death_time = false;                  ///< appended pages are divided by death time
-  /// Device time per page that users have appended since the last Tune, with the cleaning that it
-  /// took, ns. nullopt: too few to tell.
+  /// Device time per page that users appended, with the cleaning that it took, ns: of the stretch of
+  /// time that ends with this Tune (LogWorkWindow). nullopt: none ends, or it tells nothing.
   std::optional<double> log_ns;
   uint64_t page_id_limit = 0;
   // In Tune alone:

@@ -41,11 +41,24 @@ const auto kSkewed = [](Rng& rng) {
   return rng.Below(10) > 0 ? rng.Below(kPages / 20) : rng.Below(kPages);
 };
 
+// A HyLog decision that has begun.
+class Deciding {
+ public:
+  explicit Deciding(const TuningInputs& inputs) { decision_.Begin(inputs); }
+  void Run(const TuningInputs& inputs, uint64_t (*pick)(Rng&), int epochs = 1) {
+    for (int i = 0; i < epochs; ++i) decision_.Update(inputs, source_.Run(pick));
+  }
+  const HotThreshold::Choice& current() const { return decision_.current(); }
+  uint32_t threshold() const { return decision_.threshold(); }
+
+ private:
+  HotThreshold decision_;
+  Epochs source_{kPages};
+};
+
 HotThreshold::Choice Decide(const TuningInputs& inputs, uint64_t (*pick)(Rng&), int epochs = 30) {
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(inputs);
-  for (int i = 0; i < epochs; ++i) decision.Update(inputs, source.Run(pick));
+  Deciding decision(inputs);
+  decision.Run(inputs, pick, epochs);
   return decision.current();
 }
 
@@ -88,23 +101,19 @@ TEST_CASE("HyLog finds the hot pages of a skewed stream and a cost below both ex
 
 TEST_CASE("HyLog changes its mind when the stream changes") {
   const TuningInputs inputs = Inputs(.95, 8);
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(inputs);
-  for (int i = 0; i < 30; ++i) decision.Update(inputs, source.Run(kSkewed));
+  Deciding decision(inputs);
+  decision.Run(inputs, kSkewed, 30);
   REQUIRE(decision.current().h < .15);
-  for (int i = 0; i < 60; ++i) decision.Update(inputs, source.Run(kUniform));
+  decision.Run(inputs, kUniform, 60);
   CHECK(decision.threshold() == HotThreshold::kAllCold);
 }
 
 TEST_CASE("A log that costs more than the model says makes HyLog leave it") {
   TuningInputs inputs = Inputs(.8, 8);
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(inputs);
+  Deciding decision(inputs);
   REQUIRE(decision.threshold() == HotThreshold::kAllHot);
   inputs.log_ns = CleaningCostNanos(inputs.costs, .9);
-  for (int i = 0; i < 10; ++i) decision.Update(inputs, source.Run(kUniform));
+  decision.Run(inputs, kUniform, 10);
   CHECK(decision.current().h < .8);
 }
 
@@ -135,25 +144,21 @@ TEST_CASE("Under uniform updates division by death time changes nothing that HyL
 TEST_CASE("HyLog does not mix where the log costs less than the mix promises") {
   TuningInputs inputs = Inputs(.95, 8);
   REQUIRE(Decide(inputs, kSkewed).threshold != HotThreshold::kAllHot);
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(Inputs(.95, 100));
+  Deciding decision(Inputs(.95, 100));
   REQUIRE(decision.threshold() == HotThreshold::kAllHot);
   inputs.log_ns = 2;
-  for (int i = 0; i < 30; ++i) decision.Update(inputs, source.Run(kSkewed));
+  decision.Run(inputs, kSkewed, 30);
   CHECK(decision.threshold() == HotThreshold::kAllHot);
 }
 
 TEST_CASE("One dear stretch of time does not make HyLog leave the log") {
   TuningInputs inputs = Inputs(.8, 8);
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(inputs);
+  Deciding decision(inputs);
   REQUIRE(decision.threshold() == HotThreshold::kAllHot);
   const double usual = CleaningCostNanos(inputs.costs, CleaningUtilization(.8));
   for (int i = 0; i < 30; ++i) {
     inputs.log_ns = i == 10 ? 10 * usual : usual;
-    decision.Update(inputs, source.Run(kUniform));
+    decision.Run(inputs, kUniform);
     CHECK(decision.threshold() == HotThreshold::kAllHot);
   }
 }
@@ -161,15 +166,13 @@ TEST_CASE("One dear stretch of time does not make HyLog leave the log") {
 TEST_CASE(
     "HyLog leaves a mix that costs more than it promised, and does not try it again at once") {
   TuningInputs inputs = Inputs(.8, 8);
-  HotThreshold decision;
-  Epochs source(kPages);
-  decision.Begin(inputs);
+  Deciding decision(inputs);
   int mixed = 0;
   for (int i = 0; i < 80; ++i) {
     const bool mixes = decision.threshold() != HotThreshold::kAllHot;
     mixed += mixes;
     inputs.log_ns = mixes ? 8 : CleaningCostNanos(inputs.costs, CleaningUtilization(.8));
-    decision.Update(inputs, source.Run(kSkewed));
+    decision.Run(inputs, kSkewed);
   }
   CHECK(mixed > 0);
   CHECK(mixed < 20);
