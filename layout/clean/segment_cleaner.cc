@@ -20,6 +20,12 @@ constexpr double kSegmentsPerPass = 4;
 constexpr double kGainOfFullerVictims = 0.5;
 // Pages accepted between two looks at whether a probe is due.
 constexpr uint64_t kExplorationInterval = 2048;
+// Utilisation of victims that is assumed before the first.
+constexpr double kUnknownVictims = 0.8;
+
+uint64_t CountOf(const std::atomic<uint64_t>& counter) {
+  return counter.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -126,14 +132,11 @@ bool SegmentCleaner::ReleaseSlotsIfUseful() {
 }
 
 void SegmentCleaner::SampleCosts() const {
-  const auto load = [](const std::atomic<uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
   const StoreCounters& c = core_.counters;
-  costs_.Sample({.live_pages_read = load(c.cleaner_page_reads),
-                 .live_pages_copied = load(c.cleaner_pages_copied),
-                 .protected_pages = load(c.protected_page_writes),
-                 .protection_sync_ns = load(c.protection_sync_ns)});
+  costs_.Sample({.live_pages_read = CountOf(c.cleaner_page_reads),
+                 .live_pages_copied = CountOf(c.cleaner_pages_copied),
+                 .protected_pages = CountOf(c.protected_page_writes),
+                 .protection_sync_ns = CountOf(c.protection_sync_ns)});
 }
 
 TuningInputs SegmentCleaner::Inputs() {
@@ -180,13 +183,10 @@ bool SegmentCleaner::PagesFillHoles() const {
 
 LogWork SegmentCleaner::WorkSoFar() const {
   const StoreCounters& c = core_.counters;
-  const auto load = [](const std::atomic<uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
-  const uint64_t plugged = load(c.plugged_page_writes);
-  return {.appended = load(c.hot_page_writes),
-          .read = load(c.cleaner_page_reads),
-          .moved = load(c.cleaner_page_writes) - plugged,
+  const uint64_t plugged = CountOf(c.plugged_page_writes);
+  return {.appended = CountOf(c.hot_page_writes),
+          .read = CountOf(c.cleaner_page_reads),
+          .moved = CountOf(c.cleaner_page_writes) - plugged,
           .plugged = plugged};
 }
 
@@ -203,7 +203,7 @@ void SegmentCleaner::MaybeTune() {
   const uint32_t in_use = directory_.segments().total() - directory_.segments().free_count();
   const double pages = core_.geometry.pages_per_segment() / std::max(0.01, MeanPageShare());
   if (const auto work = log_work_.Advance(WorkSoFar(), pages, in_use)) {
-    inputs.log_ns = work->NanosPerPage(inputs.costs, victim_utilization_.value_or(0.8));
+    inputs.log_ns = work->NanosPerPage(inputs.costs, victim_utilization_.value_or(kUnknownVictims));
   }
   inputs.now = core_.runtime.Now();
   inputs.device = core_.device.stats();

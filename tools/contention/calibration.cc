@@ -155,12 +155,12 @@ class Calibrator {
     } word;
     costs_.transfer = std::max(1.0, TurnTime([&](uint32_t) { word.value.fetch_add(1); }) - turn_);
     LATCHKEY_RETURN_IF_ERROR(GoOn());
-    if (std::max(turn_, costs_.transfer) <= kMostTurn) return absl::OkStatus();
-    return absl::UnavailableError(
-        fmt::format("the two threads of the calibration did not run at once: one waited {:.0f} ns "
-                    "for the other, "
-                    "at most {:.0f}; repeat it while two processors are idle",
-                    std::max(turn_, costs_.transfer), kMostTurn));
+    const double waited = std::max(turn_, costs_.transfer);
+    if (waited <= kMostTurn) return absl::OkStatus();
+    return absl::UnavailableError(fmt::format(
+        "the two threads of the calibration did not run at once: one waited {:.0f} ns for the "
+        "other, at most {:.0f}; repeat it while two processors are idle",
+        waited, kMostTurn));
   }
 
   absl::Status MeasureAlgorithm(const std::string& name) {
