@@ -338,7 +338,7 @@ absl::Status DatabaseImpl::DropTree(std::string_view name) {
   LATCHKEY_ASSIGN_OR_RETURN(TreeImpl * tree, catalog_->OpenTree(name, /*create=*/false));
   LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));  // before readers notice the mark
   if (!tree->BeginDrop()) return tree->Dropped();
-  while (tree->is_compacted()) pool_->runtime().SleepFor(20 * kNanosPerMicro);
+  while (tree->is_held()) pool_->runtime().SleepFor(20 * kNanosPerMicro);
   const absl::Status dropped = CatchOutOfMemory([&]() -> absl::Status {
     LATCHKEY_RETURN_IF_ERROR(CheckNotWritten(*tree));
     return engine_log_ != nullptr ? DropLoggedTree(*tree) : DropUnloggedTree(tree->id);

@@ -13,18 +13,6 @@
 namespace latchkey {
 namespace {
 
-/// While it lives, the tree is not dropped, unless it was before.
-class TreeHold {
- public:
-  explicit TreeHold(TreeImpl& tree) : tree_(tree) { tree_.CountCompaction(1); }
-  ~TreeHold() { tree_.CountCompaction(-1); }
-  TreeHold(const TreeHold&) = delete;
-  TreeHold& operator=(const TreeHold&) = delete;
-
- private:
-  TreeImpl& tree_;
-};
-
 constexpr auto kNoPage = [](PageId) { return false; };
 
 LoggedRange Logged(const RangeDelete& entered) {

@@ -7,8 +7,8 @@
 //   DropTree   1. BeginDrop()   2. is the tree listed, or its writers counted?   3. frees the pages
 //
 // Steps 1 and 2 of both are sequentially consistent, so at least one of the two sees the other and
-// gives up. A reader lists nothing: it checks is_dropped() after its read. A compaction counts each of
-// its steps, which are short: DropTree waits for the one under way.
+// gives up. A reader lists nothing: it checks is_dropped() after its read. Short work on the tree's pages
+// holds the tree (TreeHold): DropTree waits for it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -64,16 +64,29 @@ class TreeImpl {
   void CountWriter(int by) { unlisted_writers_.fetch_add(by, std::memory_order_seq_cst); }
   bool has_unlisted_writers() const { return unlisted_writers_.load() != 0; }
 
-  /// Adds `by` to the number of compactions that are at a step in this tree.
-  void CountCompaction(int by) { compactions_.fetch_add(by, std::memory_order_seq_cst); }
-  bool is_compacted() const { return compactions_.load(std::memory_order_seq_cst) != 0; }
+  /// Adds `by` to the number of holders: see TreeHold.
+  void CountHolder(int by) { holders_.fetch_add(by, std::memory_order_seq_cst); }
+  bool is_held() const { return holders_.load(std::memory_order_seq_cst) != 0; }
 
  private:
   std::atomic<const std::string*> name_{nullptr};
   std::vector<std::unique_ptr<const std::string>> names_;  // all it had: a caller may view one
   std::atomic<bool> dropped_{false};
   std::atomic<int> unlisted_writers_{0};
-  std::atomic<int> compactions_{0};
+  std::atomic<int> holders_{0};
+};
+
+/// DropTree waits while it lives, so it is for short work. Ask is_dropped() after its construction: a
+/// tree that is not dropped then stays until the hold ends.
+class [[nodiscard]] TreeHold {
+ public:
+  explicit TreeHold(TreeImpl& tree) : tree_(tree) { tree_.CountHolder(1); }
+  ~TreeHold() { tree_.CountHolder(-1); }
+  TreeHold(const TreeHold&) = delete;
+  TreeHold& operator=(const TreeHold&) = delete;
+
+ private:
+  TreeImpl& tree_;
 };
 
 }  // namespace latchkey

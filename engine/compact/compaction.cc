@@ -52,12 +52,7 @@ absl::Status Compaction::FillLeaves(TreeImpl& tree) {
 }
 
 absl::StatusOr<bool> Compaction::Step(TreeImpl& tree, std::string* key) {
-  // While it is counted, the tree is not dropped.
-  struct Counted {
-    explicit Counted(TreeImpl& counted) : tree(counted) { tree.CountCompaction(1); }
-    ~Counted() { tree.CountCompaction(-1); }
-    TreeImpl& tree;
-  } counted(tree);
+  const TreeHold hold(tree);
   if (tree.is_dropped()) return false;
   PoolActor& actor = pool_.Here();
   OwnedFences fences;
