@@ -167,9 +167,11 @@ class DatabaseImpl final : public GcClient, private Recovery::Client {
 
  private:
   DatabaseImpl(Runtime& runtime, ResolvedOptions options);
-  /// Put by BlindPut. False: nothing has happened.
-  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value,
-                                const DescentHint& at);
+  /// Put by BlindPut.
+  absl::StatusOr<BlindPut::Outcome> PutBlind(TreeImpl& tree, std::string_view key,
+                                             std::string_view value, const DescentHint& at);
+  /// Splits leaves that have no room for another put, when the change buffer brings them in.
+  void SplitFullLeaves();
 
   absl::Status Open(OpenedStore opened);
   absl::StatusOr<CachePlan> PlanCache(uint64_t cache_bytes) const;

@@ -6,24 +6,40 @@
 namespace latchkey {
 
 absl::Status DatabaseImpl::Put(TreeImpl& tree, std::string_view key, std::string_view value) {
-  DescentHint at;
-  if (__builtin_expect(changes_ != nullptr, 0) &&
-      BlindPut::MayTake(*context_, tree, key, value, &at)) {
-    LATCHKEY_ASSIGN_OR_RETURN(const bool done, PutBlind(tree, key, value, at));
-    if (done) return absl::OkStatus();
+  if (__builtin_expect(changes_ != nullptr, 0)) {
+    constexpr int kAttempts = 3;
+    DescentHint at;
+    for (int attempt = 0;
+         attempt < kAttempts && BlindPut::MayTake(*context_, tree, key, value, &at); ++attempt) {
+      LATCHKEY_ASSIGN_OR_RETURN(const auto outcome, PutBlind(tree, key, value, at));
+      if (outcome == BlindPut::Outcome::kDone) return absl::OkStatus();
+      if (outcome == BlindPut::Outcome::kReadLeaf) break;
+    }
   }
   return RunTransaction(
       [&](TransactionImpl& transaction) { return transaction.Put(tree, key, value); });
 }
 
-absl::StatusOr<bool> DatabaseImpl::PutBlind(TreeImpl& tree, std::string_view key,
-                                            std::string_view value, const DescentHint& at) {
+absl::StatusOr<BlindPut::Outcome> DatabaseImpl::PutBlind(TreeImpl& tree, std::string_view key,
+                                                         std::string_view value,
+                                                         const DescentHint& at) {
   TransactionImpl transaction(*context_);
   LATCHKEY_RETURN_IF_ERROR(transaction.Begin(Resolve({})));
-  const absl::StatusOr<bool> done = transaction.PutBlind(tree, key, value, at);
+  const absl::StatusOr<BlindPut::Outcome> outcome = transaction.PutBlind(tree, key, value, at);
   if (transaction.active()) LATCHKEY_RETURN_IF_ERROR(transaction.Rollback());
-  if (done.ok() && *done) changes_->MakeRoom();
-  return done;
+  if (outcome.ok() && *outcome == BlindPut::Outcome::kDone) {
+    SplitFullLeaves();
+    changes_->MakeRoom();
+  }
+  return outcome;
+}
+
+void DatabaseImpl::SplitFullLeaves() {
+  const std::vector<ChangeBuffer::FullLeaf> full = changes_->BringInFull();
+  if (full.empty()) return;
+  TransactionImpl transaction(*context_);
+  if (!transaction.Begin().ok()) return;
+  transaction.SplitFull(full, [this](TreeId tree) { return catalog_->FindTree(tree); });
 }
 
 }  // namespace latchkey

@@ -79,9 +79,14 @@ class TransactionImpl {
     return writer_.Put(tree, key, value);
   }
   /// See BlindPut::Try.
-  absl::StatusOr<bool> PutBlind(TreeImpl& tree, std::string_view key, std::string_view value,
-                                const DescentHint& at) {
+  absl::StatusOr<BlindPut::Outcome> PutBlind(TreeImpl& tree, std::string_view key,
+                                             std::string_view value, const DescentHint& at) {
     return BlindPut(state_, *context().changes).Try(tree, key, value, at);
+  }
+  /// See BlindPut::SplitFull.
+  void SplitFull(std::span<const ChangeBuffer::FullLeaf> leaves,
+                 absl::FunctionRef<TreeImpl*(TreeId)> find_tree) {
+    BlindPut(state_, *context().changes).SplitFull(leaves, find_tree);
   }
   absl::Status Insert(TreeImpl& tree, std::string_view key, std::string_view value) {
     return writer_.Insert(tree, key, value);

@@ -1,5 +1,8 @@
 #include "engine/btree/leaf_change.h"
 
+#include <algorithm>
+
+#include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -29,6 +32,27 @@ absl::Status ChangeRecord(
                                       tree.pool().Here().scratch.get());
                       return change(leaf, position);
                     });
+}
+
+void SplitAhead(BTree& tree, std::string_view key, size_t value_size) {
+  PoolActor& actor = tree.pool().Here();
+  const uint32_t page_size = tree.page_size();
+  CatchOutOfMemory([&] {
+    DescentHint at;
+    if (!tree.PeekLeaf(actor, key, &at) || !tree.pool().IsResident(at.leaf) || !tree.HasLogRoom()) {
+      return absl::OkStatus();
+    }
+    {
+      ExclusiveGuard guard;
+      LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(actor, key, &guard));
+      const LatchedNodeView leaf(guard.data(), page_size);
+      if (leaf.IsInRun() || leaf.HasRoomFor(key, value_size)) return absl::OkStatus();
+    }
+    // The split is asked for a record that grows by another of its size.
+    const size_t grown = std::min(value_size + MostRecordBytes(key.size(), value_size),
+                                  MaxInlineValue(page_size, key.size()));
+    return tree.Split(actor, {.key = key, .value_size = grown});
+  }).IgnoreError();
 }
 
 }  // namespace latchkey

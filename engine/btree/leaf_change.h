@@ -1,4 +1,5 @@
-// One change of one leaf outside the writes of transactions: for the catalogue, rollback and tests.
+// One change of one leaf outside the writes of transactions: for the catalogue, rollback and tests. And
+// splits ahead of the puts that would need them.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -22,5 +23,13 @@ absl::Status ChangeLeaf(
 absl::Status ChangeRecord(
     BTree& tree, std::string_view key, size_t value_size,
     absl::FunctionRef<absl::Status(NodeEditor& leaf, SlotPosition position)> change);
+
+/// Splits the leaf of `key` if it is in a frame and has no room for another record with a key of this
+/// length and a value of `value_size` bytes. Otherwise the leaf may leave its frame full, and the next
+/// such put would read it only to split it. A leaf whose records come in the order of their keys is
+/// left full. A hint: without memory, a free page or room in the log it does nothing. For a record
+/// above an eighth of a page it asks only for room to grow to a quarter of a page. REQUIRES: the leaf
+/// has `key` with such a value; no latches held; the tree is not dropped meanwhile.
+void SplitAhead(BTree& tree, std::string_view key, size_t value_size);
 
 }  // namespace latchkey

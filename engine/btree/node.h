@@ -121,7 +121,8 @@ class NodeView {
   uint32_t UsedBytes() const;
   /// Bytes for new slots and records: contiguous or fragmented.
   uint32_t FreeBytes() const;
-  /// Whether NodeEditor::Insert of such a record (leaf) would succeed. `key` is not in the page.
+  /// Whether NodeEditor::Insert of such a record (leaf) would succeed. `key` is not in the page, or
+  /// stands for another one of its length.
   bool HasRoomFor(std::string_view key, size_t value_size) const;
   /// Leaves: whether `key`, whose place is `position`, can get a value of `value_size` bytes: by
   /// NodeEditor::Insert, or by ReplaceValue if the page has the key. If not, the writer asks for a
@@ -130,6 +131,9 @@ class NodeView {
     if (!position.exact) return HasRoomFor(key, value_size);
     return this->value_size(position.slot) + FreeBytes() >= value_size;
   }
+  /// Leaves: whether the last inserts came in ascending or descending order of their keys, each beside
+  /// the one before.
+  bool IsInRun() const;
   /// Inner pages: whether InsertSeparator of any separator that lies in the fences would succeed.
   bool HasRoomForAnySeparator() const;
 

@@ -85,13 +85,18 @@ constexpr uint32_t Capacity(uint32_t page_size) { return page_size - kSlots; }
 
 }  // namespace node_format
 
+/// Bytes of slot and record at most: in a page whose prefix the key shares, they are fewer.
+constexpr size_t MostRecordBytes(size_t key_size, size_t value_size) {
+  return node_format::kSlotSize + node_format::kValueSizeSize + key_size + value_size;
+}
+
 /// The largest value that a caller stores in the page beside a key of `key_size` bytes. A larger
 /// value goes to overflow pages. Slot, key and value together then take at most a quarter of a
 /// page, or are a long key with kOverflowReferenceSize bytes, about 1050 bytes. In both cases any
 /// two records fill less than a page, which NodeEditor::SplitInto relies on.
 constexpr size_t MaxInlineValue(uint32_t page_size, size_t key_size) {
   const size_t quarter = node_format::Capacity(page_size) / 4;
-  const size_t rest = node_format::kSlotSize + node_format::kValueSizeSize + key_size;
+  const size_t rest = MostRecordBytes(key_size, 0);
   const size_t value = quarter > rest ? quarter - rest : 0;
   return value > kOverflowReferenceSize ? value : kOverflowReferenceSize;
 }

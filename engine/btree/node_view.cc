@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/btree/node.h"
 #include "engine/btree/node_key.h"
@@ -160,6 +161,11 @@ bool NodeView::HasRoomFor(std::string_view key, size_t value_size) const {
   return UsedBytesWithPrefix(prefix) +
              FootprintOf(static_cast<uint32_t>(key.size()) - prefix, value_size) <=
          Capacity(page_size_);
+}
+
+bool NodeView::IsInRun() const {
+  constexpr int kShortest = 3;  // fewer are chance
+  return std::abs(int{Field<int8_t>(node_format::kInsertRun)}) >= kShortest;
 }
 
 bool NodeView::HasRoomForAnySeparator() const {

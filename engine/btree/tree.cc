@@ -348,7 +348,7 @@ absl::Status BTree::SplitAt(PoolActor& actor, const NodeEditor::Incoming& incomi
     bool parent_full = false;
     {
       LogSpace space;
-      LATCHKEY_RETURN_IF_ERROR(ReserveLog(3, must_not_fail, &space));
+      LATCHKEY_RETURN_IF_ERROR(ReserveLog(kPagesOfSplit, must_not_fail, &space));
       LATCHKEY_ASSIGN_OR_RETURN(
           const Step step,
           TrySplitAt(actor, incoming, level, backoff.attempts(), space, &parent_full));

@@ -159,6 +159,8 @@ class BTree {
   /// Afterwards the caller finds the leaf again. `must_not_fail`: as for TreeLog::Reserve.
   absl::Status Split(PoolActor& actor, const NodeEditor::Incoming& incoming,
                      bool must_not_fail = false);
+  /// Whether a split would find room in the log now, without waiting for it.
+  bool HasLogRoom() const { return log_ == nullptr || log_->HasRoom(kPagesOfSplit); }
   /// Merges the leaf that covers `key` with a sibling if both fit well into one page, and then the
   /// levels above. Best effort: gives up if another actor interferes.
   void TryMerge(PoolActor& actor, std::string_view key);
@@ -243,6 +245,8 @@ class BTree {
                                   bool* parent_full);
   absl::Status SplitRoot(PoolActor& actor, ExclusiveGuard& root,
                          const NodeEditor::Incoming& incoming, LogSpace& space);
+  static constexpr size_t kPagesOfSplit = 3;  // the parent, the page, the new page
+
   absl::Status ReserveLog(size_t pages, bool must_not_fail, LogSpace* space) const {
     return log_ == nullptr ? absl::OkStatus() : log_->Reserve(pages, must_not_fail, space);
   }

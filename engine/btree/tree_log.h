@@ -57,6 +57,8 @@ class TreeLog {
   /// ResourceExhausted: the log is full. Unavailable: the log is poisoned. REQUIRES: no latches
   /// held.
   virtual absl::Status Reserve(size_t pages, bool must_not_fail, LogSpace* space) = 0;
+  /// Whether Reserve would get that room now, without waiting for it. Takes the room for an instant.
+  virtual bool HasRoom(size_t pages) = 0;
 
   /// Logs one atomic change: the pages as they are now, and `freed`. Sets the pages' LSNs.
   /// REQUIRES: the space is reserved; the pages stay latched from their first modification until

@@ -8,6 +8,7 @@
 #include "engine/btree/tree.h"
 #include "engine/log/page_lsn.h"
 #include "storage/base/canary.h"
+#include "storage/base/hash.h"
 #include "storage/base/out_of_memory.h"
 #include "storage/base/status_macros.h"
 
@@ -15,9 +16,9 @@ namespace latchkey {
 namespace {
 
 // What the map and the allocator add to a known leaf: key, link, header of the block, bucket.
-constexpr uint64_t kNodeBytes = 40;
-// Leaves without changes take this part of the buffer at most.
-constexpr uint64_t kKnownShare = 4;
+constexpr uint64_t kNodeBytes = 32;
+// What is known of leaves takes this part of the buffer at most.
+constexpr uint64_t kKnownShare = 2;
 // A leaf with less room than this is not worth knowing.
 constexpr uint32_t kLeastRoom = 64;
 // Leaves that one call brings in.
@@ -25,52 +26,57 @@ constexpr size_t kLeavesAtOnce = 64;
 
 }  // namespace
 
-// A put that waits. The key's bytes follow it, then the value's.
+// A put that waits. The key's bytes follow its last member at once, then the value's. There are many,
+// so it is small: a record that fits into a leaf has sizes of 16 bits.
 struct ChangeBuffer::Change {
+  static constexpr size_t kHeader = sizeof(Change*) + 2 * sizeof(uint16_t);
+  static_assert(kMaxNodeKeySize <= UINT16_MAX && node_format::Capacity(kMaxPageSize) <= UINT16_MAX);
+
+  Change() = default;
+  Change(const Change&) = delete;  // it would lack the bytes
+  Change& operator=(const Change&) = delete;
+
   Change* next = nullptr;
-  Lsn lsn{0};
-  TxnId txn{0};
-  uint32_t key_size = 0, value_size = 0;
+  uint16_t key_size = 0, value_size = 0;
 
   static std::unique_ptr<Change> Make(std::string_view key, std::string_view value) {
-    void* const memory = ::operator new(sizeof(Change) + key.size() + value.size());
-    std::unique_ptr<Change> change(new (memory) Change);
-    change->key_size = static_cast<uint32_t>(key.size());
-    change->value_size = static_cast<uint32_t>(value.size());
-    char* const bytes = reinterpret_cast<char*>(change.get() + 1);
+    const size_t size = std::max(sizeof(Change), kHeader + key.size() + value.size());
+    static_assert(kHeader == offsetof(Change, value_size) + sizeof(value_size));
+    std::unique_ptr<Change> change(new (::operator new(size)) Change);
+    change->key_size = static_cast<uint16_t>(key.size());
+    change->value_size = static_cast<uint16_t>(value.size());
+    char* const bytes = reinterpret_cast<char*>(change.get()) + kHeader;
     std::copy_n(key.data(), key.size(), bytes);
     std::copy_n(value.data(), value.size(), bytes + key.size());
     return change;
   }
   static void operator delete(void* memory) { ::operator delete(memory); }
 
-  std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  std::string_view key() const { return {reinterpret_cast<const char*>(this) + kHeader, key_size}; }
   std::string_view value() const { return {key().data() + key_size, value_size}; }
   // With what the allocator adds.
-  uint64_t bytes() const {
-    return (sizeof(Change) + key_size + value_size + 8 + 15) & ~uint64_t{15};
-  }
+  uint64_t bytes() const { return (kHeader + key_size + value_size + 8 + 15) & ~uint64_t{15}; }
   // Room that the record takes in its leaf at most.
-  uint32_t room() const {
-    return node_format::kSlotSize + node_format::kValueSizeSize + key_size + value_size;
-  }
+  uint32_t room() const { return static_cast<uint32_t>(MostRecordBytes(key_size, value_size)); }
 };
 
 struct ChangeBuffer::AbsentLeaf {
   static constexpr uint64_t MemoryBytes() { return sizeof(AbsentLeaf) + kNodeBytes; }
 
+  // One number for LSN and mark. An older copy of the page has the same with a probability of 2^-64.
+  static uint64_t StateOf(Lsn lsn, TxnId mark) { return MixHash(Raw(lsn)) ^ Raw(mark); }
+
   Lsn lsn{0};
   TxnId mark{0};
-  Lsn evicted_lsn{0};  // of the page in the store, without the changes
-  TxnId evicted_mark{0};
-  uint32_t room = 0;  // bytes for further records
+  uint64_t evicted_state = 0;  // StateOf the page in the store, without the changes
   Change* oldest = nullptr;
   Change* newest = nullptr;
   bool stays = false;  // also while the leaf is in a frame
   // Guarded by the shard's latch, too.
-  uint32_t changes = 0;
-  Lsn first{0};             // LSN of the oldest change
   bool is_placing = false;  // a put may draw its LSN now
+  uint16_t changes = 0;
+  uint16_t room = 0;  // bytes for further records
+  Lsn first{0};       // LSN of the oldest change
 
   AbsentLeaf() = default;
   AbsentLeaf(const AbsentLeaf&) = delete;
@@ -89,25 +95,40 @@ ChangeBuffer::Shard& ChangeBuffer::ShardOf(PageId page) { return shards_[Raw(pag
 
 // ---- Puts
 
-bool ChangeBuffer::TryPlace(PageId page, std::string_view key, std::string_view value,
+bool ChangeBuffer::TryPlace(TreeId tree, PageId page, std::string_view key, std::string_view value,
                             Place* place) {
   if (stats().bytes > options_.most_bytes + options_.most_bytes / 8) return false;
   auto change = Change::Make(key, value);
   AbsentGuard latch = pool_.TryLatchAbsent(page);
   if (!latch) return false;
   Shard& shard = ShardOf(page);
+  AbsentLeaf* leaf = nullptr;
   {
     SpinLatchGuard guard(shard.latch, runtime_);
     const auto found = shard.leaves.find(Raw(page));
     if (found == shard.leaves.end() || found->second.room < change->room()) return false;
-    place->leaf_ = &found->second;
-    place->leaf_->is_placing = true;
+    leaf = &found->second;
   }
+  if (leaf->room - change->room() < change->room()) {
+    place->fills_ = {
+        .page = page, .tree = tree, .key = std::string(key), .value_size = value.size()};
+  }
+  SpinLatchGuard guard(shard.latch, runtime_);
+  leaf->is_placing = true;
+  place->leaf_ = leaf;
   place->buffer_ = this;
   place->page_ = page;
   place->latch_ = std::move(latch);
   place->change_ = std::move(change);
   return true;
+}
+
+bool ChangeBuffer::HasRoomIn(PageId page, std::string_view key, std::string_view value) {
+  Shard& shard = ShardOf(page);
+  SpinLatchGuard guard(shard.latch, runtime_);
+  const auto found = shard.leaves.find(Raw(page));
+  return found != shard.leaves.end() &&
+         found->second.room >= MostRecordBytes(key.size(), value.size());
 }
 
 ChangeBuffer::Place::Place() = default;
@@ -116,17 +137,14 @@ Lsn ChangeBuffer::Place::lsn() const { return leaf_->lsn; }
 
 void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
   Change* const change = change_.release();
-  change->lsn = lsn;
-  change->txn = txn;
   (leaf_->oldest == nullptr ? leaf_->oldest : leaf_->newest->next) = change;
   leaf_->newest = change;
-  leaf_->room -= change->room();
-  fills_leaf_ = leaf_->room < change->room();
   leaf_->mark = std::max(leaf_->mark, txn);
   if (lsn != Lsn{0}) leaf_->lsn = lsn;
   buffer_->changes_.fetch_add(1, std::memory_order_relaxed);
   buffer_->change_bytes_.fetch_add(change->bytes(), std::memory_order_relaxed);
   SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
+  leaf_->room = static_cast<uint16_t>(leaf_->room - change->room());
   if (leaf_->changes++ == 0) leaf_->first = lsn;
 }
 
@@ -137,7 +155,9 @@ ChangeBuffer::Place::~Place() {
     leaf_->is_placing = false;
   }
   latch_.Release();
-  if (fills_leaf_) buffer_->NoteFull(page_);  // only now can another actor bring it in
+  // Only now can another actor bring it in.
+  const bool is_added = change_ == nullptr;
+  if (is_added && fills_) buffer_->NoteFull(*std::move(fills_));
 }
 
 // ---- Room
@@ -159,38 +179,52 @@ std::vector<PageId> ChangeBuffer::FullestOf(Shard& shard) {
   return pages;
 }
 
-void ChangeBuffer::NoteFull(PageId page) {
+void ChangeBuffer::NoteFull(FullLeaf leaf) {
   SpinLatchGuard guard(full_latch_, runtime_);
   const uint32_t count = full_count_.load(std::memory_order_relaxed);
   if (count == kFullAtOnce) return;  // another actor is about to take them
-  full_[count] = page;
+  full_[count] = std::move(leaf);
   full_count_.store(count + 1, std::memory_order_relaxed);
 }
 
-std::vector<PageId> ChangeBuffer::TakeFull() {
+std::vector<ChangeBuffer::FullLeaf> ChangeBuffer::TakeFull() {
   if (full_count_.load(std::memory_order_relaxed) < kFullAtOnce) return {};
-  std::vector<PageId> pages;
-  pages.reserve(kFullAtOnce);
+  std::vector<FullLeaf> leaves;
+  leaves.reserve(kFullAtOnce);
   {
     SpinLatchGuard guard(full_latch_, runtime_);
     if (full_count_.load(std::memory_order_relaxed) < kFullAtOnce) return {};
     full_count_.store(0, std::memory_order_relaxed);
-    pages.assign(full_.begin(), full_.end());
+    leaves.assign(std::move_iterator(full_.begin()), std::move_iterator(full_.end()));
   }
-  std::sort(pages.begin(), pages.end());
-  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
-  // A leaf may have come in and left again since it was noted.
-  std::erase_if(pages, [this](PageId page) { return !HasChangesBefore(page, Lsn{UINT64_MAX}); });
-  return pages;
+  std::sort(leaves.begin(), leaves.end(),
+            [](const FullLeaf& a, const FullLeaf& b) { return a.page < b.page; });
+  const auto twice =
+      std::unique(leaves.begin(), leaves.end(),
+                  [](const FullLeaf& a, const FullLeaf& b) { return a.page == b.page; });
+  leaves.erase(twice, leaves.end());
+  return leaves;
+}
+
+// BringInFull and MakeRoom follow a committed put, whose caller must not learn of a lack of memory.
+
+std::vector<ChangeBuffer::FullLeaf> ChangeBuffer::BringInFull() {
+  std::vector<FullLeaf> full;
+  CatchOutOfMemory([&] {
+    full = TakeFull();
+    std::vector<PageId> pages;
+    for (const FullLeaf& leaf : full) {  // some may have come in since they were noted
+      if (HasChangesBefore(leaf.page, Lsn{UINT64_MAX})) pages.push_back(leaf.page);
+    }
+    if (!pages.empty()) pool_.BringIn(pool_.Here(), pages, /*is_in_use=*/true);
+    return absl::OkStatus();
+  }).IgnoreError();
+  return full;
 }
 
 void ChangeBuffer::MakeRoom() {
   const auto is_full = [this] { return stats().bytes > options_.most_bytes; };
-  // The put is committed, so its caller must not learn of a lack of memory.
   CatchOutOfMemory([&] {
-    if (const std::vector<PageId> pages = TakeFull(); !pages.empty()) {
-      pool_.BringIn(pool_.Here(), pages, /*is_in_use=*/true);
-    }
     for (uint32_t shards = 0; shards < kShards && is_full(); ++shards) {
       Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
       const std::vector<PageId> pages = FullestOf(shard);
@@ -225,9 +259,8 @@ void ChangeBuffer::OnEvicted(PageId page, std::span<const std::byte> bytes) {
     if (at->second.stays) return;  // the store still has the page without the changes
     at->second.lsn = Lsn{PageLsn(bytes.data())};
     at->second.mark = leaf.last_writer();
-    at->second.evicted_lsn = at->second.lsn;
-    at->second.evicted_mark = at->second.mark;
-    at->second.room = room;
+    at->second.evicted_state = AbsentLeaf::StateOf(at->second.lsn, at->second.mark);
+    at->second.room = static_cast<uint16_t>(room);
     if (is_new) leaves_.fetch_add(1, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
     // The leaf stays unknown, and puts read it.
@@ -293,10 +326,8 @@ absl::Status ChangeBuffer::Apply(PageId page, AbsentLeaf& leaf, std::span<std::b
                       Raw(page));
   };
   NodeEditor node(bytes.data(), static_cast<uint32_t>(bytes.size()), pool_.Here().scratch.get());
-  if (!BTree::IsLeafPage(node) || PageLsn(bytes.data()) != Raw(leaf.evicted_lsn) ||
-      node.last_writer() != leaf.evicted_mark) {
-    return lost();
-  }
+  const uint64_t state = AbsentLeaf::StateOf(Lsn{PageLsn(bytes.data())}, node.last_writer());
+  if (!BTree::IsLeafPage(node) || state != leaf.evicted_state) return lost();
   for (const Change* change = leaf.oldest; change != nullptr; change = change->next) {
     const SlotPosition position = node.LowerBound(change->key());
     const bool done =

@@ -20,7 +20,7 @@
 //
 // Thread-safety: every actor may call every member at once. What is known of a leaf belongs to the
 // holder of its latch (AbsentGuard, or the pool's); each shard's latch guards its map and what
-// PagesBefore and the choice of full leaves read.
+// HasRoomIn, PagesBefore and the choice of full leaves read.
 #pragma once
 
 #include <absl/status/status.h>
@@ -33,6 +33,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,13 @@ class ChangeBuffer final : public AbsentPages {
   struct AbsentLeaf;
 
  public:
+  /// A leaf whose last put left no room for another of its size.
+  struct FullLeaf {
+    PageId page;
+    TreeId tree{0};
+    std::string key;  ///< of that put
+    size_t value_size = 0;
+  };
   struct Options {
     /// Memory, and a little more while a leaf is read for want of room.
     uint64_t most_bytes = 0;
@@ -92,21 +100,26 @@ class ChangeBuffer final : public AbsentPages {
     PageId page_ = kInvalidPageId;
     AbsentGuard latch_;
     AbsentLeaf* leaf_ = nullptr;
-    bool fills_leaf_ = false;  // it has no room for another such put
     std::unique_ptr<Change> change_;
+    std::optional<FullLeaf> fills_;  // if there is no room for another such put after this one
   };
 
   /// Whether any leaf is known. Takes an instruction or two.
   bool empty() const { return leaves_.load(std::memory_order_relaxed) == 0; }
-  /// Latches the leaf `page` and prepares a put there. False: the leaf is not known, is latched, or
-  /// has no room; or the buffer is full, because leaves could not be brought in. Throws
+  /// Latches the leaf `page` of `tree` and prepares a put there. False: the leaf is not known, is
+  /// latched, or has no room; or the buffer is full, because leaves could not be brought in. Throws
   /// std::bad_alloc with nothing changed. REQUIRES: the record is stored in the leaf.
-  [[nodiscard]] bool TryPlace(PageId page, std::string_view key, std::string_view value,
-                              Place* place);
-  /// Call it after a put, with no latches held. If many leaves have no room for another put, it
-  /// brings them in, with all reads in flight at once. Otherwise the next put into each of them would
-  /// wait for a read. If the buffer is full, it brings in some of the leaves with the most changes.
-  /// A hint: without memory it does nothing.
+  [[nodiscard]] bool TryPlace(TreeId tree, PageId page, std::string_view key,
+                              std::string_view value, Place* place);
+  /// Whether the leaf `page` is known and has room for such a put now.
+  bool HasRoomIn(PageId page, std::string_view key, std::string_view value);
+  /// Call it after a put, with no latches held. If many leaves have no room for another put, it brings
+  /// them in, with all reads in flight at once, and returns them: the caller splits them
+  /// (SplitAhead). Otherwise the next put into each of them would wait for a read. A hint: without
+  /// memory it does nothing.
+  std::vector<FullLeaf> BringInFull();
+  /// Call it after a put, with no latches held. If the buffer is full, it brings in some of the leaves
+  /// with the most changes. A hint: without memory it does nothing.
   void MakeRoom();
 
   ChangeBufferStats stats() const;
@@ -134,10 +147,9 @@ class ChangeBuffer final : public AbsentPages {
   Leaves::node_type Take(PageId page);
   void Forget(Leaves::node_type leaf);
   absl::Status Apply(PageId page, AbsentLeaf& leaf, std::span<std::byte> bytes);
-  /// Notes that the leaf has no room for a further put of the same size.
-  void NoteFull(PageId page);
-  /// The noted leaves that wait still, once kFullAtOnce are noted; otherwise empty.
-  std::vector<PageId> TakeFull();
+  void NoteFull(FullLeaf leaf);
+  /// The noted leaves, each once, as soon as kFullAtOnce are noted; before that, none.
+  std::vector<FullLeaf> TakeFull();
   /// The leaves of one shard with the most changes.
   std::vector<PageId> FullestOf(Shard& shard);
 
@@ -150,7 +162,7 @@ class ChangeBuffer final : public AbsentPages {
   std::atomic<uint32_t> next_shard_{0};
   static constexpr uint32_t kFullAtOnce = 32;  // enough to keep a device busy
   SpinLatch full_latch_;
-  std::array<PageId, kFullAtOnce> full_ LATCHKEY_GUARDED_BY(full_latch_);
+  std::array<FullLeaf, kFullAtOnce> full_ LATCHKEY_GUARDED_BY(full_latch_);
   std::atomic<uint32_t> full_count_{0};  // changed under full_latch_
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -110,17 +111,18 @@ TEST_CASE("Puts wait for leaves in no frame, and every reader finds them") {
   REQUIRE_OK(db->Verify());
 }
 
-// What 20,000 puts at random cost after a load.
+// What 20,000 puts at random cost after a load and `earlier` such puts.
 struct CostOfPuts {
   uint64_t reads, demand_reads, change_reads, bytes_written;
 };
-CostOfPuts PutAfterLoad(uint64_t buffer) {
+CostOfPuts PutAfterLoad(uint64_t buffer, uint64_t earlier = 0) {
   auto db = OpenInMemory(BufferOptions(Durability::kGroup, buffer));
   const Tree tree = TreeOrFail(*db, "tree");
   Model model;
   Load(*db, tree, &model);
-  const Statistics before = db->GetStatistics();
   Rng rng(5);
+  PutAtRandom(*db, tree, earlier, 1, rng, &model);
+  const Statistics before = db->GetStatistics();
   PutAtRandom(*db, tree, 20'000, 1, rng, &model);
   const Statistics after = db->GetStatistics();
   REQUIRE_OK(db->Close());
@@ -142,6 +144,68 @@ TEST_CASE("Puts that wait save reads and writes of pages") {
 TEST_CASE("Leaves that are about to split are read together, ahead of the puts that split them") {
   const CostOfPuts cost = PutAfterLoad(1 << 20);
   CHECK(cost.demand_reads < cost.change_reads);
+}
+
+// Leaves were known in a quarter of the buffer, too little for those in no frame: 2,619 such reads.
+TEST_CASE("Once the leaves have split, few puts at random wait for the read of their leaf alone") {
+  const CostOfPuts cost = PutAfterLoad(512 << 10, 40'000);
+  CAPTURE(cost.demand_reads, cost.change_reads);
+  CHECK(cost.change_reads > 500);  // the cache is too small for all leaves
+  CHECK(cost.demand_reads < cost.change_reads / 3);
+}
+
+// A leaf that a put had filled left its frame, and the next put read it to split it: 845 such reads.
+TEST_CASE("A put of a new key splits the leaf that it fills, as long as the leaf is in a frame") {
+  auto db = OpenInMemory(BufferOptions(Durability::kGroup));
+  const Tree tree = TreeOrFail(*db, "tree");
+  Rng rng(8);
+  const auto put = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      REQUIRE_OK(db->Put(tree, fmt::format("{:016x}", rng.Next()), std::string(100, 'v')));
+    }
+  };
+  put(60'000);
+  const Statistics before = db->GetStatistics();
+  put(20'000);
+  const Statistics after = db->GetStatistics();
+  CHECK(after.demand_reads - before.demand_reads < 400);
+  REQUIRE_OK(db->Verify());
+  REQUIRE_OK(db->Close());
+}
+
+// New pages that the puts make with such a change buffer; 0: without one.
+uint64_t NewPages(uint64_t buffer, const std::function<void(Database&, Tree)>& put) {
+  auto db = OpenInMemory(BufferOptions(Durability::kGroup, buffer));
+  put(*db, TreeOrFail(*db, "tree"));
+  const uint64_t pages = db->GetStatistics().new_pages;
+  REQUIRE_OK(db->Close());
+  return pages;
+}
+
+TEST_CASE("Puts in key order leave full leaves behind, with a change buffer as without one") {
+  const auto in_order = [](Database& db, Tree tree) {
+    for (uint64_t n = 0; n < kRecords / 2; ++n) REQUIRE_OK(db.Put(tree, KeyOf(n), ValueOf(n, 0)));
+  };
+  CHECK(NewPages(1 << 20, in_order) == NewPages(0, in_order));
+}
+
+// Those that the buffer brought in were split in the middle: half as many pages again.
+TEST_CASE(
+    "Many streams of puts in key order leave full leaves behind, also if those are in no frame") {
+  constexpr uint64_t kStreams = 1'500, kPutsOfEach = kSanitizer ? 90 : 160;
+  uint64_t waited = 0;
+  const auto streams = [&](Database& db, Tree tree) {
+    for (uint64_t n = 0; n < kPutsOfEach; ++n) {
+      for (uint64_t stream = 0; stream < kStreams; ++stream) {
+        REQUIRE_OK(db.Put(tree, fmt::format("{:06}/{:06}", stream, n), ValueOf(n, 0)));
+      }
+    }
+    waited = Waited(db);
+  };
+  const uint64_t without = NewPages(0, streams), with = NewPages(1 << 20, streams);
+  CAPTURE(without, with);
+  CHECK(waited > 1'000);
+  CHECK(with < without + without / 10);
 }
 
 TEST_CASE("A snapshot does not see the puts after it, whether their leaves are in frames or not") {

@@ -246,6 +246,7 @@ class EngineLog final : public TreeLog, public WriteAheadLog, public FreedPages 
 
   // TreeLog.
   absl::Status Reserve(size_t pages, bool must_not_fail, LogSpace* space) override;
+  bool HasRoom(size_t pages) override { return accounts_.HasRoom(pages); }
   void LogImages(LogSpace& space, std::span<ExclusiveGuard* const> changed,
                  std::span<const PageId> freed) override {
     pages_.LogImages(nullptr, space, changed, freed);

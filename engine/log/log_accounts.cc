@@ -68,6 +68,13 @@ absl::Status LogAccounts::ReserveImages(LogSpace& space, size_t pages, bool must
                       &space.bytes_);
 }
 
+bool LogAccounts::HasRoom(size_t pages) {
+  const uint64_t bytes = log_.RecordSpace(ImagesSize(pages, page_size_));
+  if (!health_.is_writable() || !log_.TryReserve(bytes)) return false;
+  log_.Release(bytes);
+  return true;
+}
+
 bool LogAccounts::SpendValuePage(LogTxn& txn, uint64_t bytes) const {
   if (!Spend(txn.budget_, bytes + free_share_)) return false;
   txn.undo_ += free_share_;

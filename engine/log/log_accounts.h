@@ -58,6 +58,8 @@ class LogAccounts {
   /// For one record of `pages` whole images and as many freed ids. `must_not_fail`: if a rollback
   /// asks after the log failed, reserves nothing and returns OK.
   absl::Status ReserveImages(LogSpace& space, size_t pages, bool must_not_fail);
+  /// Whether ReserveImages would get that room now, without waiting for it.
+  bool HasRoom(size_t pages);
   /// For one change outside transactions.
   absl::Status ReserveSystemChange(LogSpace& space) {
     return ReserveBytes(change_space_, /*must_not_fail=*/false, &space.bytes_);

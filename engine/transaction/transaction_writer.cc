@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/btree/leaf_change.h"
 #include "engine/btree/record_state.h"
 #include "storage/base/canary.h"
 #include "storage/base/check.h"
@@ -21,6 +22,7 @@ struct TransactionWriter::Write {
   std::string* read = nullptr;              // kLock: receives the value
   OverflowReference read_reference{};       // kLock: the value is behind this overflow reference
   OverflowReference replaced_chain{};       // own overflow chain that this write replaced
+  bool fills_leaf = false;                  // another such record would not fit into its leaf
 };
 
 // The place of a key in its latched leaf, and what is there.
@@ -131,6 +133,7 @@ absl::Status TransactionWriter::Run(Write& write) {
     switch (*outcome) {
       case Outcome::kDone:
         if (!write.replaced_chain.empty()) state_.chains.FreeReplaced(write.replaced_chain);
+        if (write.fills_leaf) SplitAhead(write.tree.btree, write.key, write.stored.size());
         return absl::OkStatus();
       case Outcome::kWait:
         if (absl::Status waited = context.versions.WaitFor(state_.txn, owner, wait); !waited.ok()) {
@@ -267,6 +270,9 @@ void TransactionWriter::Replace(Write& write, Place& place) {
                         : leaf.Insert(place.position.slot, write.key, write.stored, flags);
   LATCHKEY_CHECK(done);
   ++state_.writes;
+  // With a change buffer, a full leaf that leaves its frame would be read again only to be split.
+  write.fills_leaf = context.changes != nullptr && !place.position.exact &&
+                     !leaf.HasRoomFor(write.key, write.stored.size());
 }
 
 // A gap begins at the key to the left in the leaf, and ends at the key to the right or at the end of
