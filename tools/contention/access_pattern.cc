@@ -4,19 +4,16 @@
 
 #include "storage/base/hash.h"
 #include "storage/base/rng.h"
+#include "tools/contention/query_access.h"
 #include "tpcc-lite/bench/zipf.h"
 
 namespace latchkey {
 namespace {
 
-// The frequent pages are the same for all threads, and spread over all ids.
-constexpr uint64_t kPermutationSeed = 7;
-
-Rng RngOf(const AccessPatternConfig& config) { return Rng(MixHash(config.seed) + config.thread); }
-
 class Uniform final : public AccessStream {
  public:
-  explicit Uniform(const AccessPatternConfig& config) : rng_(RngOf(config)), pages_(config.pages) {}
+  explicit Uniform(const AccessPatternConfig& config)
+      : rng_(config.MakeRng()), pages_(config.pages) {}
   uint64_t Next() override { return rng_.Below(pages_); }
 
  private:
@@ -27,7 +24,9 @@ class Uniform final : public AccessStream {
 class Zipf final : public AccessStream {
  public:
   Zipf(const AccessPatternConfig& config, double skew)
-      : rng_(RngOf(config)), ranks_(config.pages, skew), page_of_(config.pages, kPermutationSeed) {}
+      : rng_(config.MakeRng()),
+        ranks_(config.pages, skew),
+        page_of_(config.pages, AccessPatternConfig::kPopularSeed) {}
   uint64_t Next() override { return page_of_(ranks_.Next(rng_)); }
 
  private:
@@ -40,7 +39,7 @@ class Zipf final : public AccessStream {
 class ZipfWithScans final : public AccessStream {
  public:
   ZipfWithScans(const AccessPatternConfig& config, double skew, double share, uint64_t length)
-      : rng_(MixHash(RngOf(config).Next())),
+      : rng_(MixHash(config.MakeRng().Next())),
         single_(config, skew),
         pages_(config.pages),
         length_(length),
@@ -110,6 +109,9 @@ constexpr ChoiceParameter kScanParameters[] = {
     {"share", 0.2, 0.001, 0.999, ParameterKind::kNumber, "of the accesses, by scans"},
     {"length", 100, 1, 1e9, ParameterKind::kWhole, "pages of a scan"}};
 
+constexpr ChoiceParameter kTableScanParameters[] = {
+    {"tables", 8, 1, 1e9, ParameterKind::kWhole, "tables of one size"}};
+
 using Parameters = std::span<const double>;
 
 constexpr AccessPatternInfo kPatterns[] = {
@@ -132,6 +134,21 @@ constexpr AccessPatternInfo kPatterns[] = {
      false,
      [](const AccessPatternConfig& config, Parameters) -> std::unique_ptr<AccessStream> {
        return std::make_unique<Sequential>(config);
+     }},
+    {{"tpc-w", "TPC-W's browsing mix: interactions of an on-line bookstore", kZipfParameters},
+     false,
+     [](const AccessPatternConfig& config, Parameters p) -> std::unique_ptr<AccessStream> {
+       return MakeBrowsingMix(config, p[0]);
+     }},
+    {{"table-scan", "queries that each read a table whole", kTableScanParameters},
+     false,
+     [](const AccessPatternConfig& config, Parameters p) -> std::unique_ptr<AccessStream> {
+       return MakeTableScans(config, static_cast<uint64_t>(p[0]));
+     }},
+    {{"index-join", "nested-loop index join of customers, orders, items", {}},
+     false,
+     [](const AccessPatternConfig& config, Parameters) -> std::unique_ptr<AccessStream> {
+       return MakeIndexJoin(config);
      }},
     {{"trace", "each thread replays the trace", {}},
      true,

@@ -5,7 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "storage/base/hash.h"
 #include "storage/base/registry.h"
+#include "storage/base/rng.h"
 #include "tools/trace/page_trace.h"
 
 namespace latchkey {
@@ -24,6 +26,11 @@ struct AccessPatternConfig {
   uint32_t threads = 1;
   uint64_t seed = 42;
   const PageTrace* trace = nullptr;  ///< set for a pattern that needs it; outlives the stream
+
+  /// Each thread draws numbers of its own.
+  Rng MakeRng() const { return Rng(MixHash(seed) + thread); }
+  /// Of permutations: the frequent pages are the same for all threads, and spread over all ids.
+  static constexpr uint64_t kPopularSeed = 7;
 };
 
 struct AccessPatternInfo {
@@ -33,7 +40,8 @@ struct AccessPatternInfo {
                                         std::span<const double> parameters);
 };
 
-/// `zipf[:skew=0.86]`, `scans[:skew=0.86:share=0.2:length=100]`, `uniform`, `sequential`, `trace`.
+/// `zipf[:skew=0.86]`, `scans[:skew=0.86:share=0.2:length=100]`, `uniform`, `sequential`,
+/// `tpc-w[:skew=0.86]`, `table-scan[:tables=8]`, `index-join`, `trace`.
 const Registry<AccessPatternInfo>& AccessPatterns();
 using AccessPatternChoice = Choice<AccessPatternInfo>;
 

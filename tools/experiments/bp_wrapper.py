@@ -8,10 +8,11 @@ ICDE = "Ding, Jiang, Zhang, BP-Wrapper, ICDE 2009"
 CORES = ("the cores of this machine for 16 Itaniums or 8 Xeon cores; more threads than cores stand for the "
          "over-committed "
          "back ends of the paper, and measure preemption")
-DBT1 = ("the pool emulator's Zipf accesses (80 % to 20 %) for DBT-1: a browsing mix reads popular pages; 0.1 us of "
-        "work "
-        "between accesses for PostgreSQL's, so that few cores meet at the lock")
-TABLE_SCAN = "all threads reading all pages in turn for TableScan"
+DBT1 = "the page reads of TPC-W's browsing mix for DBT-1, without PostgreSQL around them"
+TABLE_SCAN = "queries that each read one of eight tables whole for TableScan"
+WORK = "0.1 us of work between accesses for PostgreSQL's, so that few cores meet at the lock"
+NO_WORK = "no work between accesses, so that few cores meet at the lock"
+WORKLOADS = (("DBT-1", "tpc-w"), ("TableScan", "table-scan"))
 PG = ["pgclock", "pg2q", "pgbatching", "pgpref", "pgbat-pre"]
 BUF = ["buflru", "bufdistlock", "bufbatching", "bufbat-pref", "bufbp-distlock", "bufbp-prim"]
 TIMES = {"repeat": 5, "warmup": 1, "duration": 1}
@@ -73,7 +74,7 @@ def scaling_runs():
     common = {"policy": PG, "threads": [1, 2, 4, 16], "work-us": 0.1, "frames": "100%", "pages": "100k", **TIMES}
     quick = {"threads": [1, 2], "pages": 4000, **QUICK_TIMES}
     return tuple(Run("contention pool", {**common, "accesses": accesses}, quick=quick, columns={"workload": workload})
-                 for workload, accesses in (("DBT-1", "zipf"), ("TableScan", "sequential")))
+                 for workload, accesses in WORKLOADS)
 
 
 def far_fewer(rows, factor=100):
@@ -110,7 +111,7 @@ FIG_8 = Experiment(
     title="Figures 8 and 9 of BP-Wrapper: throughput and contentions of five systems by threads",
     source=f"{PAPER}, section 5.1.3, figures 8 and 9",
     sweep="5 systems, 1 to 16 threads, all pages in the pool, two workloads",
-    stand_ins=(CORES, DBT1, TABLE_SCAN, "nothing stands for DBT-2 here: fig-nb-gclock-15 runs TPC-C"),
+    stand_ins=(CORES, DBT1, TABLE_SCAN, WORK, "nothing stands for DBT-2 here: fig-nb-gclock-15 runs TPC-C"),
     runs=scaling_runs(), columns=COLUMNS,
     plot=Plot("threads", "accesses_per_s", "policy", "workload", x_log=True, x_label="threads", y_label="accesses/s"),
     statements=(
@@ -150,7 +151,7 @@ def sync_of(pairs):
 
 def queue_run(schemes, quick):
     return Run("contention pool", {"replacement": "2q", "synchronization": sync_of(schemes), "threads": [2, 16],
-                                   "work-us": 0, "pages": "100k", **TIMES},
+                                   "work-us": 0, "pages": "100k", "accesses": "tpc-w", **TIMES},
                quick={"threads": 2, "pages": 4000, "synchronization": sync_of(quick), **QUICK_TIMES, "repeat": 2})
 
 
@@ -175,7 +176,7 @@ TABLE_2 = Experiment(
     name="table-bp-wrapper-icde-2",
     title="Table II of BP-Wrapper (ICDE): throughput and contentions by queue size",
     source=f"{ICDE}, section IV.D, table II", sweep="queues of 2 to 64 accesses, threshold half of the queue",
-    stand_ins=(CORES, DBT1), derive=with_queue, columns=QUEUE_COLUMNS,
+    stand_ins=(CORES, DBT1, NO_WORK), derive=with_queue, columns=QUEUE_COLUMNS,
     runs=(queue_run([(q, q // 2) for q in (2, 4, 8, 16, 32, 64)], [(q, q // 2) for q in (2, 8, 64)]),),
     plot=Plot("queue", "contentions_per_million", "threads", x_log=True, x_label="queue (accesses)",
               y_label="contentions per million accesses"),
@@ -208,7 +209,7 @@ TABLE_3 = Experiment(
     name="table-bp-wrapper-icde-3",
     title="Table III of BP-Wrapper (ICDE): throughput and contentions by batch threshold",
     source=f"{ICDE}, section IV.D, table III", sweep="batch thresholds of 1 to 64, queue of 64",
-    stand_ins=(CORES, DBT1), derive=with_queue, columns=QUEUE_COLUMNS,
+    stand_ins=(CORES, DBT1, NO_WORK), derive=with_queue, columns=QUEUE_COLUMNS,
     runs=(queue_run([(64, t) for t in (1, 2, 4, 8, 16, 32, 48, 64)], [(64, t) for t in (1, 32, 64)]),),
     plot=Plot("threshold", "contentions_per_million", "threads", x_log=True, x_label="batch threshold (accesses)",
               y_label="contentions per million accesses"),
@@ -247,31 +248,40 @@ def wrapper_keeps_hits(rows, only_largest):
         found, "{:+.4f}")
 
 
+def hit_ratio_runs():
+    common = {"policy": ["pgclock", "pg2q", "pgbat-pre"], "threads": 2, "work-us": 0,
+              "frames": ["0.5%", "1%", "2%", "5%", "15%", "30%", "60%"], **TIMES}
+    quick = {"frames": ["1%", "30%"], "warmup": 0.2, "duration": 0.1, "repeat": 1}
+    return (Run("contention pool", {**common, "accesses": "tpc-w", "pages": "200k"}, quick=quick,
+                columns={"workload": "DBT-1"}),
+            Run("contention pool", {**common, "accesses": "trace"}, traces=("OLTP",), quick=quick,
+                columns={"workload": "OLTP"}))
+
+
 FIG_10 = Experiment(
     name="fig-bp-wrapper-10",
     title="Figure 10 of BP-Wrapper: hit ratio by buffer size",
     source=f"{PAPER}, section 5.1.4, figure 10, first row",
-    sweep="3 systems, pools of 0.5 to 60 % of the data, 2 threads",
-    stand_ins=("the trace OLTP, replayed by 2 threads, for DBT-1 and DBT-2: a database's requests, with a data set "
-               "whose "
-               "half per cent is smaller than the free lists",),
-    runs=(Run("contention pool", {"policy": ["pgclock", "pg2q", "pgbat-pre"], "accesses": "trace", "threads": 2,
-                                  "work-us": 0, "frames": ["0.5%", "1%", "2%", "5%", "15%", "30%", "60%"], **TIMES},
-              traces=("OLTP",), quick={"frames": ["1%", "30%"], "warmup": 0.2, "duration": 0.1, "repeat": 1}),),
+    sweep="3 systems, pools of 0.5 to 60 % of the data, 2 threads, two workloads",
+    stand_ins=("the page reads of TPC-W's browsing mix for DBT-1",
+               "the trace OLTP, replayed by 2 threads, for DBT-2: a database's requests, with a data set whose "
+               "half per cent is smaller than the free lists"),
+    runs=hit_ratio_runs(),
     derive=frames_percent, columns=(*COLUMNS, "frames", "pages"),
-    plot=Plot("frames_percent", "hit_ratio", "policy", x_log=True, x_label="frames (% of the data)",
+    plot=Plot("frames_percent", "hit_ratio", "policy", "workload", x_log=True, x_label="frames (% of the data)",
               y_label="hit ratio"),
     statements=(
         Statement("2Q hits more often than CLOCK in a small buffer.", above_clock,
-                  "the replay by two threads, each with its own position, changes the order that 2Q relies on",
-                  over=REPETITION),
+                  "the browsing mix hits so often that few misses are left; the trace is replayed by two threads, each "
+                  "from its own position, which changes the order that 2Q relies on",
+                  over="workload"),
         Statement("BP-Wrapper does not hurt the hit ratio of a large buffer (half a point).",
                   lambda rows: wrapper_keeps_hits(rows, True),
-                  "frames in the free lists are missing to the algorithm even there", over=REPETITION),
+                  "frames in the free lists are missing to the algorithm even there", over="workload"),
         Statement("BP-Wrapper does not hurt the hit ratio at any size (half a point).",
                   lambda rows: wrapper_keeps_hits(rows, False),
                   "64 free lists of up to 64 frames hold 4,096 frames, which is more than a small pool can spare",
-                  over=REPETITION),
+                  over="workload"),
     ))
 
 # Figures 11 and 13.

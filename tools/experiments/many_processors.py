@@ -4,9 +4,9 @@ simulated machine. Its rows repeat exactly; what may be wrong is a cost, so with
 
 from dataclasses import replace
 
-from bp_wrapper import (BUF, DBT1, PG, TABLE_2, TABLE_3, TABLE_SCAN, as_fast_as_clock, at_work, far_fewer,
-                        fewer_with_queue, plain_is_slower, prefetch_helps, small_threshold_is_bad, sync_of,
-                        threshold_of_queue_is_bad, with_queue)
+from bp_wrapper import (BUF, DBT1, NO_WORK, PG, TABLE_2, TABLE_3, TABLE_SCAN, WORK, WORKLOADS, as_fast_as_clock,
+                        at_work, far_fewer, fewer_with_queue, plain_is_slower, prefetch_helps, small_threshold_is_bad,
+                        sync_of, threshold_of_queue_is_bad, with_queue)
 from bp_wrapper import PAPER as WRAPPER
 from definition import COSTS, Experiment, Plot, Run, Statement
 from nb_gclock import SCALING, SYSTEMS, faster_than_locks, most_threads, times_the_best_lock, wrapper_loses
@@ -71,9 +71,9 @@ BP_WRAPPER_8 = Experiment(
     title="Figures 8 and 9 of BP-Wrapper on modelled processors: throughput and contentions of five systems",
     source=f"{WRAPPER}, section 5.1.3, figures 8 and 9",
     sweep="5 systems, 1 to 64 processors (quick: 1 and 16), all pages in the pool, two workloads",
-    stand_ins=(MACHINE, DBT1, TABLE_SCAN), derive=by_workload, columns=COLUMNS,
+    stand_ins=(MACHINE, DBT1, TABLE_SCAN, WORK), derive=by_workload, columns=COLUMNS,
     runs=tuple(modelled({"policy": PG, "work-us": 0.1, "accesses": accesses}, workload=workload)
-               for workload, accesses in (("DBT-1", "zipf"), ("TableScan", "sequential"))),
+               for workload, accesses in WORKLOADS),
     plot=by_processors("policy", "workload"),
     statements=for_each_workload(
         states("Batching reduces contentions by a factor of 197 to over 9,000 (here: at least 100).", far_fewer,
@@ -93,7 +93,7 @@ BP_WRAPPER_8 = Experiment(
 
 
 def queue_run(pairs, quick):
-    return modelled({"replacement": "2q", "synchronization": sync_of(pairs), "processors": 16},
+    return modelled({"replacement": "2q", "synchronization": sync_of(pairs), "processors": 16, "accesses": "tpc-w"},
                     {"synchronization": sync_of(quick), "processors": 16})
 
 
@@ -101,7 +101,7 @@ ICDE_2 = Experiment(
     name="table-bp-wrapper-icde-model-2",
     title="Table II of BP-Wrapper (ICDE) on modelled processors: throughput and contentions by queue size",
     source=TABLE_2.source, sweep="queues of 2 to 64 accesses, threshold half of the queue, 16 processors",
-    stand_ins=(MACHINE, DBT1), derive=with_queue, columns=(*COLUMNS, "queue", "threshold"),
+    stand_ins=(MACHINE, DBT1, NO_WORK), derive=with_queue, columns=(*COLUMNS, "queue", "threshold"),
     runs=(queue_run([(q, q // 2) for q in (2, 4, 8, 16, 32, 64)], [(q, q // 2) for q in (2, 8, 64)]),),
     plot=TABLE_2.plot,
     statements=(
@@ -119,7 +119,7 @@ ICDE_3 = Experiment(
     name="table-bp-wrapper-icde-model-3",
     title="Table III of BP-Wrapper (ICDE) on modelled processors: throughput and contentions by batch threshold",
     source=TABLE_3.source, sweep="batch thresholds of 1 to 64, queue of 64, 16 processors",
-    stand_ins=(MACHINE, DBT1), derive=with_queue, columns=(*COLUMNS, "queue", "threshold"),
+    stand_ins=(MACHINE, DBT1, NO_WORK), derive=with_queue, columns=(*COLUMNS, "queue", "threshold"),
     runs=(queue_run([(64, t) for t in (1, 2, 4, 8, 16, 32, 48, 64)], [(64, t) for t in (1, 32, 64)]),),
     plot=TABLE_3.plot,
     statements=(
@@ -348,9 +348,10 @@ THREAD_SPECIFIC_2 = Experiment(
     source=THREAD_SPECIFIC,
     sweep="the separated buffer (SEP) with a part for each thread; 1, 16 and 512 locks; 1, 8 and 44 processors; a tenth "
           "of the pages fits",
-    stand_ins=(MACHINE, "uniform accesses, and Zipf 80/20, for the index join", "a store of zeros for NVMe: a device "
-               "without latency or limit shows the buffer's own limit"),
-    derive=by_workload, columns=("workload", "system", *COLUMNS), runs=tuple(join_runs("uniform") + join_runs("zipf:skew=0.86")),
+    stand_ins=(MACHINE, "the page reads of a nested-loop index join of three tables; beside it uniform accesses, of which "
+               "nine of ten miss", "a store of zeros for NVMe: a device without latency or limit shows the buffer's own "
+               "limit"),
+    derive=by_workload, columns=("workload", "system", *COLUMNS), runs=tuple(join_runs("index-join") + join_runs("uniform")),
     plot=by_processors("system", "workload"),
     statements=for_each_workload(
         states("With one thread, SEP and the shared buffers perform alike (within 10 %).", alike_alone,

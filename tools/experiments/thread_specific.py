@@ -34,11 +34,10 @@ FIG_2 = Experiment(
     title="Figure 2 of Thread-specific buffer: accesses a second of the shared buffers by threads",
     source=SOURCE,
     sweep="1, 16 and 512 locks, 1 to 44 threads; fig-thread-specific-model-2 has the separated buffer, too",
-    stand_ins=("uniform accesses, of which nine of ten miss, over a store of zeros for the index join on NVMe: a "
-               "device "
+    stand_ins=("the page reads of a nested-loop index join of three tables, over a store of zeros for NVMe: a device "
                "without latency shows the buffer's own limit, as their ten devices do",
                "the cores of this machine for 44; more threads than cores measure preemption"),
-    runs=(Run("contention pool", {"policy": SHARED, "accesses": "uniform", "pages": 655360, "frames": "10%",
+    runs=(Run("contention pool", {"policy": SHARED, "accesses": "index-join", "pages": 655360, "frames": "10%",
                                   "threads": [1, 2, 8, 44], "work-us": 0, "repeat": 5, "warmup": 1, "duration": 1},
               quick={"pages": 40000, "threads": [1, 2], "warmup": 0.03, "duration": 0.03, "repeat": 2}),),
     columns=("accesses_per_s", "hit_ratio", "locks_per_million", "contentions_per_million"),
