@@ -22,6 +22,11 @@ constexpr double kThreshold = 32;          // of bp-wrapper as it is without par
 constexpr double kMostTurn = 1000;         // ns; more is a wait for a processor
 constexpr const char* kReference = "lru";  // common costs are measured with it
 
+double Median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
 class Calibrator {
  public:
   explicit Calibrator(const CalibrationConfig& config) : config_(config) {}
@@ -50,16 +55,21 @@ class Calibrator {
     return Stopped() ? absl::CancelledError("interrupted while calibrating") : absl::OkStatus();
   }
 
-  // The least time of a call of `body`, in ns, when `body` makes `calls` calls. Infinity: stopped.
-  double LeastTime(uint32_t repetitions, uint32_t calls, absl::FunctionRef<void()> body) const {
+  // The time of a call of `body`, in ns, when `body` makes `calls` calls: the median of the
+  // repetitions, since a run of the emulator has slow phases, too. None begins after `most_time`.
+  // Infinity: stopped.
+  double TimeOfCall(uint32_t repetitions, uint32_t calls, absl::FunctionRef<void()> body,
+                    Nanos most_time = kForever) const {
     Runtime& runtime = ThreadRuntime();
-    double least = std::numeric_limits<double>::infinity();
+    std::vector<double> times;
+    const Nanos begin = runtime.Now();
     for (uint32_t i = 0; i < repetitions && !Stopped(); ++i) {
       const Nanos start = runtime.Now();
+      if (i > 0 && start - begin > most_time) break;
       body();
-      least = std::min(least, static_cast<double>(runtime.Now() - start) / calls);
+      times.push_back(static_cast<double>(runtime.Now() - start) / calls);
     }
-    return least;
+    return times.empty() ? std::numeric_limits<double>::infinity() : Median(times);
   }
 
   // A pool over zeros, full.
@@ -96,27 +106,38 @@ class Calibrator {
                                     bool fits = true, bool latches = false) {
     LATCHKEY_ASSIGN_OR_RETURN(const FullPool full, MakePool(replacement, synchronization, fits));
     const auto stream = config_.accesses.Make(AccessPatternConfig{.pages = config_.pages});
-    BufferPool& pool = *full.pool;
+    LATCHKEY_ASSIGN_OR_RETURN(const AccessTime time, TimeIn(*full.pool, *stream, latches));
+    if (fits || time.miss_ratio > 0) return time;
+    return InvalidArgument(
+        "--accesses={}: it misses no page of a pool for a quarter of the {} pages, so that the "
+        "cost of a "
+        "miss cannot be measured; give another pattern or more pages",
+        config_.accesses.ToString(), config_.pages);
+  }
+  absl::StatusOr<AccessTime> TimeIn(BufferPool& pool, AccessStream& stream, bool latches) {
     PoolActor& actor = pool.Here();
     absl::Status failure;
-    const auto fix_many = [&] {
-      for (uint32_t i = 0; i < kCalls; ++i) {
-        if (latches) {
-          SharedGuard guard;
-          failure.Update(pool.FixShared(actor, PageId{stream->Next()}, &guard));
-        } else {
-          OptimisticGuard guard;
-          failure.Update(pool.FixOptimistic(actor, PageId{stream->Next()}, &guard));
-        }
-      }
-    };
+    const auto fix_many = [&] { failure.Update(FixMany(pool, stream, latches)); };
     fix_many();
     const uint64_t misses = actor.LoadsBy(LoadCause::kDemand);
-    const double time = LeastTime(config_.repetitions, kCalls, fix_many);
+    const double time = TimeOfCall(config_.repetitions, kCalls, fix_many);
     LATCHKEY_RETURN_IF_ERROR(failure);
     LATCHKEY_RETURN_IF_ERROR(GoOn());
     const auto missed = static_cast<double>(actor.LoadsBy(LoadCause::kDemand) - misses);
     return AccessTime{.time = time, .miss_ratio = missed / config_.repetitions / kCalls};
+  }
+  static absl::Status FixMany(BufferPool& pool, AccessStream& stream, bool latches) {
+    PoolActor& actor = pool.Here();
+    for (uint32_t i = 0; i < kCalls; ++i) {
+      if (latches) {
+        SharedGuard guard;
+        LATCHKEY_RETURN_IF_ERROR(pool.FixShared(actor, PageId{stream.Next()}, &guard));
+      } else {
+        OptimisticGuard guard;
+        LATCHKEY_RETURN_IF_ERROR(pool.FixOptimistic(actor, PageId{stream.Next()}, &guard));
+      }
+    }
+    return absl::OkStatus();
   }
 
   absl::Status MeasureAccesses() {
@@ -126,36 +147,51 @@ class Calibrator {
     costs_.access = plain.time;
     costs_.pin = std::max(0.0, pinned.time - plain.time);
     SchemeLock lock(runtime, LockKind::kSleep);
-    costs_.lock = LeastTime(config_.repetitions, kCalls, [&] {
+    costs_.lock = TimeOfCall(config_.repetitions, kCalls, [&] {
       for (uint32_t i = 0; i < kCalls; ++i) {
         lock.Lock();
         lock.Unlock();
       }
     });
     constexpr uint32_t kWorks = 500;
-    costs_.work = LeastTime(config_.repetitions, kWorks,
-                            [&] {
-                              for (uint32_t i = 0; i < kWorks; ++i) Work(runtime, kNanosPerMicro);
-                            }) -
+    costs_.work = TimeOfCall(config_.repetitions, kWorks,
+                             [&] {
+                               for (uint32_t i = 0; i < kWorks; ++i) Work(runtime, kNanosPerMicro);
+                             }) -
                   kNanosPerMicro;
-    costs_.spin = LeastTime(config_.repetitions, kCalls,
-                            [&] {
-                              for (uint32_t i = 0; i < kCalls; ++i) runtime.BackOff(0);
-                            }) /
+    costs_.spin = TimeOfCall(config_.repetitions, kCalls,
+                             [&] {
+                               for (uint32_t i = 0; i < kCalls; ++i) runtime.BackOff(0);
+                             }) /
                   1.25;  // the simulation adds up to a half
     return absl::OkStatus();
   }
 
   // A thread that waits for its turn reads the word of turns, and writes it afterwards: the line
-  // travels twice. A word that both only change by atomic writes travels once in each turn.
+  // travels twice. Where the processors of a virtual machine run changes within seconds, and with it
+  // the time of a transfer: each cost of moved lines is measured beside such turns.
+  double EmptyTurn() {
+    return TurnTime([](uint32_t) {});
+  }
+  // `time` of moved lines, measured beside turns of `empty_turn`, as it is with costs_.transfer.
+  double AsTransferred(double time, double empty_turn) const {
+    return time * empty_turn_ / empty_turn;
+  }
+  // What a turn with `body` takes longer than an empty one and than `alone`, the body's own time.
+  double MovedIn(double alone, absl::FunctionRef<void(uint32_t thread)> body) {
+    const double empty = EmptyTurn();
+    return AsTransferred(TurnTime(body) - empty - alone, empty);
+  }
+
+  // A word that both only change by atomic writes travels once in each turn.
   absl::Status MeasureTransfer() {
-    turn_ = TurnTime([](uint32_t) {});
     struct alignas(128) Word {
       std::atomic<uint32_t> value{0};
     } word;
-    costs_.transfer = std::max(1.0, TurnTime([&](uint32_t) { word.value.fetch_add(1); }) - turn_);
+    empty_turn_ = EmptyTurn();
+    costs_.transfer = std::max(1.0, MovedIn(0, [&](uint32_t) { word.value.fetch_add(1); }));
     LATCHKEY_RETURN_IF_ERROR(GoOn());
-    const double waited = std::max(turn_, costs_.transfer);
+    const double waited = std::max(empty_turn_, costs_.transfer);
     if (waited <= kMostTurn) return absl::OkStatus();
     return absl::UnavailableError(fmt::format(
         "the two threads of the calibration did not run at once: one waited {:.0f} ns for the "
@@ -190,7 +226,7 @@ class Calibrator {
     }
     constexpr auto kBatch = static_cast<uint32_t>(kThreshold);
     const auto in_batches = [&](bool report) {
-      return LeastTime(config_.repetitions, kCalls, [&] {
+      return TimeOfCall(config_.repetitions, kCalls, [&] {
         for (uint32_t begin = 0; begin + kBatch <= kCalls; begin += kBatch) {
           for (uint32_t i = begin; i < begin + kBatch; ++i) {
             algorithm->PrefetchForHit(hits[i], PageId{Raw(hits[i]) - 1});
@@ -201,25 +237,30 @@ class Calibrator {
     };
     const double prefetches = in_batches(false);
     costs->batched_hit = std::max(0.5, in_batches(true) - prefetches);
-    const double alone = LeastTime(config_.repetitions, kCalls, [&] {
+    const double alone = TimeOfCall(config_.repetitions, kCalls, [&] {
       for (const FrameId frame : hits) algorithm->OnHit(frame);
     });
     TurnCounters next;
-    const auto turn = [&](uint32_t count) {
-      return TurnTime([&](uint32_t thread) {
-        for (uint32_t i = 0; i < count; ++i) algorithm->OnHit(hits[next.Take(thread) % kCalls]);
-      });
+    const auto moved_in = [&](uint32_t count) {
+      return std::max(0.0, MovedIn(count * alone, [&](uint32_t thread) {
+                        for (uint32_t i = 0; i < count; ++i)
+                          algorithm->OnHit(hits[next.Take(thread) % kCalls]);
+                      }));
     };
-    costs->moved = std::max(0.0, turn(1) - turn_ - alone);
-    const double batch_moved = turn(kBatch) - turn_ - kBatch * alone - costs->moved;
-    costs->batch_moved = std::max(0.0, batch_moved / (kBatch - 1));
-    uint64_t page = config_.pages;
-    costs->load = LeastTime(config_.repetitions, kCalls / 10, [&] {
-      for (uint32_t i = 0; i < kCalls / 10; ++i, ++page) {
-        const FrameId frame = algorithm->Victim(PageId{page}, [](FrameId) { return true; });
-        algorithm->OnLoad(frame, PageId{page}, LoadKind::kDemand);
-      }
+    costs->moved = moved_in(1);
+    costs->batch_moved = std::max(0.0, moved_in(kBatch) - costs->moved) / (kBatch - 1);
+    uint64_t new_page = config_.pages;  // changed by one thread at a time
+    const auto load = [&] {
+      const PageId page{new_page++};
+      const FrameId frame = algorithm->Victim(page, [](FrameId) { return true; });
+      algorithm->OnLoad(frame, page, LoadKind::kDemand);
+    };
+    costs->load = TimeOfCall(config_.repetitions, kCalls / 10, [&] {
+      for (uint32_t i = 0; i < kCalls / 10; ++i) load();
     });
+    // The line of `new_page` travels, too.
+    const double moved_load = MovedIn(costs->load, [&](uint32_t) { load(); }) - costs_.transfer;
+    costs->moved_load = std::max(0.0, moved_load);
   }
 
   absl::Status MeasureQueues() {
@@ -253,25 +294,37 @@ class Calibrator {
     uint64_t Take(uint32_t thread) { return 2 * counters[thread].value++ + thread; }
   };
 
-  // Two threads miss in turns, without a lock.
+  // Two threads at once, without a lock. What a miss takes longer than with one thread are lines that
+  // the other has written: of frames, their reference bytes and the page table.
   absl::Status MeasureMovedMisses() {
     LATCHKEY_ASSIGN_OR_RETURN(const FullPool full, MakePool("gclock", "nb-gclock", false));
-    TurnCounters next;
-    const auto miss = [&](uint32_t thread) {  // in sequence, so that none of the pages is there
-      OptimisticGuard guard;
-      const PageId page{next.Take(thread) % config_.pages};
-      full.pool->FixOptimistic(full.pool->Here(), page, &guard).IgnoreError();
+    const auto stream_of = [&](uint32_t thread) {
+      return config_.accesses.Make(
+          AccessPatternConfig{.pages = config_.pages, .thread = thread, .threads = 2});
     };
-    const double alone = LeastTime(config_.repetitions, kCalls / 10, [&] {
-      for (uint32_t i = 0; i < kCalls / 10; ++i) miss(0);
+    const auto own = stream_of(0), others = stream_of(1);
+    const double empty = EmptyTurn();
+    LATCHKEY_ASSIGN_OR_RETURN(const AccessTime alone, TimeIn(*full.pool, *own, false));
+    std::atomic<bool> ended{false};
+    const auto other = ThreadRuntime().Spawn("calibrate", [&] {
+      while (!ended.load()) FixMany(*full.pool, *others, false).IgnoreError();
     });
-    const double in_turns = TurnTime(miss);
-    constexpr double kHotWords = 2;  // hand, free frames: the model charges their transfers
-    costs_.moved_miss = std::max(0.0, in_turns - alone - turn_ - kHotWords * costs_.transfer);
-    return absl::OkStatus();
+    const absl::StatusOr<AccessTime> together = TimeIn(*full.pool, *own, false);
+    ended.store(true);
+    other->Join();
+    LATCHKEY_RETURN_IF_ERROR(together.status());
+    const auto of_miss = [&](const AccessTime& time) {
+      return time.miss_ratio == 0 ? 0 : (time.time - costs_.access) / time.miss_ratio;
+    };
+    // Three of four misses of the model's two processors follow one of the other. It charges them about
+    // one transfer of a hot word, the hand or the free frames.
+    constexpr double kFollowing = 0.75;
+    const double moved = AsTransferred(of_miss(*together) - of_miss(alone), empty) / kFollowing;
+    costs_.moved_miss = std::max(0.0, moved - costs_.transfer);
+    return GoOn();
   }
 
-  // The least time of a turn in which one of two threads, each in its turn, calls body(thread).
+  // The median time of a turn in which one of two threads, each in its turn, calls body(thread).
   double TurnTime(absl::FunctionRef<void(uint32_t thread)> body) {
     constexpr uint32_t kTurns = 200;
     constexpr uint32_t kSpins = 1000;
@@ -292,12 +345,8 @@ class Calibrator {
       }
     };
     const auto other = runtime.Spawn("calibrate", [&] { play(1, UINT32_MAX); });
-    double time = std::numeric_limits<double>::infinity();
-    const Nanos end = runtime.Now() + kMostTime;
-    for (uint32_t i = 0; i < 10 * config_.repetitions && (i == 0 || runtime.Now() < end); ++i) {
-      if (Stopped()) break;
-      time = std::min(time, LeastTime(1, 2 * kTurns, [&] { play(0, kTurns); }));
-    }
+    const double time = TimeOfCall(
+        10 * config_.repetitions, 2 * kTurns, [&] { play(0, kTurns); }, kMostTime);
     ended.store(true);
     other->Join();
     return time;
@@ -307,7 +356,7 @@ class Calibrator {
   void MeasureSleepers() {
     Runtime& runtime = ThreadRuntime();
     std::atomic<uint32_t> word{0}, reply{0};
-    costs_.sleep = LeastTime(config_.repetitions, kCalls / 10, [&] {
+    costs_.sleep = TimeOfCall(config_.repetitions, kCalls / 10, [&] {
       for (uint32_t i = 0; i < kCalls / 10; ++i) runtime.WaitOnWord(word, 1, kForever);
     });
     std::atomic<bool> ended{false};
@@ -335,15 +384,13 @@ class Calibrator {
     other->Join();
     if (Stopped()) return;  // there may be none
     // The medians: the least are those of wake-ups that came before the thread was asleep.
-    std::nth_element(wakes.begin(), wakes.begin() + wakes.size() / 2, wakes.end());
-    std::nth_element(runs.begin(), runs.begin() + runs.size() / 2, runs.end());
-    costs_.wake = wakes[wakes.size() / 2];
-    costs_.switching = std::max(0.0, runs[runs.size() / 2] - costs_.wake);
+    costs_.wake = Median(wakes);
+    costs_.switching = std::max(0.0, Median(runs) - costs_.wake);
   }
 
   const CalibrationConfig& config_;
   ModelCosts costs_;
-  double turn_ = 0;  // ns, between threads that take turns and do nothing else
+  double empty_turn_ = 0;  // ns, when costs_.transfer was measured
 };
 
 }  // namespace

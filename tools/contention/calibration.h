@@ -16,7 +16,8 @@ struct CalibrationConfig {
   std::vector<std::string> algorithms;  ///< names of ReplacementAlgorithms()
   AccessPatternChoice accesses;         ///< needs no trace
   uint64_t pages = 20'000;              ///< all in the pool, except to measure misses
-  /// Each figure is the least of so many short measurements, because others use the machine.
+  /// Each figure is the median of so many short measurements, those with two threads of ten times as
+  /// many, for at most .3 s.
   uint32_t repetitions = 50;
   const std::atomic<bool>* stop = nullptr;  ///< ends the calibration early; may be nullptr
 };

@@ -28,23 +28,23 @@ class ChargingReplacement::Algorithm final : public ReplacementAlgorithm {
         inner_(std::move(inner)) {}
 
   void OnHit(FrameId frame) override {
-    Charge(owner_.costs_.hit, owner_.costs_.moved_in_batch);
+    Charge(owner_.costs_.hit, owner_.costs_.moved, owner_.costs_.moved_in_batch);
     inner_->OnHit(frame);
   }
   void PrefetchForHit(FrameId frame, PageId page) const override {
     inner_->PrefetchForHit(frame, page);
   }
   void OnLoad(FrameId frame, PageId page, LoadKind kind) override {
-    Charge(owner_.costs_.load / 2, 0);
+    Charge(owner_.costs_.load / 2, owner_.costs_.moved, 0);
     inner_->OnLoad(frame, page, kind);
   }
   void OnFirstUse(FrameId frame) override {
-    Charge(owner_.costs_.hit, owner_.costs_.moved_in_batch);
+    Charge(owner_.costs_.hit, owner_.costs_.moved, owner_.costs_.moved_in_batch);
     inner_->OnFirstUse(frame);
   }
   bool notes_first_use() const override { return inner_->notes_first_use(); }
   FrameId Victim(PageId incoming, absl::FunctionRef<bool(FrameId)> evictable) override {
-    Charge(owner_.costs_.load / 2, 0);
+    Charge(owner_.costs_.load / 2, owner_.costs_.moved_load, 0);
     return inner_->Victim(incoming, evictable);
   }
   void Reinstate(FrameId frame) override { inner_->Reinstate(frame); }
@@ -56,11 +56,12 @@ class ChargingReplacement::Algorithm final : public ReplacementAlgorithm {
   bool marks_free_hits() const override { return inner_->marks_free_hits(); }
 
  private:
-  void Charge(double cost, double in_batch) {
+  // `moved` more after a call of another actor, otherwise `in_batch` more.
+  void Charge(double cost, double moved, double in_batch) {
     if (!owner_.started_) return;
     const uint32_t actor = owner_.runtime_.ActorIndex();
-    const bool moved = std::exchange(last_actor_, actor) != actor;
-    charger_.Charge(cost + (moved ? owner_.costs_.moved : in_batch));
+    const bool is_moved = std::exchange(last_actor_, actor) != actor;
+    charger_.Charge(cost + (is_moved ? moved : in_batch));
   }
 
   ChargingReplacement& owner_;

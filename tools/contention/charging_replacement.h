@@ -29,7 +29,8 @@ class Charger {
 /// What the calls of an algorithm cost, in ns.
 struct CallCosts {
   double hit, load;       ///< an OnHit; an OnLoad and a Victim, half each
-  double moved;           ///< more for a call after one of another actor
+  double moved;           ///< more for an OnHit or OnLoad after a call of another actor
+  double moved_load;      ///< more for a Victim after a call of another actor
   double moved_in_batch;  ///< more for each of the OnHits of that actor that follow it at once
 };
 

@@ -19,8 +19,9 @@ struct AlgorithmCosts {
   double hit = 0;          ///< OnHit, alone
   double batched_hit = 0;  ///< OnHit in a batch of 32, after its prefetch
   double load = 0;         ///< OnLoad and the choice of a victim
-  double moved = 0;        ///< more for the first call after one of another processor
-  double batch_moved = 0;  ///< the same for each hit of a batch
+  double moved = 0;        ///< more for an OnHit after a call of another processor
+  double batch_moved = 0;  ///< as `moved`, for each further hit of a batch
+  double moved_load = 0;   ///< more for a load, at its Victim, after a call of another processor
 };
 
 /// Processor times in ns.
@@ -58,7 +59,7 @@ ModelCosts Scaled(const ModelCosts& costs, const NamedCost& which, double factor
 /// The costs that are built in. README.md says how they came about.
 const ModelCosts& DefaultModelCosts();
 
-inline constexpr const char* kModelCostsSchema = "latchkey.contention-costs/1";
+inline constexpr const char* kModelCostsSchema = "latchkey.contention-costs/2";
 Json ToJson(const ModelCosts& costs);
 /// InvalidArgument: not such a document, a cost is missing, or is not a number from 0 to 1e9.
 absl::StatusOr<ModelCosts> ModelCostsFrom(const Json& document);

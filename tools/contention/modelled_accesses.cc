@@ -18,6 +18,7 @@ absl::StatusOr<std::unique_ptr<ModelledAccesses>> ModelledAccesses::Create(
   CallCosts locked{.hit = algorithm.hit + costs.lock,
                    .load = algorithm.load + costs.lock,
                    .moved = algorithm.moved,
+                   .moved_load = algorithm.moved_load,
                    .moved_in_batch = 0};
   const auto copies = config.synchronization.entry().private_copies;
   if (copies != nullptr && copies(config.synchronization.values()).actors >= config.times.threads) {
@@ -31,6 +32,7 @@ absl::StatusOr<std::unique_ptr<ModelledAccesses>> ModelledAccesses::Create(
     locked = {.hit = algorithm.batched_hit + lock,
               .load = algorithm.load + lock,
               .moved = algorithm.moved,
+              .moved_load = algorithm.moved_load,
               .moved_in_batch = algorithm.batch_moved};
     (hits_are_reported ? outside.access : outside.miss) += costs.queue;
   }

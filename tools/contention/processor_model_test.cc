@@ -92,7 +92,7 @@ TEST_CASE("Pinned fixes of one hot page wait for its word, and optimistic ones d
   config.emulator.accesses = AccessPatterns().Named("zipf:skew=2");
   const double optimistic = Run(config).throughput;
   config.emulator.latches = true;
-  CHECK(Run(config).throughput < optimistic / 4);
+  CHECK(Run(config).throughput < optimistic / 3);
 }
 
 TEST_CASE("An order of two policies that a cost turns is said to depend on it") {
