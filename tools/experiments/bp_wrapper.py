@@ -304,8 +304,8 @@ EMULATOR = ("1,000,000 frames of 10,000,000 pages (quick: 1,000 of 10,000) over 
             "paper's own emulator; 2 threads on 2 cores for 16 on 16")
 FIG_11 = Experiment(
     name="fig-bp-wrapper-11",
-    title="Figure 11 of BP-Wrapper: throughput by work between accesses, over that of distributed locks",
-    source=f"{PAPER}, section 5.2, figure 11", sweep="6 systems, 1 to 6 us of work, about 90 % hits, 2 threads",
+    title="Figures 11 and 12 of BP-Wrapper: throughput by work between accesses, over that of distributed locks",
+    source=f"{PAPER}, section 5.2, figure 11; on a virtual machine it is figure 12", sweep="6 systems, 1 to 6 us of work, about 90 % hits, 2 threads",
     stand_ins=(EMULATOR,), derive=over_distlock, columns=COLUMNS,
     runs=(Run("contention pool", {"policy": BUF, "pages": "10M", "frames": "10%", "accesses": "zipf:skew=0.99",
                                   "threads": 2, "work-us": [1, 2, 3, 4, 5, 6], **TIMES, "warmup": 10},
@@ -316,6 +316,10 @@ FIG_11 = Experiment(
         Statement("BP-Wrapper performs like distributed locks or better (at most 7 % below at 1 us).",
                   lambda rows: (at_work(rows, "bufbat-pref", 1) > 0.93, shown_at_1us(rows, ["bufbat-pref"])),
                   "the free lists hold up to 4,096 frames, which a pool as small as the quick run's misses",
+                  over=REPETITION, timed=True),
+        Statement("On a virtual machine BP-Wrapper is better than distributed locks (21 % at 1 us; figure 12).",
+                  lambda rows: (at_work(rows, "bufbat-pref", 1) > 1.02, shown_at_1us(rows, ["bufbat-pref"])),
+                  "two cores do not meet at one of 64 locks, on a virtual machine or not",
                   over=REPETITION, timed=True),
         Statement("BP-Wrapper in each partition is better than distributed locks alone (12 % at 1 us).",
                   lambda rows: (at_work(rows, "bufbp-distlock", 1) > 1.02, shown_at_1us(rows, ["bufbp-distlock"])),

@@ -102,6 +102,10 @@ def row(given, index):
                   "buffer": {"hit_ratio": 0.9, "sync_write_share_of_io": 0.05, "dirty_proportion": 0.5,
                              "fixes": 9 + index,
                              "cleaner_outstanding": 4.0, "locks_per_million": 0.0},
+                  "samples": [{"end_s": float(t), "buffer": {"dirty_frames": 50 + t, "clean_frames": 40 - t,
+                                                             "free_frames": 10, "page_reads": 90,
+                                                             "sync_page_writes": 5, "async_page_writes": 5,
+                                                             "cleaner_outstanding": 4.0}} for t in range(1, 9)],
                   "repetitions": [measured] * int(flags.get("repeat", 1)), **measured})
     return found
 combinations = [dict(zip(lists, chosen)) for chosen in itertools.product(*lists.values())]

@@ -50,10 +50,12 @@ def processor_seconds():
 
 
 def flat(document, prefix=""):
-    """Nested objects as columns joined by dots; lists are left out."""
+    """Nested objects as columns joined by dots; lists are left out, but for the samples of a run."""
     columns = {}
     for name, value in document.items():
-        if isinstance(value, dict):
+        if name == "samples":
+            columns[name] = [flat(sample) for sample in value]
+        elif isinstance(value, dict):
             columns.update(flat(value, f"{prefix}{name}."))
         elif not isinstance(value, list):
             columns[prefix + name] = value

@@ -85,7 +85,7 @@ def falls_with_n(rows, column):
 FIG_6 = Experiment(
     name="fig-thesis-4.6",
     title="Figure 4.6 of Wang's thesis: throughput, dirty pages and synchronous writes by number of page cleaners",
-    source=f"{THESIS}, section 4.3.2, page 67; figures 4.4, 4.5 and 4.8 are its single points",
+    source=f"{THESIS}, section 4.3.2, page 67",
     sweep="1 to 100 outstanding writes of page cleaners", stand_ins=(STAND_IN, QUICK_STAND_IN),
     runs=(FIXED_RUN,), derive=over_untuned, columns=COLUMNS,
     plot=Plot("n", "over_untuned", kind="lines", x_log=True, x_label="outstanding writes of page cleaners",
@@ -144,7 +144,7 @@ FIG_9 = Experiment(
 FIG_10 = Experiment(
     name="fig-thesis-4.10",
     title="Figure 4.10 of Wang's thesis: synchronous writes with the self-tuning cleaner",
-    source=f"{THESIS}, section 4.5, page 74; the mean of the run instead of the course in time",
+    source=f"{THESIS}, section 4.5, page 74; the mean of the run, fig-thesis-4.11 has the course in time",
     sweep="2 outstanding writes, and the self-tuning cleaner", stand_ins=(STAND_IN, QUICK_STAND_IN),
     runs=(FIXED_RUN, TUNED_RUN), derive=over_untuned, columns=COLUMNS,
     plot=Plot("cleaner", "w_o", kind="bars", x_label="page cleaning", y_label="synchronous writes / disk accesses"),
@@ -286,4 +286,136 @@ FIG_16 = sensitivity(16, "throughput by scale parameter, under two adjustment in
                                "1 %.", flat_within(0.01), NOISE),
                      intervals=("1s", "10s"), quick_intervals=("1s",))
 
-EXPERIMENTS = [FIG_6, TABLE_2, FIG_9, FIG_10, FIG_12, FIG_13, FIG_14, FIG_15, FIG_16]
+
+# Figures 4.4, 4.5, 4.8 and 4.11: the course in time.
+
+COURSE_STAND_IN = "the load of the data has filled the cache when the time begins, so the course begins with a full cache"
+FRAMES = {"dirty": "dirty_frames", "clean": "clean_frames", "free": "free_frames"}
+ACCESSES = {"reads": "page_reads", "synchronous writes": "sync_page_writes", "asynchronous writes": "async_page_writes"}
+
+
+def course_run(cleaners):
+    """From the first transaction on."""
+    return Run("tpcc-lite run", {"cleaner": cleaners, **BASE, "warmup": 0, "duration": 1200},
+               quick={**QUICK, "warmup": 0, "duration": 60})
+
+
+def in_time(counts):
+    """A row for each sample of a run and each of the counts, with its share of all of them."""
+    def derive(rows):
+        found = []
+        for row in measured(rows):
+            whole = {name: value for name, value in row.items() if name != "samples"}
+            for sample in row["samples"]:
+                numbers = {kind: sample[f"buffer.{column}"] for kind, column in counts.items()}
+                found += [{**whole, "end_s": sample["end_s"], "kind": kind, "count": number,
+                           "share": number / max(1, sum(numbers.values()))} for kind, number in numbers.items()]
+        return found
+    return derive
+
+
+def n_in_time(rows):
+    return [{**{name: value for name, value in row.items() if name != "samples"}, "end_s": sample["end_s"],
+             "outstanding": sample["buffer.cleaner_outstanding"]}
+            for row in measured(rows) for sample in row["samples"]]
+
+
+def quarter(rows, column, which, **wanted):
+    """The mean of a quarter of the run's time: the first (0) to the last (3)."""
+    chosen = select(rows, **wanted)
+    end = max(row["end_s"] for row in chosen)
+    part = [row[column] for row in chosen if which <= 4 * row["end_s"] / end - 1e-9 <= which + 1]
+    return sum(part) / len(part)
+
+
+def first_and_last(rows, kind):
+    return quarter(rows, "share", 0, kind=kind), quarter(rows, "share", 3, kind=kind)
+
+
+def pages_become_dirty(rows):
+    dirty, clean = first_and_last(rows, "dirty"), first_and_last(rows, "clean")
+    return dirty[1] > dirty[0] and clean[1] < clean[0], (
+        f"first and last quarter: dirty {percent(dirty[0])}, {percent(dirty[1])}; clean {percent(clean[0])}, "
+        f"{percent(clean[1])}")
+
+
+COURSE_COLUMNS = ("cleaner", "end_s", "kind", "count", "share")
+FIG_4 = Experiment(
+    name="fig-thesis-4.4",
+    title="Figure 4.4 of Wang's thesis: dirty, clean and free pages in time, with 2 page cleaners",
+    source=f"{THESIS}, section 4.3.1, page 64", sweep="a course of 1,200 s (quick: 60)",
+    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run("fixed:2"),), derive=in_time(FRAMES),
+    columns=COURSE_COLUMNS,
+    plot=Plot("end_s", "share", "kind", x_label="time (s)", y_label="share of the cache's pages"),
+    statements=(
+        Statement("While the cache is full, dirty pages increase and clean pages drop, up to a steady state.",
+                  pages_become_dirty, "the cleaners keep up with the pages that become dirty"),
+        Statement("In steady state about 90 % of the pages are dirty (80 % or more).",
+                  lambda rows: (lambda v: (v > 0.8, f"last quarter: {percent(v)}"))(first_and_last(rows, "dirty")[1]),
+                  "the workload reads more pages for each page that it changes, so that clean pages fill the cache"),
+    ))
+
+FIG_5 = Experiment(
+    name="fig-thesis-4.5",
+    title="Figure 4.5 of Wang's thesis: reads, synchronous and asynchronous writes in time, with 2 page cleaners",
+    source=f"{THESIS}, section 4.3.1, page 65", sweep="a course of 1,200 s (quick: 60)",
+    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run("fixed:2"),), derive=in_time(ACCESSES),
+    columns=COURSE_COLUMNS,
+    plot=Plot("end_s", "count", "kind", x_label="time (s)", y_label="disk accesses in a second"),
+    statements=(
+        Statement("In steady state close to 40 % of the disk accesses are synchronous writes (30 % or more).",
+                  lambda rows: (lambda v: (v > 0.3, f"last quarter: {percent(v)}"))(
+                      first_and_last(rows, "synchronous writes")[1]),
+                  "writes are a smaller share of the accesses here than in the thesis's trace"),
+        Statement("Synchronous writes slow the reads down.",
+                  lambda rows: (lambda first, last: (last < first, f"reads in a second, first and last quarter: "
+                                                                   f"{first:.1f}, {last:.1f}"))(
+                      quarter(rows, "count", 0, kind="reads"), quarter(rows, "count", 3, kind="reads")),
+                  "synchronous writes take few of the disks' accesses"),
+    ))
+
+
+def of_n(rows, n, kind):
+    return quarter(rows, "share", 3, kind=kind, n=n)
+
+
+FIG_8 = Experiment(
+    name="fig-thesis-4.8",
+    title="Figure 4.8 of Wang's thesis: reads, synchronous and asynchronous writes in time, with 44 page cleaners",
+    source=f"{THESIS}, section 4.3.2, page 69; fig-thesis-4.6 has its dirty pages",
+    sweep="a course of 1,200 s (quick: 60), with 2 and 44 outstanding writes",
+    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run(fixed([2, 44])),), derive=in_time(ACCESSES),
+    columns=COURSE_COLUMNS,
+    plot=Plot("end_s", "count", "kind", "n", x_label="time (s)", y_label="disk accesses in a second"),
+    statements=(
+        Statement("With 44 page cleaners very few synchronous writes are left (2 % of the accesses at most).",
+                  lambda rows: (lambda v: (v < 0.02, f"last quarter: {percent(v)}"))(
+                      of_n(rows, 44, "synchronous writes")),
+                  "so many pages become dirty that victims are among them"),
+        Statement("They are far fewer than with 2 (a quarter at most).",
+                  lambda rows: (lambda few, many: (4 * few < many, f"{percent(few)} against {percent(many)}"))(
+                      of_n(rows, 44, "synchronous writes"), of_n(rows, 2, "synchronous writes")),
+                  "few victims are dirty even with 2"),
+    ))
+
+
+def n_is_steady(rows):
+    late = [row["outstanding"] for row in rows if row["end_s"] > max(r["end_s"] for r in rows) / 4]
+    middle = sum(late) / len(late)
+    return max(late) - min(late) <= 0.67 * middle, (
+        f"N from {min(late):.0f} to {max(late):.0f}, {middle:.1f} in the mean")
+
+
+FIG_11 = Experiment(
+    name="fig-thesis-4.11",
+    title="Figure 4.11 of Wang's thesis: N of the self-tuning cleaner in time",
+    source=f"{THESIS}, section 4.5, page 74", sweep="a course of 1,200 s (quick: 60)",
+    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run(SELF_TUNING),), derive=n_in_time,
+    columns=("cleaner", "end_s", "outstanding"),
+    plot=Plot("end_s", "outstanding", x_label="time (s)", y_label="N"),
+    statements=(
+        Statement("N fluctuates in a small range (3 to 5; here: two thirds of its mean).", n_is_steady,
+                  "w_o of a second has few accesses, and N follows it"),
+    ))
+
+EXPERIMENTS = [FIG_4, FIG_5, FIG_6, FIG_8, FIG_11, TABLE_2, FIG_9, FIG_10, FIG_12, FIG_13, FIG_14, FIG_15, FIG_16]
