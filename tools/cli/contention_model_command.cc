@@ -142,9 +142,8 @@ std::string DescribeMachine() {
 absl::StatusOr<CalibrationConfig> ParseCalibration(const CalibrateFlags& flags) {
   LATCHKEY_ASSIGN_OR_RETURN(auto accesses, AccessPatterns().Parse(flags.accesses));
   if (accesses.entry().needs_trace) {
-    return InvalidArgument(
-        "--accesses={}: a calibration draws pages; give zipf, scans, uniform or index-join",
-        flags.accesses);
+    return InvalidArgument("--accesses={}: a calibration draws pages; give any other pattern",
+                           flags.accesses);
   }
   CalibrationConfig config{.algorithms = PoolReplacementNames(), .accesses = std::move(accesses)};
   if (flags.algorithms != "all") {

@@ -174,13 +174,13 @@ class Calibrator {
     return TurnTime([](uint32_t) {});
   }
   // `time` of moved lines, measured beside turns of `empty_turn`, as it is with costs_.transfer.
-  double AsTransferred(double time, double empty_turn) const {
+  double AtReportedTransfer(double time, double empty_turn) const {
     return time * empty_turn_ / empty_turn;
   }
   // What a turn with `body` takes longer than an empty one and than `alone`, the body's own time.
   double MovedIn(double alone, absl::FunctionRef<void(uint32_t thread)> body) {
     const double empty = EmptyTurn();
-    return AsTransferred(TurnTime(body) - empty - alone, empty);
+    return AtReportedTransfer(TurnTime(body) - empty - alone, empty);
   }
 
   // A word that both only change by atomic writes travels once in each turn.
@@ -316,10 +316,11 @@ class Calibrator {
     const auto of_miss = [&](const AccessTime& time) {
       return time.miss_ratio == 0 ? 0 : (time.time - costs_.access) / time.miss_ratio;
     };
-    // Three of four misses of the model's two processors follow one of the other. It charges them about
-    // one transfer of a hot word, the hand or the free frames.
+    // With two processors of the model, three of four misses follow a miss of the other processor. The
+    // model charges them about one transfer of a hot word, the hand or the free frames.
     constexpr double kFollowing = 0.75;
-    const double moved = AsTransferred(of_miss(*together) - of_miss(alone), empty) / kFollowing;
+    const double moved =
+        AtReportedTransfer(of_miss(*together) - of_miss(alone), empty) / kFollowing;
     costs_.moved_miss = std::max(0.0, moved - costs_.transfer);
     return GoOn();
   }

@@ -16,13 +16,13 @@ struct CalibrationConfig {
   std::vector<std::string> algorithms;  ///< names of ReplacementAlgorithms()
   AccessPatternChoice accesses;         ///< needs no trace
   uint64_t pages = 20'000;              ///< all in the pool, except to measure misses
-  /// Each figure is the median of so many short measurements, those with two threads of ten times as
-  /// many, for at most .3 s.
+  /// Each figure is the median of so many short measurements. Where two threads take turns, there are
+  /// ten times as many, but none begins after .3 s. Of wake-ups there are four times as many.
   uint32_t repetitions = 50;
   const std::atomic<bool>* stop = nullptr;  ///< ends the calibration early; may be nullptr
 };
 
-/// Takes some seconds, and two processors that nobody else uses all the time. InvalidArgument: an
+/// Takes some seconds, and needs two processors that are otherwise idle. InvalidArgument: an
 /// algorithm that a pool cannot run, or too few pages. Unavailable: the machine is too busy.
 /// Cancelled: stopped.
 absl::StatusOr<ModelCosts> Calibrate(const CalibrationConfig& config);

@@ -19,7 +19,7 @@ struct AlgorithmCosts {
   double hit = 0;          ///< OnHit, alone
   double batched_hit = 0;  ///< OnHit in a batch of 32, after its prefetch
   double load = 0;         ///< OnLoad and the choice of a victim
-  double moved = 0;        ///< more for an OnHit after a call of another processor
+  double moved = 0;        ///< more for an OnHit or OnLoad after a call of another processor
   double batch_moved = 0;  ///< as `moved`, for each further hit of a batch
   double moved_load = 0;   ///< more for a load, at its Victim, after a call of another processor
 };

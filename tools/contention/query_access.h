@@ -14,8 +14,8 @@ namespace latchkey {
 std::unique_ptr<AccessStream> MakeBrowsingMix(const AccessPatternConfig& config, double skew);
 
 /// TableScan (BP-Wrapper 5.1.2): queries, each of which reads one of `tables` >= 1 tables of one size
-/// from its first page to its last, and draws the table. The first query of a thread is met in its
-/// middle.
+/// from its first page to its last, and draws the table. A thread begins in the middle of its
+/// first query.
 std::unique_ptr<AccessStream> MakeTableScans(const AccessPatternConfig& config, uint64_t tables);
 
 /// The nested-loop index join of three tables (Thread-specific buffer, section 4; TPC-H's query 3):

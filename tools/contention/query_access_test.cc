@@ -56,7 +56,7 @@ TEST_CASE("Threads of the browsing mix read the same popular pages, each in an o
 TEST_CASE("A query of the table scans reads one table from its first page to its last") {
   const auto stream = MakeTableScans({.pages = 100, .seed = 3}, 3);
   const auto is_last = [](uint64_t page) { return page == 32 || page == 65 || page == 99; };
-  for (uint64_t page = stream->Next(); !is_last(page);) {  // the query that the thread was met in
+  for (uint64_t page = stream->Next(); !is_last(page);) {  // the first query, from its middle on
     const uint64_t next = stream->Next();
     REQUIRE(next == page + 1);
     page = next;
@@ -72,7 +72,7 @@ TEST_CASE("A query of the table scans reads one table from its first page to its
 }
 
 TEST_CASE("Threads of an index join scan customers of their own and meet in the indexes") {
-  // The customers are the first 2 % of the pages.
+  // The first 2 % of the pages hold customers only.
   constexpr uint64_t kPages = 100'000, kCustomerPages = kPages / 50;
   std::set<uint64_t> customers[2];
   std::map<uint64_t, int> counts[2];

@@ -6,8 +6,7 @@ from rows import add, counted, median, normalised, points, select, series
 PAPER = "Ding, Shan, Jiang, BP-Wrapper, TPDS 2016"
 ICDE = "Ding, Jiang, Zhang, BP-Wrapper, ICDE 2009"
 CORES = ("the cores of this machine for 16 Itaniums or 8 Xeon cores; more threads than cores stand for the "
-         "over-committed "
-         "back ends of the paper, and measure preemption")
+         "over-committed back ends of the paper, and measure preemption")
 DBT1 = "the page reads of TPC-W's browsing mix for DBT-1, without PostgreSQL around them"
 TABLE_SCAN = "queries that each read one of eight tables whole for TableScan"
 WORK = "0.1 us of work between accesses for PostgreSQL's, so that few cores meet at the lock"
@@ -215,7 +214,7 @@ TABLE_3 = Experiment(
               y_label="contentions per million accesses"),
     statements=(
         Statement("A threshold as large as the queue has more contentions than half of it.", threshold_of_queue_is_bad,
-                  "a full queue finds the lock free nearly always, with so few cores", over=REPETITION),
+                  "a full queue finds the lock free almost every time, with so few cores", over=REPETITION),
         Statement("A threshold of 1 has more contentions than 32.", small_threshold_is_bad,
                   "a failed TryLock() costs no contention, and the queue of 64 gives time for many of them",
                   over=REPETITION),
