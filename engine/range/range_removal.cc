@@ -234,16 +234,18 @@ absl::Status RangeRemoval::EmptyLeaves(BTree& tree) {
   PoolActor& actor = parts_.pool.Here();
   std::string key = range_.from.value_or(std::string());
   std::vector<std::byte> copy(page_size_);
-  for (;;) {
+  for (uint32_t attempts = 0;;) {
     OwnedFences fences;
-    {
-      OptimisticGuard guard;
-      LATCHKEY_RETURN_IF_ERROR(tree.CopyLeaf(actor, {LeafTarget::Kind::kCovering, key}, 0,
-                                             copy.data(), &fences, &guard));
-    }
+    OptimisticGuard seen;
+    LATCHKEY_RETURN_IF_ERROR(
+        tree.CopyLeaf(actor, {LeafTarget::Kind::kCovering, key}, 0, copy.data(), &fences, &seen));
     bool again = false;
-    LATCHKEY_RETURN_IF_ERROR(EmptyLeaf(tree, key, &again));
-    if (again) continue;
+    LATCHKEY_RETURN_IF_ERROR(EmptyLeaf(seen, &again));
+    if (again) {
+      parts_.pool.runtime().BackOff(attempts++);  // writers beside the range may change the leaf
+      continue;
+    }
+    attempts = 0;
     // What deletes leave sparse is united with a neighbour, as after ordinary deletes.
     if (BTree::IsUnderfull(NodeView(copy.data(), page_size_))) tree.TryMerge(actor, key);
     if (!fences.has_upper || (range_.to && *range_.to <= fences.upper)) return absl::OkStatus();
@@ -252,15 +254,18 @@ absl::Status RangeRemoval::EmptyLeaves(BTree& tree) {
   }
 }
 
-// Removes the records of the range from the leaf that covers `key`. *again: it had some, so the
-// caller looks at it once more.
-absl::Status RangeRemoval::EmptyLeaf(BTree& tree, std::string_view key, bool* again) {
+// Removes the records of the range from a leaf. *again: it had some, or has changed since it was
+// seen, so the caller looks once more. A leaf that has split ends before the fence that was seen.
+absl::Status RangeRemoval::EmptyLeaf(const OptimisticGuard& seen, bool* again) {
   std::vector<std::string> chains;
   {
     LogSpace space;
     LATCHKEY_RETURN_IF_ERROR(Reserve(1, &space));
     ExclusiveGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(parts_.pool.Here(), key, &guard));
+    if (!parts_.pool.TryUpgrade(seen, &guard)) {
+      *again = true;
+      return absl::OkStatus();
+    }
     const LatchedNodeView leaf(guard.data(), page_size_);
     NoteChains(leaf, &chains);
     if (chains.empty()) {

@@ -77,7 +77,7 @@ class RangeRemoval {
   void CutOut(ExclusiveGuard& node, std::vector<ExclusiveGuard>& spine, const OwnedFences& fences,
               uint32_t first, uint32_t last, LogSpace& space);
   absl::Status EmptyLeaves(BTree& tree);
-  absl::Status EmptyLeaf(BTree& tree, std::string_view key, bool* again);
+  absl::Status EmptyLeaf(const OptimisticGuard& seen, bool* again);
   bool IsInside(std::string_view key) const;
   void NoteChains(const LatchedNodeView& leaf, std::vector<std::string>* chains) const;
   absl::Status FreeChains(const std::vector<std::string>& chains);
