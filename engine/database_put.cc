@@ -7,7 +7,7 @@ namespace latchkey {
 
 absl::Status DatabaseImpl::Put(TreeImpl& tree, std::string_view key, std::string_view value) {
   if (__builtin_expect(changes_ != nullptr, 0)) {
-    constexpr int kAttempts = 3;
+    constexpr int kAttempts = 3;  // a snapshot may come between MayTake and the commit
     DescentHint at;
     for (int attempt = 0;
          attempt < kAttempts && BlindPut::MayTake(*context_, tree, key, value, &at); ++attempt) {

@@ -44,7 +44,7 @@ void SplitAhead(BTree& tree, std::string_view key, size_t value_size) {
     }
     {
       ExclusiveGuard guard;
-      LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(actor, key, &guard));
+      LATCHKEY_RETURN_IF_ERROR(tree.FixLeaf(actor, key, &guard, &at));
       const LatchedNodeView leaf(guard.data(), page_size);
       if (leaf.IsInRun() || leaf.HasRoomFor(key, value_size)) return absl::OkStatus();
     }

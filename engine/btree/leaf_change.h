@@ -25,9 +25,9 @@ absl::Status ChangeRecord(
     absl::FunctionRef<absl::Status(NodeEditor& leaf, SlotPosition position)> change);
 
 /// Splits the leaf of `key` if it is in a frame and has no room for another record with a key of this
-/// length and a value of `value_size` bytes. Otherwise the leaf may leave its frame full, and the next
-/// such put would read it only to split it. A leaf whose records come in the order of their keys is
-/// left full. A hint: without memory, a free page or room in the log it does nothing. For a record
+/// length and a value of `value_size` bytes. A full leaf that left its frame would be read again: the
+/// next put of such a record would have to split it. Leaves in a run (NodeView::IsInRun) stay full: the
+/// put that splits such a leaf leaves it full, and continues in a new one. A hint: without memory, a free page or room in the log it does nothing. For a record
 /// above an eighth of a page it asks only for room to grow to a quarter of a page. REQUIRES: the leaf
 /// has `key` with such a value; no latches held; the tree is not dropped meanwhile.
 void SplitAhead(BTree& tree, std::string_view key, size_t value_size);

@@ -85,7 +85,8 @@ constexpr uint32_t Capacity(uint32_t page_size) { return page_size - kSlots; }
 
 }  // namespace node_format
 
-/// Bytes of slot and record at most: in a page whose prefix the key shares, they are fewer.
+/// The most bytes that a record and its slot take. A page stores the prefix that its keys share only
+/// once, so there the record takes fewer.
 constexpr size_t MostRecordBytes(size_t key_size, size_t value_size) {
   return node_format::kSlotSize + node_format::kValueSizeSize + key_size + value_size;
 }

@@ -102,21 +102,15 @@ bool ChangeBuffer::TryPlace(TreeId tree, PageId page, std::string_view key, std:
   AbsentGuard latch = pool_.TryLatchAbsent(page);
   if (!latch) return false;
   Shard& shard = ShardOf(page);
-  AbsentLeaf* leaf = nullptr;
   {
     SpinLatchGuard guard(shard.latch, runtime_);
     const auto found = shard.leaves.find(Raw(page));
     if (found == shard.leaves.end() || found->second.room < change->room()) return false;
-    leaf = &found->second;
+    place->leaf_ = &found->second;
+    place->leaf_->is_placing = true;
   }
-  if (leaf->room - change->room() < change->room()) {
-    place->fills_ = {
-        .page = page, .tree = tree, .key = std::string(key), .value_size = value.size()};
-  }
-  SpinLatchGuard guard(shard.latch, runtime_);
-  leaf->is_placing = true;
-  place->leaf_ = leaf;
   place->buffer_ = this;
+  place->tree_ = tree;
   place->page_ = page;
   place->latch_ = std::move(latch);
   place->change_ = std::move(change);
@@ -145,19 +139,30 @@ void ChangeBuffer::Place::Add(Lsn lsn, TxnId txn) {
   buffer_->change_bytes_.fetch_add(change->bytes(), std::memory_order_relaxed);
   SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
   leaf_->room = static_cast<uint16_t>(leaf_->room - change->room());
+  fills_leaf_ = leaf_->room < change->room();
   if (leaf_->changes++ == 0) leaf_->first = lsn;
 }
 
 ChangeBuffer::Place::~Place() {
   if (leaf_ == nullptr) return;
+  std::optional<FullLeaf> full;
+  if (fills_leaf_) {
+    CatchOutOfMemory([&] {  // without memory the leaf is not noted
+      const Change& put = *leaf_->newest;
+      full = {.page = page_,
+              .tree = tree_,
+              .key = std::string(put.key()),
+              .value_size = put.value_size};
+      return absl::OkStatus();
+    })
+        .IgnoreError();
+  }
   {
     SpinLatchGuard guard(buffer_->ShardOf(page_).latch, buffer_->runtime_);
     leaf_->is_placing = false;
   }
   latch_.Release();
-  // Only now can another actor bring it in.
-  const bool is_added = change_ == nullptr;
-  if (is_added && fills_) buffer_->NoteFull(*std::move(fills_));
+  if (full) buffer_->NoteFull(*std::move(full));  // only now can another actor bring it in
 }
 
 // ---- Room
@@ -206,7 +211,8 @@ std::vector<ChangeBuffer::FullLeaf> ChangeBuffer::TakeFull() {
   return leaves;
 }
 
-// BringInFull and MakeRoom follow a committed put, whose caller must not learn of a lack of memory.
+// A put is committed before it calls BringInFull and MakeRoom. So they return no error: out of memory,
+// they do nothing.
 
 std::vector<ChangeBuffer::FullLeaf> ChangeBuffer::BringInFull() {
   std::vector<FullLeaf> full;

@@ -56,12 +56,12 @@ class ChangeBuffer final : public AbsentPages {
   struct AbsentLeaf;
 
  public:
-  /// A leaf whose last put left no room for another of its size.
+  /// A full leaf: it has no room for another record of the size of its newest one.
   struct FullLeaf {
     PageId page;
     TreeId tree{0};
-    std::string key;  ///< of that put
-    size_t value_size = 0;
+    std::string key;        ///< of the newest record
+    size_t value_size = 0;  ///< of the newest record, bytes
   };
   struct Options {
     /// Memory, and a little more while a leaf is read for want of room.
@@ -101,7 +101,8 @@ class ChangeBuffer final : public AbsentPages {
     AbsentGuard latch_;
     AbsentLeaf* leaf_ = nullptr;
     std::unique_ptr<Change> change_;
-    std::optional<FullLeaf> fills_;  // if there is no room for another such put after this one
+    TreeId tree_{0};
+    bool fills_leaf_ = false;  // the leaf has no room for another such put
   };
 
   /// Whether any leaf is known. Takes an instruction or two.

@@ -169,7 +169,7 @@ TEST_CASE("A put waits for a snapshot that ends within a microsecond, and not fo
     REQUIRE_OK(tree.status());
     Load(*db, **tree);
     const auto waited = [&] { return db->GetStatistics().change_buffer_puts; };
-    uint64_t absent = 0;  // a key whose leaf is in no frame and has room
+    uint64_t absent = 0;  // the leaf of this key is in no frame, and has room
     while (waited() == 0) {
       REQUIRE(++absent < kWriters * kKeysOfEach);
       REQUIRE_OK(db->Put(**tree, KeyOf(absent), ValueOf(1)));

@@ -103,7 +103,7 @@ struct Interaction {
   uint32_t customers = 0, addresses = 0, orders = 0;
   uint32_t items = 0;
   uint32_t listed_items = 0;   // with their authors; more than one are found by an index
-  uint64_t latest_orders = 0;  // whose lines are read in sequence
+  uint64_t latest_orders = 0;  // their lines are read in sequence
 };
 
 constexpr uint32_t kPromotional = 5, kListed = 50, kInCart = 2, kLinesOfOrder = 3;
