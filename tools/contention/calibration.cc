@@ -110,8 +110,7 @@ class Calibrator {
     if (fits || time.miss_ratio > 0) return time;
     return InvalidArgument(
         "--accesses={}: it misses no page of a pool for a quarter of the {} pages, so that the "
-        "cost of a "
-        "miss cannot be measured; give another pattern or more pages",
+        "cost of a miss cannot be measured; give another pattern or more pages",
         config_.accesses.ToString(), config_.pages);
   }
   absl::StatusOr<AccessTime> TimeIn(BufferPool& pool, AccessStream& stream, bool latches) {

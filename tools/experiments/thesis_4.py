@@ -300,24 +300,28 @@ def course_run(cleaners):
                quick={**QUICK, "warmup": 0, "duration": 60})
 
 
+def samples(rows):
+    """(row without its samples, sample) for each sample of each run."""
+    for row in measured(rows):
+        whole = {name: value for name, value in row.items() if name != "samples"}
+        yield from ((whole, sample) for sample in row["samples"])
+
+
 def in_time(counts):
     """A row for each sample of a run and each of the counts, with its share of all of them."""
     def derive(rows):
         found = []
-        for row in measured(rows):
-            whole = {name: value for name, value in row.items() if name != "samples"}
-            for sample in row["samples"]:
-                numbers = {kind: sample[f"buffer.{column}"] for kind, column in counts.items()}
-                found += [{**whole, "end_s": sample["end_s"], "kind": kind, "count": number,
-                           "share": number / max(1, sum(numbers.values()))} for kind, number in numbers.items()]
+        for whole, sample in samples(rows):
+            numbers = {kind: sample[f"buffer.{column}"] for kind, column in counts.items()}
+            found += [{**whole, "end_s": sample["end_s"], "kind": kind, "count": number,
+                       "share": number / max(1, sum(numbers.values()))} for kind, number in numbers.items()]
         return found
     return derive
 
 
 def n_in_time(rows):
-    return [{**{name: value for name, value in row.items() if name != "samples"}, "end_s": sample["end_s"],
-             "outstanding": sample["buffer.cleaner_outstanding"]}
-            for row in measured(rows) for sample in row["samples"]]
+    return [{**whole, "end_s": sample["end_s"], "outstanding": sample["buffer.cleaner_outstanding"]}
+            for whole, sample in samples(rows)]
 
 
 def quarter(rows, column, which, **wanted):
@@ -339,15 +343,20 @@ def pages_become_dirty(rows):
         f"{percent(clean[1])}")
 
 
-COURSE_COLUMNS = ("cleaner", "end_s", "kind", "count", "share")
-FIG_4 = Experiment(
-    name="fig-thesis-4.4",
-    title="Figure 4.4 of Wang's thesis: dirty, clean and free pages in time, with 2 page cleaners",
-    source=f"{THESIS}, section 4.3.1, page 64", sweep="a course of 1,200 s (quick: 60)",
-    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run("fixed:2"),), derive=in_time(FRAMES),
-    columns=COURSE_COLUMNS,
-    plot=Plot("end_s", "share", "kind", x_label="time (s)", y_label="share of the cache's pages"),
-    statements=(
+def course(number, title, where, cleaners, derive, y, y_label, statements, series="kind", panel=None,
+           columns=("cleaner", "end_s", "kind", "count", "share")):
+    """A figure of something in time."""
+    return Experiment(
+        name=f"fig-thesis-4.{number}", title=f"Figure 4.{number} of Wang's thesis: {title}",
+        source=f"{THESIS}, section {where}", sweep="a course of 1,200 s (quick: 60)",
+        stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run(cleaners),), derive=derive,
+        columns=columns, plot=Plot("end_s", y, series, panel, x_label="time (s)", y_label=y_label),
+        statements=statements)
+
+
+FIG_4 = course(
+    4, "dirty, clean and free pages in time, with 2 page cleaners", "4.3.1, page 64", "fixed:2", in_time(FRAMES),
+    "share", "share of the cache's pages", (
         Statement("While the cache is full, dirty pages increase and clean pages drop, up to a steady state.",
                   pages_become_dirty, "the cleaners keep up with the pages that become dirty"),
         Statement("In steady state about 90 % of the pages are dirty (80 % or more).",
@@ -355,14 +364,9 @@ FIG_4 = Experiment(
                   "the workload reads more pages for each page that it changes, so that clean pages fill the cache"),
     ))
 
-FIG_5 = Experiment(
-    name="fig-thesis-4.5",
-    title="Figure 4.5 of Wang's thesis: reads, synchronous and asynchronous writes in time, with 2 page cleaners",
-    source=f"{THESIS}, section 4.3.1, page 65", sweep="a course of 1,200 s (quick: 60)",
-    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run("fixed:2"),), derive=in_time(ACCESSES),
-    columns=COURSE_COLUMNS,
-    plot=Plot("end_s", "count", "kind", x_label="time (s)", y_label="disk accesses in a second"),
-    statements=(
+FIG_5 = course(
+    5, "reads, synchronous and asynchronous writes in time, with 2 page cleaners", "4.3.1, page 65", "fixed:2",
+    in_time(ACCESSES), "count", "disk accesses in a second", (
         Statement("In steady state close to 40 % of the disk accesses are synchronous writes (30 % or more).",
                   lambda rows: (lambda v: (v > 0.3, f"last quarter: {percent(v)}"))(
                       first_and_last(rows, "synchronous writes")[1]),
@@ -379,15 +383,10 @@ def of_n(rows, n, kind):
     return quarter(rows, "share", 3, kind=kind, n=n)
 
 
-FIG_8 = Experiment(
-    name="fig-thesis-4.8",
-    title="Figure 4.8 of Wang's thesis: reads, synchronous and asynchronous writes in time, with 44 page cleaners",
-    source=f"{THESIS}, section 4.3.2, page 69; fig-thesis-4.6 has its dirty pages",
-    sweep="a course of 1,200 s (quick: 60), with 2 and 44 outstanding writes",
-    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run(fixed([2, 44])),), derive=in_time(ACCESSES),
-    columns=COURSE_COLUMNS,
-    plot=Plot("end_s", "count", "kind", "n", x_label="time (s)", y_label="disk accesses in a second"),
-    statements=(
+FIG_8 = course(
+    8, "reads, synchronous and asynchronous writes in time, with 44 page cleaners and with 2",
+    "4.3.2, page 69; fig-thesis-4.6 has its dirty pages", fixed([2, 44]), in_time(ACCESSES), "count",
+    "disk accesses in a second", panel="n", statements=(
         Statement("With 44 page cleaners very few synchronous writes are left (2 % of the accesses at most).",
                   lambda rows: (lambda v: (v < 0.02, f"last quarter: {percent(v)}"))(
                       of_n(rows, 44, "synchronous writes")),
@@ -406,14 +405,9 @@ def n_is_steady(rows):
         f"N from {min(late):.0f} to {max(late):.0f}, {middle:.1f} in the mean")
 
 
-FIG_11 = Experiment(
-    name="fig-thesis-4.11",
-    title="Figure 4.11 of Wang's thesis: N of the self-tuning cleaner in time",
-    source=f"{THESIS}, section 4.5, page 74", sweep="a course of 1,200 s (quick: 60)",
-    stand_ins=(STAND_IN, COURSE_STAND_IN, QUICK_STAND_IN), runs=(course_run(SELF_TUNING),), derive=n_in_time,
-    columns=("cleaner", "end_s", "outstanding"),
-    plot=Plot("end_s", "outstanding", x_label="time (s)", y_label="N"),
-    statements=(
+FIG_11 = course(
+    11, "N of the self-tuning cleaner in time", "4.5, page 74", SELF_TUNING, n_in_time, "outstanding", "N", series=None,
+    columns=("cleaner", "end_s", "outstanding"), statements=(
         Statement("N fluctuates in a small range (3 to 5; here: two thirds of its mean).", n_is_steady,
                   "w_o of a second has few accesses, and N follows it"),
     ))
