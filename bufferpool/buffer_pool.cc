@@ -235,21 +235,22 @@ void BufferPool::ReleaseShared(PageId page) {
   runtime_.SchedulePoint();
 }
 
-PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified) {
+PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified, bool expired) {
   PageWord& word = table_.WordOf(page);
   if (modified) {
     TraceHere(frame, page, FixKind::kModified);
     if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) frames_.MarkDirty(frame);
     if (log_.has_log()) frames_.NoteLoggedChange(frame);
   }
-  const PageState left = modified ? word.ReleaseModified() : word.ReleaseUnmodified();
+  const PageState left = modified || expired ? word.ReleaseModified() : word.ReleaseUnmodified();
   runtime_.SchedulePoint();
   return left;
 }
 
 OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
   guard.pool_ = nullptr;
-  const PageState left = ReleaseExclusive(guard.page_, guard.frame_, guard.modified_);
+  const PageState left =
+      ReleaseExclusive(guard.page_, guard.frame_, guard.modified_, guard.expired_);
   return OptimisticGuard(&table_.WordOf(guard.page_), left, frames_.DataOf(guard.frame_),
                          guard.page_);
 }

@@ -387,7 +387,7 @@ class BufferPool {
 
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
-  PageState ReleaseExclusive(PageId page, FrameId frame, bool modified);
+  PageState ReleaseExclusive(PageId page, FrameId frame, bool modified, bool expired);
 
   Runtime& runtime_;
   PageStore& store_;
@@ -419,7 +419,8 @@ inline std::byte* ExclusiveGuard::Mutable() {
   return pool_->frames_.DataOf(frame_);
 }
 inline void ExclusiveGuard::Unfix() {
-  if (pool_ != nullptr) std::exchange(pool_, nullptr)->ReleaseExclusive(page_, frame_, modified_);
+  if (pool_ == nullptr) return;
+  std::exchange(pool_, nullptr)->ReleaseExclusive(page_, frame_, modified_, expired_);
 }
 
 }  // namespace latchkey

@@ -82,6 +82,23 @@ TEST_CASE("Upgrading an optimistic guard fails when the page has changed meanwhi
   CHECK(f.pool->TryUpgrade(guard, &exclusive));
 }
 
+TEST_CASE("An expired page stays clean and fails the guards that were taken before") {
+  PoolFixture f(32);
+  const PageId page = f.NewPage(7);
+  REQUIRE(f.pool->WriteAllDirty().ok());
+  OptimisticGuard guard;
+  REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+  ExclusiveGuard exclusive;
+  REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &exclusive).ok());
+  exclusive.Expire();
+  ExclusiveGuard moved = std::move(exclusive);
+  moved.Unfix();
+  CHECK_FALSE(guard.Validate());
+  CHECK_FALSE(f.pool->TryUpgrade(guard, &exclusive));
+  CHECK(f.pool->stats().dirty_frames == 0);
+  CHECK(f.ReadShared(page) == 7);
+}
+
 TEST_CASE("A freed page's id and frame are used again, and its old content is not") {
   PoolFixture f(32);
   const PageId page = f.NewPage(7);

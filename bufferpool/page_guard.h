@@ -78,8 +78,8 @@ class [[nodiscard]] SharedGuard {
   PageId page_ = kInvalidPageId;
 };
 
-/// Permission to modify. `Mutable()` marks the page modified. Without it the guard does not change
-/// the page's version, so optimistic readers need not restart.
+/// Permission to modify. `Mutable()` marks the page modified. Without it, and without `Expire()`, the
+/// guard does not change the page's version, so optimistic readers need not restart.
 class [[nodiscard]] ExclusiveGuard {
  public:
   ExclusiveGuard() = default;
@@ -91,6 +91,7 @@ class [[nodiscard]] ExclusiveGuard {
       page_ = other.page_;
       frame_ = other.frame_;
       modified_ = other.modified_;
+      expired_ = other.expired_;
     }
     return *this;
   }
@@ -100,6 +101,10 @@ class [[nodiscard]] ExclusiveGuard {
   inline const std::byte* data() const;
   /// The page, to be modified. Write through racy_memory.h, because optimistic readers may read it.
   inline std::byte* Mutable();
+  /// The optimistic guards that exist do not validate, and cannot be upgraded, any more, as after a
+  /// change of the page. The page stays clean. For a page that is out of its structure: an actor that
+  /// is still on its way to it turns back.
+  void Expire() { expired_ = true; }
   PageId page() const { return page_; }
   FrameId frame() const { return frame_; }
   inline void Unfix();
@@ -112,7 +117,7 @@ class [[nodiscard]] ExclusiveGuard {
   BufferPool* pool_ = nullptr;
   PageId page_ = kInvalidPageId;
   FrameId frame_ = kNoFrame;
-  bool modified_ = false;
+  bool modified_ = false, expired_ = false;
 };
 static_assert(sizeof(ExclusiveGuard) <= 24 && sizeof(SharedGuard) <= 24);
 

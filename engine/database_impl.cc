@@ -591,7 +591,9 @@ void DatabaseImpl::TryPurgeGhost(TreeId tree_id, std::string_view key, CommitTs 
     NodeEditor(guard.Mutable(), tree->btree.page_size()).Remove(position.slot);
     underfull = BTree::IsUnderfull(leaf);
   }
-  if (underfull && !tree->is_dropped()) tree->btree.TryMerge(actor, key);
+  if (!underfull) return;
+  const TreeHold hold(*tree);  // the merge begins again at the root
+  if (!tree->is_dropped()) tree->btree.TryMerge(actor, key);
 }
 
 void DatabaseImpl::FreeOverflow(TreeId, std::string_view reference) {

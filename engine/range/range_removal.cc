@@ -305,8 +305,9 @@ absl::Status RangeRemoval::FreeSubtree(PageId page, uint32_t depth) {
   std::vector<PageId> children;
   uint32_t level = 0;
   {
-    SharedGuard guard;
-    LATCHKEY_RETURN_IF_ERROR(parts_.pool.FixShared(parts_.pool.Here(), page, &guard));
+    ExclusiveGuard guard;
+    LATCHKEY_RETURN_IF_ERROR(parts_.pool.FixExclusive(parts_.pool.Here(), page, &guard));
+    guard.Expire();
     const LatchedNodeView node(guard.data(), page_size_);
     level = node.level();
     if (level > 0) {

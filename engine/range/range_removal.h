@@ -7,7 +7,9 @@
 //      log record holds the images of the changed pages and the roots of the rest of the run.
 //   2. The leaves that are left of the range lose its records, one log record a leaf.
 //   3. The pages of the detached subtrees are freed, children before or with their parents, by a walk
-//      through the inner pages. Leaves are read only if they may name overflow chains.
+//      through the inner pages. Leaves are read only if they may name overflow chains. The walk
+//      expires each inner page when it lists the page's children: a merge, a split or a descent that
+//      has reached the page by then either ends before the list is made, or turns back to the root.
 //
 // After an error another Run goes on: progress keeps what was done. After a crash the log has it.
 //

@@ -1,10 +1,16 @@
 // What a range delete does to leaves that split meanwhile, under seeded schedules.
+#include "engine/range/range_removal.h"
+
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "bufferpool/synchronization/synchronization_list.h"
+#include "engine/btree/leaf_change.h"
 #include "engine/cursor_impl.h"
 #include "engine/database_impl.h"
 #include "engine/testing/devices_on.h"
@@ -12,6 +18,8 @@
 #include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/base/sanitizers.h"
+#include "storage/runtime/simulated_runtime.h"
+#include "storage/testing/map_page_store.h"
 
 namespace latchkey::range_removal_test {
 namespace {
@@ -58,6 +66,104 @@ TEST_CASE("A range delete finds all records of a leaf that splits at the beginni
     }
     REQUIRE_OK((*db)->Verify());
     REQUIRE_OK((*db)->Close());
+  });
+  INFO(ran.message());
+  REQUIRE(ran.ok());
+}
+
+// A log in which the next structure change that reserves room waits until it is let on.
+class HoldingLog final : public TreeLog {
+ public:
+  explicit HoldingLog(Runtime& runtime) : runtime_(runtime) {}
+  bool holds_next = false, is_waiting = false;
+
+  absl::Status Reserve(size_t /*pages*/, bool /*must_not_fail*/, LogSpace* /*space*/) override {
+    if (!std::exchange(holds_next, false)) return absl::OkStatus();
+    for (is_waiting = true; is_waiting;) runtime_.SleepFor(kNanosPerMicro);
+    return absl::OkStatus();
+  }
+  bool HasRoom(size_t /*pages*/) override { return true; }
+  void LogImages(LogSpace&, std::span<ExclusiveGuard* const>, std::span<const PageId>) override {}
+  void LogSplit(LogSpace&, ExclusiveGuard&, ExclusiveGuard&, ExclusiveGuard&,
+                std::string_view) override {}
+
+ private:
+  void Finish(LogSpace&) override {}
+  Runtime& runtime_;
+};
+
+// So long that an inner page has few children, and one record makes no leaf sparse.
+std::string LongKey(int n) { return fmt::format("{:04}", n) + std::string(300, 'k'); }
+
+// Keeps the last of the records that are in the leaf of `key`.
+void MakeSparse(BTree& tree, PoolActor& actor, const std::string& key) {
+  ExclusiveGuard leaf;
+  REQUIRE_OK(tree.FixLeaf(actor, key, &leaf));
+  NodeEditor editor(leaf.Mutable(), tree.page_size());
+  while (LatchedNodeView(leaf.data(), tree.page_size()).count() > 1) editor.Remove(0);
+}
+
+struct MergeBesideRemoval {
+  explicit MergeBesideRemoval(Runtime& in) : runtime(in), log(in), store(in, 4096) {
+    auto made = BufferPool::Create(in, store, MakePlainFixPolicy(in, 4000), 4000, 4000);
+    REQUIRE_OK(made.status());
+    pool = *std::move(made);
+    const auto root = BTree::Create(*pool, &log);
+    REQUIRE_OK(root.status());
+    tree = std::make_unique<BTree>(*pool, *root, &log);
+    const std::string value(600, 'v');
+    for (int n = 0; n < kRecords; ++n) {
+      const std::string key = LongKey(n);
+      REQUIRE_OK(ChangeRecord(
+          *tree, key, value.size(), [&](NodeEditor& leaf, SlotPosition position) -> absl::Status {
+            return leaf.Insert(position.slot, key, value, 0) ? absl::OkStatus()
+                                                             : absl::InternalError("no room");
+          }));
+    }
+  }
+  // Lets the merge on when the walk has read the parents of all detached leaves but the last's.
+  void Remove() {
+    OverflowStore overflow(*pool);
+    LogTxn txn;
+    RangeProgress progress;
+    const auto is_gone = [&](PageId page) {
+      if (page == progress.detached.at(2)) {
+        log.is_waiting = false;
+        merge->Join();
+      }
+      return false;
+    };
+    const KeyRange range{.from = LongKey(1), .to = LongKey(kRecords - 1)};
+    RangeRemoval removal({.pool = *pool, .overflow = overflow}, range, TxnId{7}, txn, progress,
+                         /*must_not_fail=*/false, is_gone, [](PageId) { return false; });
+    REQUIRE_OK(removal.Run(tree.get()));
+  }
+  static constexpr int kRecords = 4800;
+  Runtime& runtime;
+  HoldingLog log;
+  MapPageStore store;
+  std::unique_ptr<BufferPool> pool;
+  std::unique_ptr<BTree> tree;
+  std::unique_ptr<Actor> merge;
+};
+
+// The parent of the leaves was out of the tree, and the walk had listed its leaves. The merge freed
+// one of these, and the walk freed it again.
+TEST_CASE("A merge that found its leaves before a range delete took them out leaves them alone") {
+  SimulatedRuntime runtime({.seed = 1});
+  const absl::Status ran = runtime.Run([&] {
+    MergeBesideRemoval f(runtime);
+    const std::string key = LongKey(f.kRecords / 2);
+    for (int n = -4; n <= 4; n += 4)
+      MakeSparse(*f.tree, f.pool->Here(), LongKey(f.kRecords / 2 + n));
+    const uint64_t pages = f.store.page_id_limit();
+    f.log.holds_next = true;
+    f.merge = runtime.Spawn("merge", [&] { f.tree->TryMerge(f.pool->Here(), key); });
+    while (!f.log.is_waiting) runtime.SleepFor(kNanosPerMicro);
+    f.Remove();
+    std::set<PageId> fresh;  // a page that was freed twice is allocated twice
+    for (uint64_t n = 0; n < pages; ++n) fresh.insert(*f.store.AllocatePage());
+    CHECK(fresh.size() == pages);
   });
   INFO(ran.message());
   REQUIRE(ran.ok());
