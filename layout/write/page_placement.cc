@@ -1,5 +1,6 @@
 #include "layout/write/page_placement.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/base/out_of_memory.h"
@@ -47,7 +48,7 @@ class PlacedPageWriter final : public PageWriter {
 
   size_t outstanding() const override { return queue_->outstanding(); }
 
-  size_t unwritten() const override { return queue_->unwritten(); }
+  size_t unwritten() const override { return placement_.UnwrittenOf(*queue_); }
   absl::Status WaitWritten(size_t max_unwritten) override {
     placement_.AwaitWritten(*queue_, max_unwritten);
     const absl::Status error = queue_->TakeError();
@@ -182,22 +183,28 @@ void PagePlacement::EndTurn(PageWriteQueue& queue) {
   if (doublewriter_ != nullptr) doublewriter_->GiveBack(queue.turn());
 }
 
+// With page compression a block is shared. To write it before it is full would give up the rest of it.
+size_t PagePlacement::UnwrittenOf(const PageWriteQueue& queue) const {
+  const size_t unwritten = queue.unwritten();
+  return unwritten - std::min<size_t>(unwritten, writer_.gathering_pages());
+}
+
 // Pages that only gather in an append log must not take the place of writes in flight. So their
 // writes are started once they are half of the unwritten pages. A doublewrite batch goes out by
 // itself when it is full; the doublewriter says how long to wait for that.
 void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
-  const auto is_done = [&] { return queue.unwritten() <= most || core_.poisoned(); };
+  const auto is_done = [&] { return UnwrittenOf(queue) <= most || core_.poisoned(); };
   while (!is_done()) {
-    const size_t unwritten = queue.unwritten(), outstanding = queue.outstanding();
-    if (unwritten >= 2 * outstanding) writer_.StartUserLogs();
+    const size_t unwritten = UnwrittenOf(queue), outstanding = queue.outstanding();
+    if (unwritten >= 2 * outstanding) writer_.StartUserBlocks();
     if (!is_done() && outstanding > 0) {
       queue.Help();
       continue;
     }
     if (is_done()) return;
     if (doublewriter_ != nullptr && doublewriter_->AwaitBatch()) continue;
-    writer_.WriteOutUserLogs();
+    writer_.WriteOutUserBlocks();
     backoff.Pause();
   }
 }

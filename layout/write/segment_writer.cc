@@ -1,5 +1,6 @@
 #include "layout/write/segment_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "layout/map/write_again.h"
@@ -170,6 +171,9 @@ std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageI
   directory_.segments().AssignSlot(slot, page, slots);
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
   buffer->filled.store(filled, std::memory_order_release);
+  const uint32_t full = buffer->packer.full_blocks_end();
+  const uint32_t earlier = index >= full ? log.gathering.load(std::memory_order_relaxed) : 0;
+  log.gathering.store(filled == full ? 0 : earlier + 1, std::memory_order_relaxed);
   if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
   return Place{buffer, index};
 }
@@ -178,6 +182,7 @@ std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageI
 void SegmentWriter::GiveUp(OpenLog& log, uint32_t slots) {
   if (slots == 0) return;
   Buffer* buffer = log.buffer;
+  log.gathering.store(0, std::memory_order_relaxed);
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
   buffer->filled.store(filled, std::memory_order_release);
   if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
@@ -227,6 +232,7 @@ SegmentWriter::Buffer* SegmentWriter::NewBuffer() {
   auto buffer = std::make_unique<Buffer>(core_.runtime, core_.geometry);
   buffer->queue = *std::move(queue);
   buffer->idle_requests.reserve(kMaxRequests);
+  buffer->early_requests.reserve(kMaxRequests);
   buffer->done.reserve(kMaxRequests);
   buffer->group = directory_.frames().NewSegmentGroup();
   if (buffer->group == nullptr) return nullptr;
@@ -269,23 +275,35 @@ void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
   buffer.done.clear();
   buffer.queue->Wait(minimum, buffer.done);
   for (IoRequest* request : buffer.done) {
-    auto* range = static_cast<TaggedRequest<uint32_t>*>(request);
-    CompleteRange(buffer, *range);
-    buffer.idle_requests.push_back(range);
+    buffer.early_requests.push_back(static_cast<TaggedRequest<uint32_t>*>(request));
   }
-  if (!buffer.done.empty()) RecycleIfDone(buffer);
+  if (buffer.done.empty()) return;
+  const auto next = [&] {
+    return std::find_if(buffer.early_requests.begin(), buffer.early_requests.end(),
+                        [&](const auto* request) { return request->tag == buffer.completed; });
+  };
+  for (auto part = next(); part != buffer.early_requests.end(); part = next()) {
+    CompletePart(buffer, **part);
+    buffer.idle_requests.push_back(*part);
+    buffer.early_requests.erase(part);
+  }
+  RecycleIfDone(buffer);
 }
 
-void SegmentWriter::CompleteRange(Buffer& buffer, const TaggedRequest<uint32_t>& request) {
-  const uint32_t first = request.tag;
-  const uint32_t count = request.length / core_.geometry.slot_size();
-  buffer.completed += count;
+// Installs the pages whose last slot is in the part. One of them may begin in the part before. REQUIRES:
+// all parts before are completed.
+void SegmentWriter::CompletePart(Buffer& buffer, const TaggedRequest<uint32_t>& request) {
+  const uint32_t first = request.tag, end = first + request.length / core_.geometry.slot_size();
+  const absl::Status before = std::exchange(buffer.last_part, request.status);
+  buffer.completed = end;
   if (buffer.failed) return;
-  for (uint32_t i = first; i < first + count; ++i) {
-    if (buffer.group->frames[i].target == kNoSlot) continue;
-    const FrameIndex frame = buffer.group->IndexOf(i);
-    const bool done = request.status.ok() ? directory_.InstallWritten(frame)
-                                          : WriteFrameAgain(directory_, frame, request.status).ok();
+  for (uint32_t i = first - std::min(first, core_.geometry.slots_per_page - 1); i < end; ++i) {
+    const CopyFrame& frame = buffer.group->frames[i];
+    if (frame.target == kNoSlot || i + frame.slots <= first || i + frame.slots > end) continue;
+    const absl::Status& status = request.status.ok() && i < first ? before : request.status;
+    const FrameIndex index = buffer.group->IndexOf(i);
+    const bool done = status.ok() ? directory_.InstallWritten(index)
+                                  : WriteFrameAgain(directory_, index, status).ok();
     if (!done) buffer.failed = true;
   }
 }
@@ -308,25 +326,20 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   buffer.ready.store(0, std::memory_order_relaxed);
   buffer.issued = 0;
   buffer.completed = 0;
+  buffer.last_part = absl::OkStatus();
   buffer.in_use.store(false, std::memory_order_release);
 }
 
-void SegmentWriter::StartLog(LogId id) {
-  OpenLog& log = *logs_[static_cast<size_t>(id)];
-  MutexLock lock(log.mutex);
-  StartLocked(log);
-}
-
-void SegmentWriter::StartLocked(OpenLog& log) {
+void SegmentWriter::StartLocked(OpenLog& log, Begun begun) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
-  GiveUp(log, buffer->packer.EndBlock());
+  if (begun == Begun::kEnded) GiveUp(log, buffer->packer.EndBlock());
   if (log.buffer == nullptr) return;  // full: the thread that copies last starts its write
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
   Backoff backoff(core_.runtime);  // waits only for copies by threads that have their slots
   while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
   MutexLock io_lock(buffer->io_mutex);
-  Issue(*buffer, filled);
+  Issue(*buffer, buffer->packer.full_blocks_end());
 }
 
 void SegmentWriter::Drain(LogId log) {
@@ -349,19 +362,31 @@ void SegmentWriter::Drain(LogId log) {
   }
 }
 
-void SegmentWriter::WriteOut(std::span<const LogId> logs) {
-  for (const LogId log : logs) StartLog(log);
-  for (const LogId log : logs) Drain(log);
+void SegmentWriter::WriteOut(std::span<const LogId> logs, Begun begun) {
+  for (const LogId id : logs) {
+    OpenLog& log = *logs_[static_cast<size_t>(id)];
+    MutexLock lock(log.mutex);
+    StartLocked(log, begun);
+  }
+  for (const LogId id : logs) Drain(id);
 }
 
-void SegmentWriter::StartUserLogs() {
+void SegmentWriter::StartUserLogs(Begun begun) {
   for (const LogId id : kUserLogs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     if (!log.mutex.TryLock()) continue;
-    StartLocked(log);  // throws nothing
+    StartLocked(log, begun);  // throws nothing
     log.mutex.Unlock();
   }
   Reap();
+}
+
+uint32_t SegmentWriter::gathering_pages() const {
+  uint32_t pages = 0;
+  for (const LogId id : kUserLogs) {
+    pages += logs_[static_cast<size_t>(id)]->gathering.load(std::memory_order_relaxed);
+  }
+  return pages;
 }
 
 void SegmentWriter::EndLogsFrom(SegmentId first) {

@@ -67,11 +67,16 @@ class SegmentWriter {
   void FinishMove(FrameIndex frame, bool valid);
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
-  void WriteOutUserLogs() { WriteOut(kUserLogs); }
-  void WriteOutMoves() { WriteOut(kCleanerLogs); }
+  void WriteOutUserLogs() { WriteOut(kUserLogs, Begun::kEnded); }
+  void WriteOutMoves() { WriteOut(kCleanerLogs, Begun::kEnded); }
   /// As WriteOutUserLogs, but waits only for copies into slots that are handed out, and skips a log
   /// whose mutex another thread holds.
-  void StartUserLogs();
+  void StartUserLogs() { StartUserLogs(Begun::kEnded); }
+  /// As WriteOutUserLogs and StartUserLogs, without the blocks that further pages will share.
+  void WriteOutUserBlocks() { WriteOut(kUserLogs, Begun::kKept); }
+  void StartUserBlocks() { StartUserLogs(Begun::kKept); }
+  /// Pages of users that these leave unwritten, because their last block is not full.
+  uint32_t gathering_pages() const;
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.
   void EndLogsFrom(SegmentId first);
@@ -80,6 +85,9 @@ class SegmentWriter {
   void Reap();
 
  private:
+  /// What becomes of a block that is written before it is full: its other slots are given up, or it
+  /// stays in memory until further pages fill it.
+  enum class Begun { kEnded, kKept };
   static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
 
   struct Buffer {
@@ -95,9 +103,12 @@ class SegmentWriter {
     std::unique_ptr<IoQueue> queue LATCHKEY_GUARDED_BY(io_mutex);
     std::array<TaggedRequest<uint32_t>, kMaxRequests> requests LATCHKEY_GUARDED_BY(io_mutex);
     std::vector<TaggedRequest<uint32_t>*> idle_requests LATCHKEY_GUARDED_BY(io_mutex);
-    std::vector<IoRequest*> done LATCHKEY_GUARDED_BY(io_mutex);  // both with room for all requests
+    // Done, while one of an earlier part is in flight.
+    std::vector<TaggedRequest<uint32_t>*> early_requests LATCHKEY_GUARDED_BY(io_mutex);
+    std::vector<IoRequest*> done LATCHKEY_GUARDED_BY(io_mutex);  // all with room for all requests
     uint32_t issued LATCHKEY_GUARDED_BY(io_mutex) = 0;
-    uint32_t completed LATCHKEY_GUARDED_BY(io_mutex) = 0;
+    uint32_t completed LATCHKEY_GUARDED_BY(io_mutex) = 0;  // slots at the beginning
+    absl::Status last_part LATCHKEY_GUARDED_BY(io_mutex);  // that was completed
     bool failed LATCHKEY_GUARDED_BY(io_mutex) =
         false;  // never reused: its pages are served from it
   };
@@ -123,6 +134,8 @@ class SegmentWriter {
     explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
     Mutex mutex;
     Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
+    // Pages whose last block is not full. Changed under the mutex.
+    std::atomic<uint32_t> gathering{0};
     // A thread opens the next segment; `buffer` is nullptr.
     bool is_opening LATCHKEY_GUARDED_BY(mutex) = false;
     PlaceRequest* first LATCHKEY_GUARDED_BY(mutex) = nullptr;  // in line, while is_opening
@@ -146,15 +159,15 @@ class SegmentWriter {
   void MarkReady(Buffer& buffer, uint32_t slots);
   void GiveUp(OpenLog& log, uint32_t slots) LATCHKEY_REQUIRES(log.mutex);
   void EndSegment(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
-  void WriteOut(std::span<const LogId> logs);
-  void StartLog(LogId log);
-  void StartLocked(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
+  void WriteOut(std::span<const LogId> logs, Begun begun);
+  void StartUserLogs(Begun begun);
+  void StartLocked(OpenLog& log, Begun begun) LATCHKEY_REQUIRES(log.mutex);
   std::optional<Place> NextPlace(OpenLog& log, PageId page, uint32_t slots)
       LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
   void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);
   void WaitAndComplete(Buffer& buffer, size_t minimum) LATCHKEY_REQUIRES(buffer.io_mutex);
-  void CompleteRange(Buffer& buffer, const TaggedRequest<uint32_t>& request)
+  void CompletePart(Buffer& buffer, const TaggedRequest<uint32_t>& request)
       LATCHKEY_REQUIRES(buffer.io_mutex);
   void RecycleIfDone(Buffer& buffer) LATCHKEY_REQUIRES(buffer.io_mutex);
   bool ReapOne(bool wait);

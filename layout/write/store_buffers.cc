@@ -11,7 +11,8 @@ namespace {
 constexpr uint32_t kLeastPages = 4;        // of a batch, with its note, or of a queue
 constexpr uint32_t kLeastWriterDepth = 2;  // while one page is written the next is accepted
 constexpr uint64_t kWriterShare = 8;       // page writers take this part of the cache,
-constexpr uint64_t kSegmentShare = 6;      // segment buffers this one,
+constexpr uint64_t kSegmentShare = 10;     // segment buffers this one,
+constexpr uint64_t kStreamShare = 16;      // with those of further streams this one,
 constexpr uint64_t kOneSegmentShare = 64;  // one segment this one,
 constexpr uint64_t kErasedShare = 32;      // and one that is an erase unit this one
 constexpr uint64_t kOrdinaryJournal = uint64_t{16} << 20;  // cache with a full journal
@@ -44,9 +45,13 @@ StoreBuffers StoreBuffers::For(uint64_t cache_bytes, const StoreGeometry& geomet
   const uint64_t segments = cache_bytes / kSegmentShare / geometry.segment_size;
   const bool has_room = kFullSegmentBuffers * uint64_t{geometry.segment_size} <= cache_bytes;
   const uint32_t least = IsOrdinary(cache_bytes) && has_room ? kFullSegmentBuffers : logs;
-  const uint32_t most = kFullSegmentBuffers + further_logs;
+  uint64_t most = kFullSegmentBuffers + further_logs;
+  if (!IsOrdinary(cache_bytes)) {
+    const uint64_t of_streams = cache_bytes / kStreamShare / geometry.segment_size;
+    most = std::clamp<uint64_t>(of_streams, kFullSegmentBuffers, most);
+  }
   buffers.segment_buffers =
-      cache_bytes == 0 ? most : static_cast<uint32_t>(std::clamp<uint64_t>(segments, least, most));
+      static_cast<uint32_t>(cache_bytes == 0 ? most : std::clamp<uint64_t>(segments, least, most));
   buffers.victims =
       std::max(1u, Part(kFullVictims, cache_bytes, kOrdinaryCache, 0) / geometry.segment_size);
   if (IsOrdinary(cache_bytes)) return buffers;

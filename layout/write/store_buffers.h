@@ -1,7 +1,10 @@
 // Sizes of the store's buffers. From kOrdinaryCache on, and without a bound, every buffer has its
-// full size, and there are nine segment buffers if they fit into the cache. Below it the buffers are parts of the cache. kOrdinaryPages pages of cache still give
-// full page buffers, smaller caches give proportionally smaller ones. Doublewrite batches are full
-// from kPagesForFullBatches on, so that all of them together take a sixteenth of a cache.
+// full size, and there are nine segment buffers if they fit into the cache. Below it the buffers are
+// parts of the cache. kOrdinaryPages pages of cache still give full page buffers, smaller caches
+// give proportionally smaller ones. Doublewrite batches are full from kPagesForFullBatches on, so
+// that all of them together take a sixteenth of a cache. Segment buffers take a tenth at most, with
+// those of further streams a sixteenth, but one for each log stays
+// (docs/decisions/0022-begun-blocks-wait-for-pages.md).
 #pragma once
 
 #include <algorithm>

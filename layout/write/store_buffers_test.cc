@@ -48,6 +48,19 @@ TEST_CASE("Long segments get no more buffers than fit into the cache, but one fo
   CHECK(StoreBuffers::For(kCache, StoreGeometry::Of(4096, 64 << 20), 4).segment_buffers == 4);
 }
 
+TEST_CASE(
+    "Further streams get buffers where segments are short, and no more than a part of the cache") {
+  constexpr uint64_t kCache = uint64_t{40} << 20;
+  constexpr uint32_t kFull = StoreBuffers::kFullSegmentBuffers;
+  const auto buffers = [](uint32_t segment_size) {
+    return StoreBuffers::For(kCache, StoreGeometry::Of(4096, segment_size), 4, 7).segment_buffers;
+  };
+  CHECK(buffers(128 << 10) == kFull + 7);
+  CHECK(buffers(256 << 10) == kFull + 1);
+  CHECK(buffers(512 << 10) == kCache / 10 / (512 << 10));
+  CHECK(buffers(4 << 20) == 4);  // one for each log
+}
+
 TEST_CASE("Page writers beyond the share of a small cache get short queues") {
   const StoreGeometry geometry = StoreGeometry::Of(4096, 64 << 10);
   const StoreBuffers buffers = StoreBuffers::For(2 << 20, geometry, 4);
