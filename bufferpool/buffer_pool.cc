@@ -235,14 +235,16 @@ void BufferPool::ReleaseShared(PageId page) {
   runtime_.SchedulePoint();
 }
 
-PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified, bool expired) {
+PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified,
+                                       bool invalidated) {
   PageWord& word = table_.WordOf(page);
   if (modified) {
     TraceHere(frame, page, FixKind::kModified);
     if (!LATCHKEY_CANARY("dirty-bit-lost") || Raw(page) % 8 != 7) frames_.MarkDirty(frame);
     if (log_.has_log()) frames_.NoteLoggedChange(frame);
   }
-  const PageState left = modified || expired ? word.ReleaseModified() : word.ReleaseUnmodified();
+  const PageState left =
+      modified || invalidated ? word.ReleaseModified() : word.ReleaseUnmodified();
   runtime_.SchedulePoint();
   return left;
 }
@@ -250,7 +252,7 @@ PageState BufferPool::ReleaseExclusive(PageId page, FrameId frame, bool modified
 OptimisticGuard BufferPool::UnfixToOptimistic(ExclusiveGuard guard) {
   guard.pool_ = nullptr;
   const PageState left =
-      ReleaseExclusive(guard.page_, guard.frame_, guard.modified_, guard.expired_);
+      ReleaseExclusive(guard.page_, guard.frame_, guard.modified_, guard.invalidated_);
   return OptimisticGuard(&table_.WordOf(guard.page_), left, frames_.DataOf(guard.frame_),
                          guard.page_);
 }
@@ -307,6 +309,15 @@ void BufferPool::Remove(PoolActor& actor, FrameId frame, absl::FunctionRef<void(
 void BufferPool::FreePage(PoolActor& actor, ExclusiveGuard guard) {
   guard.pool_ = nullptr;  // Remove ends the latch
   Remove(actor, guard.frame(), [&] { ids_.GiveUp(guard.page()); });
+}
+
+void BufferPool::Invalidate(PageId page) {
+  PageWord& word = table_.WordOf(page);
+  if (LatchAny(word).resident()) {
+    word.ReleaseModified();
+  } else {
+    word.ReleaseEvicted();  // a page-in that read the page before fails
+  }
 }
 
 void BufferPool::Discard(PoolActor& actor, PageId page, absl::FunctionRef<void()> release) {

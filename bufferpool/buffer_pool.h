@@ -210,6 +210,9 @@ class BufferPool {
   /// Gives the page in `guard` back to the store, or to FreedPages, before the latch is released.
   /// The guard is empty afterwards.
   void FreePage(PoolActor& actor, ExclusiveGuard guard);
+  /// As ExclusiveGuard::Invalidate, for a page that is not fixed. It is not read. Waits for those that
+  /// have it latched.
+  void Invalidate(PageId page);
   /// As FreePage, for a page that is not fixed. REQUIRES: no other thread can reach the page.
   absl::Status FreePageById(PoolActor& actor, PageId page);
   /// Gives the id of a freed page back to the store. Called by FreedPages.
@@ -387,7 +390,7 @@ class BufferPool {
 
   void ReleaseShared(PageId page);
   /// Returns the state of the page's word after the release.
-  PageState ReleaseExclusive(PageId page, FrameId frame, bool modified, bool expired);
+  PageState ReleaseExclusive(PageId page, FrameId frame, bool modified, bool invalidated);
 
   Runtime& runtime_;
   PageStore& store_;
@@ -420,7 +423,7 @@ inline std::byte* ExclusiveGuard::Mutable() {
 }
 inline void ExclusiveGuard::Unfix() {
   if (pool_ == nullptr) return;
-  std::exchange(pool_, nullptr)->ReleaseExclusive(page_, frame_, modified_, expired_);
+  std::exchange(pool_, nullptr)->ReleaseExclusive(page_, frame_, modified_, invalidated_);
 }
 
 }  // namespace latchkey

@@ -10,6 +10,7 @@
 #include "bufferpool/testing/pool_fixture.h"
 #include "storage/base/racy_memory.h"
 #include "storage/base/rng.h"
+#include "storage/runtime/simulated_runtime.h"
 
 namespace latchkey::buffer_pool_test {
 namespace {
@@ -82,7 +83,8 @@ TEST_CASE("Upgrading an optimistic guard fails when the page has changed meanwhi
   CHECK(f.pool->TryUpgrade(guard, &exclusive));
 }
 
-TEST_CASE("An expired page stays clean and fails the guards that were taken before") {
+TEST_CASE(
+    "An invalidated page stays clean and fails the optimistic guards that were taken before") {
   PoolFixture f(32);
   const PageId page = f.NewPage(7);
   REQUIRE(f.pool->WriteAllDirty().ok());
@@ -90,13 +92,44 @@ TEST_CASE("An expired page stays clean and fails the guards that were taken befo
   REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
   ExclusiveGuard exclusive;
   REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &exclusive).ok());
-  exclusive.Expire();
+  exclusive.Invalidate();
   ExclusiveGuard moved = std::move(exclusive);
   moved.Unfix();
   CHECK_FALSE(guard.Validate());
   CHECK_FALSE(f.pool->TryUpgrade(guard, &exclusive));
   CHECK(f.pool->stats().dirty_frames == 0);
   CHECK(f.ReadShared(page) == 7);
+}
+
+TEST_CASE("A page is invalidated by its id, in a frame or not, behind those that have it latched") {
+  SimulatedRuntime runtime;
+  const absl::Status ran = runtime.Run([&] {
+    PoolFixture f(32, "clock", "global", 32, runtime);
+    const PageId page = f.NewPage(7);
+    const bool is_resident = GENERATE(true, false);
+    OptimisticGuard guard;
+    REQUIRE(f.pool->FixOptimistic(f.pool->Here(), page, &guard).ok());
+    ExclusiveGuard latched;
+    REQUIRE(f.pool->FixExclusive(f.pool->Here(), page, &latched).ok());
+    bool done = false;
+    const auto actor = runtime.Spawn("invalidates", [&] {
+      f.pool->Invalidate(page);
+      done = true;
+    });
+    runtime.SleepFor(kNanosPerMilli);
+    CHECK_FALSE(done);
+    latched.Unfix();
+    actor->Join();
+    CHECK(done);
+    CHECK_FALSE(guard.Validate());
+    if (!is_resident) {
+      for (uint64_t i = 0; i < 200; ++i) f.NewPage(i);
+      CHECK_FALSE(f.pool->IsResident(page));
+      f.pool->Invalidate(page);
+    }
+    CHECK(f.ReadShared(page) == 7);
+  });
+  REQUIRE(ran.ok());
 }
 
 TEST_CASE("A freed page's id and frame are used again, and its old content is not") {

@@ -78,7 +78,7 @@ class [[nodiscard]] SharedGuard {
   PageId page_ = kInvalidPageId;
 };
 
-/// Permission to modify. `Mutable()` marks the page modified. Without it, and without `Expire()`, the
+/// Permission to modify. `Mutable()` marks the page modified. Without it, and without `Invalidate()`, the
 /// guard does not change the page's version, so optimistic readers need not restart.
 class [[nodiscard]] ExclusiveGuard {
  public:
@@ -91,7 +91,7 @@ class [[nodiscard]] ExclusiveGuard {
       page_ = other.page_;
       frame_ = other.frame_;
       modified_ = other.modified_;
-      expired_ = other.expired_;
+      invalidated_ = other.invalidated_;
     }
     return *this;
   }
@@ -104,7 +104,7 @@ class [[nodiscard]] ExclusiveGuard {
   /// The optimistic guards that exist do not validate, and cannot be upgraded, any more, as after a
   /// change of the page. The page stays clean. For a page that is out of its structure: an actor that
   /// is still on its way to it turns back.
-  void Expire() { expired_ = true; }
+  void Invalidate() { invalidated_ = true; }
   PageId page() const { return page_; }
   FrameId frame() const { return frame_; }
   inline void Unfix();
@@ -117,7 +117,7 @@ class [[nodiscard]] ExclusiveGuard {
   BufferPool* pool_ = nullptr;
   PageId page_ = kInvalidPageId;
   FrameId frame_ = kNoFrame;
-  bool modified_ = false, expired_ = false;
+  bool modified_ = false, invalidated_ = false;
 };
 static_assert(sizeof(ExclusiveGuard) <= 24 && sizeof(SharedGuard) <= 24);
 

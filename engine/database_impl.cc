@@ -444,6 +444,7 @@ absl::Status DatabaseImpl::FreeTree(BTree& tree, LogTxn& drop,
           [&](PageId page) -> absl::Status {
             LogSpace space;  // held until the page is freed
             LATCHKEY_RETURN_IF_ERROR(engine_log_->Reserve(1, /*must_not_fail=*/true, &space));
+            pool_->Invalidate(page);  // a purge that has it latched logs its change before the free
             engine_log_->LogFree(&drop, space, kInvalidPageId, {&page, 1});
             return pool_->FreePageById(pool_->Here(), page);
           },

@@ -57,13 +57,16 @@ class PageWriter {
   virtual size_t outstanding() const = 0;
 
   /// Number of pages that this writer accepted and that are not yet on the device: in place,
-  /// appended, or in a doublewrite batch. So it means the same on every layout. Pages that wait for
-  /// others to share their block do not count (page compression). A store without buffers of its own
-  /// has no others than the outstanding ones.
+  /// appended, or in a doublewrite batch. So it means the same on every layout. A store without
+  /// buffers of its own has no others than the outstanding ones.
   virtual size_t unwritten() const { return outstanding(); }
-  /// Waits until at most `max_unwritten` pages are unwritten, and starts partly filled batches and
-  /// segments if they hold pages that the caller must wait for. Returns errors as Wait does, and the
-  /// store's WriteStatus() if pages stay unwritten because the store is read-only.
+  /// Those of them that wait for further pages to fill their block (page compression). They are written
+  /// with these, or by a flush.
+  virtual size_t gathering() const { return 0; }
+  /// Waits until at most `max_unwritten` pages are unwritten, besides those that gather, and starts
+  /// partly filled batches and segments if they hold pages that the caller must wait for. Returns
+  /// errors as Wait does, and the store's WriteStatus() if pages stay unwritten because the store is
+  /// read-only.
   virtual absl::Status WaitWritten(size_t max_unwritten) { return Wait(max_unwritten); }
 };
 

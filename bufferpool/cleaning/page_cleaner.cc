@@ -128,7 +128,9 @@ absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
     NoteWritten(cleaner);
     AdjustByClock();
     const size_t limit = std::min(controller_->outstanding_writes(), depth_);
-    const size_t unwritten = cleaner.writer->unwritten();
+    // The frames of pages that gather are free: to wait for them gains nothing.
+    const size_t gathering = cleaner.writer->gathering();
+    const size_t unwritten = std::max(cleaner.writer->unwritten(), gathering) - gathering;
     if (unwritten < limit || stopped()) return absl::OkStatus();
     LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(unwritten - 1));
   }

@@ -307,7 +307,7 @@ absl::Status RangeRemoval::FreeSubtree(PageId page, uint32_t depth) {
   {
     ExclusiveGuard guard;
     LATCHKEY_RETURN_IF_ERROR(parts_.pool.FixExclusive(parts_.pool.Here(), page, &guard));
-    guard.Expire();
+    guard.Invalidate();
     const LatchedNodeView node(guard.data(), page_size_);
     level = node.level();
     if (level > 0) {
@@ -351,6 +351,8 @@ absl::Status RangeRemoval::FreeLeaf(PageId page) {
 absl::Status RangeRemoval::FreeBatch() {
   if (batch_.empty()) return absl::OkStatus();
   std::sort(batch_.begin(), batch_.end());
+  // Whoever latches one of the pages, to purge a ghost, has logged its change before the free is logged.
+  for (const PageId page : batch_) parts_.pool.Invalidate(page);
   LogSpace space;  // held until the pages are freed
   LATCHKEY_RETURN_IF_ERROR(Reserve(5 * batch_.size() / page_size_ + 2, &space));
   if (parts_.log != nullptr && !LATCHKEY_CANARY("range-frees-not-logged")) {

@@ -7,9 +7,11 @@
 //      log record holds the images of the changed pages and the roots of the rest of the run.
 //   2. The leaves that are left of the range lose its records, one log record a leaf.
 //   3. The pages of the detached subtrees are freed, children before or with their parents, by a walk
-//      through the inner pages. Leaves are read only if they may name overflow chains. The walk
-//      expires each inner page when it lists the page's children: a merge, a split or a descent that
-//      has reached the page by then either ends before the list is made, or turns back to the root.
+//      through the inner pages. Leaves are read only if they may name overflow chains. Other actors may
+//      still be on their way to these pages. The walk invalidates each inner page when it lists the
+//      page's children, so a merge, a split or a descent that has reached the page by then either ends
+//      before the list is made, or turns back to the root. It invalidates all pages, the leaves too,
+//      before it logs that they are free, so no change of them is logged behind that.
 //
 // After an error another Run goes on: progress keeps what was done. After a crash the log has it.
 //

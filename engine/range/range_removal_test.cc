@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/btree/leaf_change.h"
@@ -121,15 +123,24 @@ struct MergeBesideRemoval {
           }));
     }
   }
+  // The page above the leaf of `key`.
+  PageId ParentOf(const std::string& key) {
+    DescentHint hint;
+    ExclusiveGuard leaf;
+    REQUIRE_OK(tree->FixLeaf(pool->Here(), key, &leaf, &hint));
+    return hint.parent.page();
+  }
   // Lets the merge on when the walk has read the parents of all detached leaves but the last's.
   void Remove() {
     OverflowStore overflow(*pool);
     LogTxn txn;
     RangeProgress progress;
     const auto is_gone = [&](PageId page) {
+      visited.push_back(page);
       if (page == progress.detached.at(2)) {
         log.is_waiting = false;
         merge->Join();
+        CHECK(std::ranges::find(visited, parent) != visited.end());  // its children are listed
       }
       return false;
     };
@@ -145,6 +156,8 @@ struct MergeBesideRemoval {
   std::unique_ptr<BufferPool> pool;
   std::unique_ptr<BTree> tree;
   std::unique_ptr<Actor> merge;
+  PageId parent{0};             // of the leaf that the merge has found
+  std::vector<PageId> visited;  // by the walk
 };
 
 // The parent of the leaves was out of the tree, and the walk had listed its leaves. The merge freed
@@ -156,11 +169,13 @@ TEST_CASE("A merge that found its leaves before a range delete took them out lea
     const std::string key = LongKey(f.kRecords / 2);
     for (int n = -4; n <= 4; n += 4)
       MakeSparse(*f.tree, f.pool->Here(), LongKey(f.kRecords / 2 + n));
+    f.parent = f.ParentOf(key);
     const uint64_t pages = f.store.page_id_limit();
     f.log.holds_next = true;
     f.merge = runtime.Spawn("merge", [&] { f.tree->TryMerge(f.pool->Here(), key); });
     while (!f.log.is_waiting) runtime.SleepFor(kNanosPerMicro);
     f.Remove();
+    CHECK_FALSE(f.log.is_waiting);
     std::set<PageId> fresh;  // a page that was freed twice is allocated twice
     for (uint64_t n = 0; n < pages; ++n) fresh.insert(*f.store.AllocatePage());
     CHECK(fresh.size() == pages);

@@ -60,6 +60,13 @@ class WriteHelper {
   virtual void Help() = 0;
 };
 
+/// Counts of pages that a page writer accepted.
+struct PagesOfWriter {
+  std::atomic<size_t> unwritten{0};  ///< not yet on the device
+  /// In an append log, in a block that is not full. Some may have been overtaken or freed since.
+  std::atomic<size_t> gathering{0};
+};
+
 struct FrameGroup {
   static constexpr uint32_t kMaxFrames = kMaxSegmentSize / 4096 * kSlotsOfCompressed;
 
@@ -78,9 +85,8 @@ struct FrameGroup {
   /// Set when the frames are written one by one in place: the store accepts a page in such a frame
   /// again only after that write is done. nullptr for segment buffers.
   WriteHelper* in_place_helper = nullptr;
-  /// For the group of a page writer: pages that the writer accepted and that are not yet on the
-  /// device, in this group or in another one.
-  std::atomic<size_t> unwritten{0};
+  /// For the group of a page writer: its pages, in this group or in another one.
+  PagesOfWriter pages;
 };
 
 /// Thread-safe.

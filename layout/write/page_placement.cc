@@ -48,12 +48,13 @@ class PlacedPageWriter final : public PageWriter {
 
   size_t outstanding() const override { return queue_->outstanding(); }
 
-  size_t unwritten() const override { return placement_.UnwrittenOf(*queue_); }
+  size_t unwritten() const override { return queue_->unwritten(); }
+  size_t gathering() const override { return queue_->gathering(); }
   absl::Status WaitWritten(size_t max_unwritten) override {
     placement_.AwaitWritten(*queue_, max_unwritten);
     const absl::Status error = queue_->TakeError();
     if (!error.ok() || unwritten() <= max_unwritten) return error;
-    return placement_.write_status();  // these pages stay unwritten
+    return placement_.write_status();  // OK: the others gather
   }
 
  private:
@@ -183,20 +184,16 @@ void PagePlacement::EndTurn(PageWriteQueue& queue) {
   if (doublewriter_ != nullptr) doublewriter_->GiveBack(queue.turn());
 }
 
-// With page compression a block is shared. To write it before it is full would give up the rest of it.
-size_t PagePlacement::UnwrittenOf(const PageWriteQueue& queue) const {
-  const size_t unwritten = queue.unwritten();
-  return unwritten - std::min<size_t>(unwritten, writer_.gathering_pages());
-}
-
 // Pages that only gather in an append log must not take the place of writes in flight. So their
 // writes are started once they are half of the unwritten pages. A doublewrite batch goes out by
 // itself when it is full; the doublewriter says how long to wait for that.
 void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
-  const auto is_done = [&] { return UnwrittenOf(queue) <= most || core_.poisoned(); };
+  // With page compression a block is shared. To write it before it is full would give up the rest of it.
+  const auto awaited = [&] { return queue.unwritten() - queue.gathering(); };
+  const auto is_done = [&] { return awaited() <= most || core_.poisoned(); };
   while (!is_done()) {
-    const size_t unwritten = UnwrittenOf(queue), outstanding = queue.outstanding();
+    const size_t unwritten = awaited(), outstanding = queue.outstanding();
     if (unwritten >= 2 * outstanding) writer_.StartUserBlocks();
     if (!is_done() && outstanding > 0) {
       queue.Help();
@@ -336,7 +333,7 @@ bool PagePlacement::PlaceAnywhere(PageWriteQueue& queue, const PageWrite& write,
 
 bool PagePlacement::Overtake(PageWriteQueue& queue, const PageWrite& write) {
   if (doublewriter_ == nullptr) return false;
-  if (!doublewriter_->Overtake(write.id, write.data, queue.unwritten_counter())) return false;
+  if (!doublewriter_->Overtake(write.id, write.data, &queue.pages().unwritten)) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -346,7 +343,7 @@ bool PagePlacement::WriteInPlace(PageWriteQueue& queue, const PageWrite& write, 
   const bool over_itself = only_from.has_value();
   const bool accepted = over_itself && writes_twice()
                             ? doublewriter_->Write(write.id, write.data, *only_from,
-                                                   queue.unwritten_counter(), queue.turn())
+                                                   &queue.pages().unwritten, queue.turn())
                             : queue.Write(write.id, write.data, slot, only_from);
   if (!accepted) return false;
   core_.counters.in_place_page_writes.fetch_add(1, std::memory_order_relaxed);
@@ -384,7 +381,7 @@ bool PagePlacement::Append(PageWriteQueue& queue, LogId log, std::optional<Claim
     page.image = queue.packer().image();
     if (!page.image.empty()) page.slots = queue.packer().SlotsOf(page.image);
   }
-  if (!writer_.Append(log, claim, page, queue.unwritten_counter())) return false;
+  if (!writer_.Append(log, claim, page, &queue.pages())) return false;
   core_.counters.appended_page_writes.fetch_add(1, std::memory_order_relaxed);
   if (InfoOf(log).kind == SegmentKind::kHot) {
     core_.counters.hot_page_writes.fetch_add(1, std::memory_order_relaxed);

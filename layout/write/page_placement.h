@@ -98,10 +98,8 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
   void AwaitRoom(PageWriteQueue& queue);
   /// The owner of `queue` has no more pages at hand.
   void EndTurn(PageWriteQueue& queue);
-  /// Pages of the queue's owner that are accepted and not written, without those that gather: their
-  /// write waits for further pages (a few of other owners may be left out, too).
-  size_t UnwrittenOf(const PageWriteQueue& queue) const;
-  /// Waits until at most `most` pages of the queue's owner are unwritten, or the store is poisoned.
+  /// Waits until at most `most` pages of the queue's owner are unwritten, besides those that gather, or
+  /// the store is poisoned.
   void AwaitWritten(PageWriteQueue& queue, size_t most);
   absl::Status write_status() const { return core_.WriteStatus(); }
 

@@ -66,7 +66,7 @@ bool PageWriteQueue::Write(PageId page, const std::byte* data, SlotId target,
   const uint32_t index = *free_frame;
   const FrameIndex frame = group_->IndexOf(index);
   group_->frames[index].target = target;
-  directory_.TakeTicket(group_->frames[index], &group_->unwritten);
+  directory_.TakeTicket(group_->frames[index], &group_->pages.unwritten);
   if (!directory_.Accept(frame, page, data, only_from)) {
     group_->frames[index].EndTicket();
     MutexLock lock(mutex_);

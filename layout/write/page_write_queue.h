@@ -5,6 +5,7 @@
 
 #include <absl/status/status.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -42,9 +43,13 @@ class PageWriteQueue final : public WriteHelper {
 
   size_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
   /// Pages that the writer accepted, here or elsewhere in the store, and that are not yet written.
-  size_t unwritten() const { return group_->unwritten.load(std::memory_order_acquire); }
-  /// Counter of unwritten(), for pages that the store writes elsewhere.
-  std::atomic<size_t>* unwritten_counter() { return &group_->unwritten; }
+  size_t unwritten() const { return group_->pages.unwritten.load(std::memory_order_acquire); }
+  /// Those of them whose write waits for further pages in their block.
+  size_t gathering() const {
+    return std::min(unwritten(), group_->pages.gathering.load(std::memory_order_acquire));
+  }
+  /// Counts of the writer's pages, for those that the store writes elsewhere.
+  PagesOfWriter& pages() { return group_->pages; }
   /// The writer's turn in the doublewriter. Used by the writer's thread alone.
   DoublewriteTurn& turn() { return turn_; }
   /// Packs the writer's pages that are appended. Used by the writer's thread alone.

@@ -28,8 +28,8 @@ SegmentWriter::~SegmentWriter() {
 }
 
 bool SegmentWriter::Append(LogId log, std::optional<Claim> claim, const PageToAppend& page,
-                           std::atomic<size_t>* unwritten) {
-  const std::optional<Place> place = TakePlace(log, claim, page.page, page.slots, unwritten);
+                           PagesOfWriter* pages) {
+  const std::optional<Place> place = TakePlace(log, claim, page.page, page.slots, pages);
   if (!place) return false;
   const FrameIndex frame = place->buffer->group->IndexOf(place->index);
   if (page.image.empty()) {
@@ -70,8 +70,8 @@ SegmentWriter::Buffer& SegmentWriter::BufferOfFrame(FrameIndex frame) {
 
 std::optional<SegmentWriter::Place> SegmentWriter::TakePlace(LogId id, std::optional<Claim> claim,
                                                              PageId page, uint32_t slots,
-                                                             std::atomic<size_t>* unwritten) {
-  PlaceRequest request{.page = page, .slots = slots, .unwritten = unwritten};
+                                                             PagesOfWriter* pages) {
+  PlaceRequest request{.page = page, .slots = slots, .pages = pages};
   uint32_t turn = AskForPlace(id, request);
   while (turn == kWaits) {
     core_.runtime.WaitOnWord(request.turn, kWaits, kForever);
@@ -95,14 +95,14 @@ SegmentWriter::Turn SegmentWriter::AskForPlace(LogId id, PlaceRequest& request) 
 }
 
 bool SegmentWriter::Serve(LogId id, OpenLog& log, PlaceRequest& request) {
-  request.place = NextPlace(log, request.page, request.slots);
+  request.place = NextPlace(log, request);
   if (!request.place) {
     EndSegment(log);
     return false;
   }
   if (!InfoOf(id).of_cleaner) {
     directory_.TakeTicket(request.place->buffer->group->frames[request.place->index],
-                          request.unwritten);
+                          request.pages == nullptr ? nullptr : &request.pages->unwritten);
   }
   return true;
 }
@@ -154,9 +154,10 @@ SegmentWriter::Buffer* SegmentWriter::OpenSegment(LogId id, Claim claim) {
   return buffer;
 }
 
-std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageId page,
-                                                             uint32_t slots) {
+std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log,
+                                                             const PlaceRequest& request) {
   Buffer* buffer = log.buffer;
+  const uint32_t slots = request.slots;
   // Whole pages of the cold partition have a block each, because they will be written in place.
   const bool at_block = slots == core_.geometry.slots_per_page &&
                         directory_.segments().KindOf(buffer->segment) == SegmentKind::kCold;
@@ -168,21 +169,36 @@ std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log, PageI
   CopyFrame& frame = buffer->group->frames[index];
   frame.target = slot;
   frame.slots = slots;
-  directory_.segments().AssignSlot(slot, page, slots);
+  directory_.segments().AssignSlot(slot, request.page, slots);
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
   buffer->filled.store(filled, std::memory_order_release);
-  const uint32_t full = buffer->packer.full_blocks_end();
-  const uint32_t earlier = index >= full ? log.gathering.load(std::memory_order_relaxed) : 0;
-  log.gathering.store(filled == full ? 0 : earlier + 1, std::memory_order_relaxed);
+  NoteGathering(log, index, request.pages);
   if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
   return Place{buffer, index};
+}
+
+// A page of `pages` has got slots from `first` on. REQUIRES: a buffer.
+void SegmentWriter::NoteGathering(OpenLog& log, uint32_t first, PagesOfWriter* pages) {
+  const SlotPacker& packer = log.buffer->packer;
+  if (first < packer.full_blocks_end()) EndGathering(log);  // the block of the pages before is full
+  if (packer.next() == packer.full_blocks_end()) return EndGathering(log);
+  if (pages == nullptr) return;
+  pages->gathering.fetch_add(1, std::memory_order_relaxed);
+  log.gathering[log.gathering_count++] = pages;
+}
+
+// The block has no room for further pages.
+void SegmentWriter::EndGathering(OpenLog& log) {
+  while (log.gathering_count > 0) {
+    log.gathering[--log.gathering_count]->gathering.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 // Gives up slots of the log's buffer: no page takes them. REQUIRES: a buffer.
 void SegmentWriter::GiveUp(OpenLog& log, uint32_t slots) {
   if (slots == 0) return;
   Buffer* buffer = log.buffer;
-  log.gathering.store(0, std::memory_order_relaxed);
+  EndGathering(log);
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
   buffer->filled.store(filled, std::memory_order_release);
   if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
@@ -252,8 +268,8 @@ void SegmentWriter::MarkReady(Buffer& buffer, uint32_t slots) {
 }
 
 void SegmentWriter::Issue(Buffer& buffer, uint32_t end) {
-  while (buffer.idle_requests.empty()) WaitAndComplete(buffer, 1);
   if (buffer.issued >= end) return;
+  while (buffer.idle_requests.empty()) WaitAndComplete(buffer, 1);
   TaggedRequest<uint32_t>* request = buffer.idle_requests.back();
   buffer.idle_requests.pop_back();
   const uint64_t slot_size = core_.geometry.slot_size();
@@ -330,10 +346,10 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   buffer.in_use.store(false, std::memory_order_release);
 }
 
-void SegmentWriter::StartLocked(OpenLog& log, Begun begun) {
+void SegmentWriter::StartLocked(OpenLog& log, PartialBlock partial) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
-  if (begun == Begun::kEnded) GiveUp(log, buffer->packer.EndBlock());
+  if (partial == PartialBlock::kPadded) GiveUp(log, buffer->packer.EndBlock());
   if (log.buffer == nullptr) return;  // full: the thread that copies last starts its write
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
   Backoff backoff(core_.runtime);  // waits only for copies by threads that have their slots
@@ -362,31 +378,23 @@ void SegmentWriter::Drain(LogId log) {
   }
 }
 
-void SegmentWriter::WriteOut(std::span<const LogId> logs, Begun begun) {
+void SegmentWriter::WriteOut(std::span<const LogId> logs, PartialBlock partial) {
   for (const LogId id : logs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     MutexLock lock(log.mutex);
-    StartLocked(log, begun);
+    StartLocked(log, partial);
   }
   for (const LogId id : logs) Drain(id);
 }
 
-void SegmentWriter::StartUserLogs(Begun begun) {
+void SegmentWriter::StartUserLogs(PartialBlock partial) {
   for (const LogId id : kUserLogs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     if (!log.mutex.TryLock()) continue;
-    StartLocked(log, begun);  // throws nothing
+    StartLocked(log, partial);  // throws nothing
     log.mutex.Unlock();
   }
   Reap();
-}
-
-uint32_t SegmentWriter::gathering_pages() const {
-  uint32_t pages = 0;
-  for (const LogId id : kUserLogs) {
-    pages += logs_[static_cast<size_t>(id)]->gathering.load(std::memory_order_relaxed);
-  }
-  return pages;
 }
 
 void SegmentWriter::EndLogsFrom(SegmentId first) {

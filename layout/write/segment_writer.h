@@ -1,6 +1,6 @@
 // The segment writer: appends pages to append logs (in this file: logs). A log fills one segment
 // after the other through a segment buffer in memory. The buffer is written with one request when
-// it is full, or in parts when a caller flushes. Reads of pages in a buffer are served from the
+// it is full, or in parts when a caller flushes or waits for its pages. Reads of pages in a buffer are served from the
 // buffer.
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
@@ -53,9 +53,9 @@ class SegmentWriter {
 
   /// Appends a user's page: on return it is accepted. False when the log has no segment and cannot
   /// get one (see SpaceManager; without a claim it gets none), or the store is poisoned.
-  /// `unwritten` counts the page until it is written.
+  /// `pages` counts the page until it is written; nullptr: nothing does.
   bool Append(LogId log, std::optional<Claim> claim, const PageToAppend& page,
-              std::atomic<size_t>* unwritten);
+              PagesOfWriter* pages);
 
   /// A frame of the log for a page that the cleaner moves; `word` names the page's present slots.
   /// The caller owns the frame's memory, of as many slots, until FinishMove. nullopt: no segment
@@ -67,16 +67,14 @@ class SegmentWriter {
   void FinishMove(FrameIndex frame, bool valid);
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
-  void WriteOutUserLogs() { WriteOut(kUserLogs, Begun::kEnded); }
-  void WriteOutMoves() { WriteOut(kCleanerLogs, Begun::kEnded); }
-  /// As WriteOutUserLogs, but waits only for copies into slots that are handed out, and skips a log
-  /// whose mutex another thread holds.
-  void StartUserLogs() { StartUserLogs(Begun::kEnded); }
+  void WriteOutUserLogs() { WriteOut(kUserLogs, PartialBlock::kPadded); }
+  void WriteOutMoves() { WriteOut(kCleanerLogs, PartialBlock::kPadded); }
+  /// As WriteOutUserLogs, but waits only for copies into slots that are handed out, and, if four parts
+  /// of a buffer are in flight, for one of these. Skips a log whose mutex another thread holds.
+  void StartUserLogs() { StartUserLogs(PartialBlock::kPadded); }
   /// As WriteOutUserLogs and StartUserLogs, without the blocks that further pages will share.
-  void WriteOutUserBlocks() { WriteOut(kUserLogs, Begun::kKept); }
-  void StartUserBlocks() { StartUserLogs(Begun::kKept); }
-  /// Pages of users that these leave unwritten, because their last block is not full.
-  uint32_t gathering_pages() const;
+  void WriteOutUserBlocks() { WriteOut(kUserLogs, PartialBlock::kKept); }
+  void StartUserBlocks() { StartUserLogs(PartialBlock::kKept); }
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.
   void EndLogsFrom(SegmentId first);
@@ -85,9 +83,9 @@ class SegmentWriter {
   void Reap();
 
  private:
-  /// What becomes of a block that is written before it is full: its other slots are given up, or it
+  /// What becomes of a block that is not full: it is written, and its other slots are given up, or it
   /// stays in memory until further pages fill it.
-  enum class Begun { kEnded, kKept };
+  enum class PartialBlock { kPadded, kKept };
   static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
 
   struct Buffer {
@@ -125,7 +123,7 @@ class SegmentWriter {
   struct PlaceRequest {
     PageId page;
     uint32_t slots;
-    std::atomic<size_t>* unwritten;
+    PagesOfWriter* pages;
     std::optional<Place> place{};
     std::atomic<uint32_t> turn{kWaits};
     PlaceRequest* next = nullptr;  // in line
@@ -134,8 +132,9 @@ class SegmentWriter {
     explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
     Mutex mutex;
     Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
-    // Pages whose last block is not full. Changed under the mutex.
-    std::atomic<uint32_t> gathering{0};
+    // The writers of the pages whose last block is not full, once for each page.
+    std::array<PagesOfWriter*, kSlotsOfCompressed> gathering LATCHKEY_GUARDED_BY(mutex);
+    uint32_t gathering_count LATCHKEY_GUARDED_BY(mutex) = 0;
     // A thread opens the next segment; `buffer` is nullptr.
     bool is_opening LATCHKEY_GUARDED_BY(mutex) = false;
     PlaceRequest* first LATCHKEY_GUARDED_BY(mutex) = nullptr;  // in line, while is_opening
@@ -143,7 +142,7 @@ class SegmentWriter {
   };
 
   std::optional<Place> TakePlace(LogId log, std::optional<Claim> claim, PageId page, uint32_t slots,
-                                 std::atomic<size_t>* unwritten);
+                                 PagesOfWriter* pages);
   Turn AskForPlace(LogId log, PlaceRequest& request);
   // Opens a segment for the log, and serves the request and the line.
   void OpenFor(LogId log, std::optional<Claim> claim, PlaceRequest& request);
@@ -158,11 +157,14 @@ class SegmentWriter {
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
   void MarkReady(Buffer& buffer, uint32_t slots);
   void GiveUp(OpenLog& log, uint32_t slots) LATCHKEY_REQUIRES(log.mutex);
+  void NoteGathering(OpenLog& log, uint32_t first, PagesOfWriter* pages)
+      LATCHKEY_REQUIRES(log.mutex);
+  void EndGathering(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
   void EndSegment(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
-  void WriteOut(std::span<const LogId> logs, Begun begun);
-  void StartUserLogs(Begun begun);
-  void StartLocked(OpenLog& log, Begun begun) LATCHKEY_REQUIRES(log.mutex);
-  std::optional<Place> NextPlace(OpenLog& log, PageId page, uint32_t slots)
+  void WriteOut(std::span<const LogId> logs, PartialBlock partial);
+  void StartUserLogs(PartialBlock partial);
+  void StartLocked(OpenLog& log, PartialBlock partial) LATCHKEY_REQUIRES(log.mutex);
+  std::optional<Place> NextPlace(OpenLog& log, const PlaceRequest& request)
       LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
   void Issue(Buffer& buffer, uint32_t end) LATCHKEY_REQUIRES(buffer.io_mutex);

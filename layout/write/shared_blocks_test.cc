@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,8 @@ constexpr LogId kLog = LogOf(SegmentKind::kHot, /*of_cleaner=*/false, 0);
 class LastFirst final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
-  bool fails_first_part = false;
+  /// The part that begins with this block fails.
+  std::optional<uint32_t> failing_block;
   std::function<void(const IoRequest&)> before_completion = [](const IoRequest&) {};
   std::vector<uint64_t> single_writes;  // their offsets
 
@@ -43,8 +45,8 @@ class LastFirst final : public ForwardingDevice {
     void Wait(size_t minimum, std::vector<IoRequest*>& completed) override {
       for (size_t i = 0; i < minimum; ++i) {
         IoRequest* const request = done_.back();
-        const bool is_first = request->offset == kGeometry.OffsetOf(SegmentId{0});
-        if (is_first && owner_.fails_first_part) {
+        const uint64_t block = (request->offset - kGeometry.OffsetOf(SegmentId{0})) / 4096;
+        if (block == owner_.failing_block) {
           request->status = absl::UnavailableError("EIO on purpose");
         }
         owner_.before_completion(*request);
@@ -70,13 +72,13 @@ class SharedBlocks {
     REQUIRE(device_.Resize(kGeometry.FileBytes(8)).ok());
     REQUIRE(directory_.segments().Grow(8));
   }
-  void Append(uint32_t count) {
+  void Append(uint32_t count, PagesOfWriter* pages = nullptr) {
     const std::vector<std::byte> image(kSlots * kGeometry.slot_size() - 1);
     TestPage page;
     for (uint32_t i = 0; i < count; ++i) {
       const PageId id = *directory_.map().Allocate();
       page.Fill(id, 1);
-      REQUIRE(writer_.Append(kLog, Claim::kUser, {id, page.data(), image, kSlots}, nullptr));
+      REQUIRE(writer_.Append(kLog, Claim::kUser, {id, page.data(), image, kSlots}, pages));
     }
   }
   bool IsWritten(uint64_t page) { return directory_.map().Load(PageId{page}).on_device(); }
@@ -93,19 +95,20 @@ class SharedBlocks {
 
 TEST_CASE("A block that is not full stays in memory until further pages fill it") {
   SharedBlocks blocks;
-  blocks.Append(2);  // ten slots
-  CHECK(blocks.writer().gathering_pages() == 1);
+  PagesOfWriter pages;
+  blocks.Append(2, &pages);  // ten slots
+  CHECK(pages.gathering == 1);
   blocks.writer().WriteOutUserBlocks();
   CHECK(blocks.IsWritten(0));
   CHECK_FALSE(blocks.IsWritten(1));
-  blocks.Append(2);
-  CHECK(blocks.writer().gathering_pages() == 1);
+  blocks.Append(2, &pages);
+  CHECK(pages.gathering == 1);
   blocks.writer().WriteOutUserBlocks();
   CHECK((blocks.IsWritten(1) && blocks.IsWritten(2)));
   CHECK_FALSE(blocks.IsWritten(3));
   blocks.writer().WriteOutUserLogs();
   CHECK(blocks.IsWritten(3));
-  CHECK(blocks.writer().gathering_pages() == 0);
+  CHECK((pages.gathering == 0 && pages.unwritten == 0));
 }
 
 TEST_CASE("A page in two parts of a segment is written when both are, in whatever order they end") {
@@ -124,16 +127,34 @@ TEST_CASE("A page in two parts of a segment is written when both are, in whateve
   CHECK((blocks.IsWritten(0) && blocks.IsWritten(1) && blocks.IsWritten(2)));
 }
 
-TEST_CASE("A page whose first block could not be written is written again with its second block") {
+TEST_CASE(
+    "A page that gathers counts for its own writer until the block is full or the segment ends") {
   SharedBlocks blocks;
-  blocks.device().fails_first_part = true;
+  PagesOfWriter mine, other;
+  blocks.Append(2, &mine);
+  CHECK((mine.gathering == 1 && other.gathering == 0));
+  blocks.Append(1, &other);
+  CHECK((mine.gathering == 1 && other.gathering == 1));
+  blocks.Append(1, &other);  // fills the second block, and begins the third one
+  CHECK((mine.gathering == 0 && other.gathering == 1));
+  blocks.writer().EndLogsFrom(SegmentId{0});
+  CHECK((mine.gathering == 0 && other.gathering == 0));
+  blocks.writer().WriteOutUserLogs();
+  CHECK((mine.unwritten == 0 && other.unwritten == 0));
+}
+
+TEST_CASE("A page is written again if one of its two blocks could not be written") {
+  SharedBlocks blocks;
+  const uint32_t failing = GENERATE(0, 1);
+  CAPTURE(failing);
+  blocks.device().failing_block = failing;
   blocks.Append(2);
   blocks.writer().StartUserBlocks();
   blocks.Append(2);
   blocks.writer().StartUserBlocks();
   blocks.writer().WriteOutUserBlocks();
   CHECK((blocks.IsWritten(0) && blocks.IsWritten(1) && blocks.IsWritten(2)));
-  CHECK(blocks.device().single_writes.size() == 2);  // pages 0 and 1
+  CHECK(blocks.device().single_writes.size() == 2);  // pages 0 and 1, or 1 and 2
 }
 
 }  // namespace

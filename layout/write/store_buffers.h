@@ -2,8 +2,8 @@
 // full size, and there are nine segment buffers if they fit into the cache. Below it the buffers are
 // parts of the cache. kOrdinaryPages pages of cache still give full page buffers, smaller caches
 // give proportionally smaller ones. Doublewrite batches are full from kPagesForFullBatches on, so
-// that all of them together take a sixteenth of a cache. Segment buffers take a tenth at most, with
-// those of further streams a sixteenth, but one for each log stays
+// that all of them together take a sixteenth of a cache. Segment buffers take a tenth at most, more than
+// nine of them a sixteenth, but one for each log stays
 // (docs/decisions/0022-begun-blocks-wait-for-pages.md).
 #pragma once
 

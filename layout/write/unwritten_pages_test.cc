@@ -108,12 +108,13 @@ TEST_CASE("Waiting for a page that shares its block leaves the block to the next
   for (size_t i = 0; i < kPages; ++i) {
     pages.Write(i, pages.writer());
     REQUIRE(pages.writer().WaitWritten(0).ok());
-    CHECK(pages.writer().unwritten() == 0);
+    CHECK(pages.writer().unwritten() == pages.writer().gathering());
     CHECK(pages.HoldsNewest(i));
   }
   // On average a page of the test takes 4.4 eighths.
   CHECK(pages.SegmentBytes() - before < kPages * kDefaultPageSize * 3 / 4);
   REQUIRE(pages.store().Flush().ok());
+  CHECK((pages.writer().unwritten() == 0 && pages.writer().gathering() == 0));
   CHECK(pages.HoldsNewest(kPages - 1));
 }
 
