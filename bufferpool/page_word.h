@@ -148,7 +148,7 @@ class PageWord {
   /// Ends the latch on a page that the holder did not modify: optimistic readers need not restart.
   /// Returns the state that it leaves, as ReleaseModified does.
   PageState ReleaseUnmodified() { return Release(ReadRelaxed().WithLatch(PageState::kFree)); }
-  /// Ends the latch on a page that the holder modified, or whose optimistic readers must restart.
+  /// Ends the latch on a page that the holder modified, or for which optimistic readers must restart.
   PageState ReleaseModified() {
     return Release(ReadRelaxed().WithLatch(PageState::kFree).NextVersion());
   }

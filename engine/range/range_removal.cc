@@ -351,7 +351,7 @@ absl::Status RangeRemoval::FreeLeaf(PageId page) {
 absl::Status RangeRemoval::FreeBatch() {
   if (batch_.empty()) return absl::OkStatus();
   std::sort(batch_.begin(), batch_.end());
-  // Whoever latches one of the pages, to purge a ghost, has logged its change before the free is logged.
+  // A purge of a ghost that has one of the pages latched logs its change before the free is logged.
   for (const PageId page : batch_) parts_.pool.Invalidate(page);
   LogSpace space;  // held until the pages are freed
   LATCHKEY_RETURN_IF_ERROR(Reserve(5 * batch_.size() / page_size_ + 2, &space));

@@ -306,7 +306,7 @@ void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
   RecycleIfDone(buffer);
 }
 
-// Installs the pages whose last slot is in the part. One of them may begin in the part before. REQUIRES:
+// Installs the pages that end in the part. One of them may begin in the part before. REQUIRES:
 // all parts before are completed.
 void SegmentWriter::CompletePart(Buffer& buffer, const TaggedRequest<uint32_t>& request) {
   const uint32_t first = request.tag, end = first + request.length / core_.geometry.slot_size();

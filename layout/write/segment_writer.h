@@ -132,7 +132,7 @@ class SegmentWriter {
     explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
     Mutex mutex;
     Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
-    // The writers of the pages whose last block is not full, once for each page.
+    // The writers of the pages that end in a block that is not full, once for each page.
     std::array<PagesOfWriter*, kSlotsOfCompressed> gathering LATCHKEY_GUARDED_BY(mutex);
     uint32_t gathering_count LATCHKEY_GUARDED_BY(mutex) = 0;
     // A thread opens the next segment; `buffer` is nullptr.

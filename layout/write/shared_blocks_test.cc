@@ -16,7 +16,7 @@ namespace {
 constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 64 << 10, kSlotsOfCompressed);
 constexpr LogId kLog = LogOf(SegmentKind::kHot, /*of_cleaner=*/false, 0);
 
-// A device whose queues complete the last request first. The first part of a segment may fail.
+// A device with queues that complete the last request first. One part of a segment may fail.
 class LastFirst final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -111,7 +111,7 @@ TEST_CASE("A block that is not full stays in memory until further pages fill it"
   CHECK((pages.gathering == 0 && pages.unwritten == 0));
 }
 
-TEST_CASE("A page in two parts of a segment is written when both are, in whatever order they end") {
+TEST_CASE("A page in two parts of a segment is written when both are, in either order") {
   SharedBlocks blocks;
   blocks.Append(2);
   blocks.writer().StartUserBlocks();
