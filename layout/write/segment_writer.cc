@@ -294,14 +294,16 @@ void SegmentWriter::WaitAndComplete(Buffer& buffer, size_t minimum) {
     buffer.early_requests.push_back(static_cast<TaggedRequest<uint32_t>*>(request));
   }
   if (buffer.done.empty()) return;
-  const auto next = [&] {
-    return std::find_if(buffer.early_requests.begin(), buffer.early_requests.end(),
-                        [&](const auto* request) { return request->tag == buffer.completed; });
-  };
-  for (auto part = next(); part != buffer.early_requests.end(); part = next()) {
-    CompletePart(buffer, **part);
-    buffer.idle_requests.push_back(*part);
-    buffer.early_requests.erase(part);
+  for (size_t i = 0; i < buffer.early_requests.size();) {
+    TaggedRequest<uint32_t>* const part = buffer.early_requests[i];
+    if (part->tag != buffer.completed) {
+      ++i;  // a part before it is in flight
+      continue;
+    }
+    CompletePart(buffer, *part);
+    buffer.idle_requests.push_back(part);
+    buffer.early_requests.erase(buffer.early_requests.begin() + static_cast<ptrdiff_t>(i));
+    i = 0;
   }
   RecycleIfDone(buffer);
 }
