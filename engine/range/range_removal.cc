@@ -351,11 +351,11 @@ absl::Status RangeRemoval::FreeLeaf(PageId page) {
 absl::Status RangeRemoval::FreeBatch() {
   if (batch_.empty()) return absl::OkStatus();
   std::sort(batch_.begin(), batch_.end());
-  // A purge of a ghost that has one of the pages latched logs its change before the free is logged.
-  for (const PageId page : batch_) parts_.pool.Invalidate(page);
   LogSpace space;  // held until the pages are freed
   LATCHKEY_RETURN_IF_ERROR(Reserve(5 * batch_.size() / page_size_ + 2, &space));
   if (parts_.log != nullptr && !LATCHKEY_CANARY("range-frees-not-logged")) {
+    // A purge of a ghost that has one of the pages latched logs its change before the free is logged.
+    for (const PageId page : batch_) parts_.pool.Invalidate(page);
     parts_.log->LogFreeSorted(txn_, space, batch_);
   }
   for (const PageId page : batch_inner_) progress_.freed.insert(Raw(page));

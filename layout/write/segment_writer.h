@@ -1,7 +1,7 @@
 // The segment writer: appends pages to append logs (in this file: logs). A log fills one segment
 // after the other through a segment buffer in memory. The buffer is written with one request when
-// it is full, or in parts when a caller flushes or waits for its pages. Reads of pages in a buffer are served from the
-// buffer.
+// it is full, or in parts when a caller flushes or waits for its pages. Reads of pages in a buffer
+// are served from the buffer.
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
 //
@@ -69,8 +69,9 @@ class SegmentWriter {
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
   void WriteOutUserLogs() { WriteOut(kUserLogs, PartialBlock::kPadded); }
   void WriteOutMoves() { WriteOut(kCleanerLogs, PartialBlock::kPadded); }
-  /// As WriteOutUserLogs, but waits only for copies into slots that are handed out, and, if four parts
-  /// of a buffer are in flight, for one of these. Skips a log whose mutex another thread holds.
+  /// As WriteOutUserLogs, but does not wait until the writes are done. It waits for copies into slots
+  /// that are handed out. It waits for one write of a buffer that has kMaxRequests of them in flight.
+  /// It skips a log if another thread holds the log's mutex.
   void StartUserLogs() { StartUserLogs(PartialBlock::kPadded); }
   /// As WriteOutUserLogs and StartUserLogs, without the blocks that further pages will share.
   void WriteOutUserBlocks() { WriteOut(kUserLogs, PartialBlock::kKept); }
