@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bufferpool/fix_recorder.h"
 #include "bufferpool/synchronization/synchronization_list.h"
 #include "engine/btree/leaf_change.h"
 #include "engine/cursor_impl.h"
@@ -20,6 +21,7 @@
 #include "engine/testing/testing_database.h"
 #include "storage/base/rng.h"
 #include "storage/base/sanitizers.h"
+#include "storage/device/faulty/crash_replay.h"
 #include "storage/runtime/simulated_runtime.h"
 #include "storage/testing/map_page_store.h"
 
@@ -182,6 +184,104 @@ TEST_CASE("A merge that found its leaves before a range delete took them out lea
   });
   INFO(ran.message());
   REQUIRE(ran.ok());
+}
+
+// Holds the actor that latches `leaf` next, with the latch, until it is let on.
+class HoldingRecorder final : public FixRecorder {
+ public:
+  explicit HoldingRecorder(Runtime& runtime) : runtime_(runtime) {}
+  PageId last{0}, leaf{0};
+  bool holds_next = false, is_waiting = false;
+
+  void Record(uint32_t /*actor*/, const FixEvent& event) override {
+    last = event.page;
+    if (event.kind != FixKind::kUpgrade || event.page != leaf || !holds_next) return;
+    is_waiting = true;
+    for (holds_next = false; is_waiting;) runtime_.SleepFor(kNanosPerMicro);
+  }
+
+ private:
+  Runtime& runtime_;
+};
+
+// A purge of a ghost has latched its leaf when a range delete frees the leaf.
+void PurgeBesideFree(Runtime& runtime, DatabaseImpl& db) {
+  constexpr int kKept = MergeBesideRemoval::kRecords;
+  const std::string value(600, 'v'), ghost = LongKey(kKept / 2);
+  const auto tree = db.OpenTree("t", /*create=*/true), other = db.OpenTree("other", true);
+  REQUIRE_OK(tree.status());
+  REQUIRE_OK(other.status());
+  constexpr int kTogether = 100;
+  for (int first = 0; first < kKept; first += kTogether) {
+    REQUIRE_OK(db.RunTransaction([&](TransactionImpl& txn) {
+      absl::Status put;
+      for (int n = first; n < first + kTogether && put.ok(); ++n) {
+        put = txn.Put(**tree, LongKey(n), value);
+      }
+      return put;
+    }));
+  }
+  HoldingRecorder recorder(runtime);
+  db.SetFixRecorder(&recorder);
+  const auto older = db.Begin();
+  std::string found;
+  REQUIRE_OK(older->Get(**tree, ghost, &found));
+  recorder.leaf = recorder.last;
+  bool has_deleted = false, may_purge = false;
+  const auto purger = runtime.Spawn("purger", [&] {
+    REQUIRE_OK(db.RunTransaction([&](TransactionImpl& txn) { return txn.Delete(**tree, ghost); }));
+    for (has_deleted = true; !may_purge;) runtime.SleepFor(kNanosPerMicro);
+    for (int n = 0; n < 100 && recorder.holds_next; ++n) REQUIRE_OK(db.Put(**other, "k", value));
+  });
+  while (!has_deleted) runtime.SleepFor(kNanosPerMicro);
+  REQUIRE_OK(db.DeleteRange(**tree, {.from = LongKey(1), .to = LongKey(kKept - 1)}));
+  REQUIRE_OK(older->Commit());
+  recorder.holds_next = may_purge = true;
+  while (!recorder.is_waiting) {
+    REQUIRE(recorder.holds_next);
+    runtime.SleepFor(kNanosPerMicro);
+  }
+  const auto writer = runtime.Spawn("writer", [&] {  // waits until the range is gone
+    REQUIRE_OK(db.Put(**tree, LongKey(2), value));
+  });
+  runtime.SleepFor(100 * kNanosPerMilli);
+  recorder.is_waiting = false;
+  purger->Join();
+  writer->Join();
+  db.SetFixRecorder(nullptr);
+  REQUIRE_OK(db.Sync());
+}
+
+// The purge logged that it takes the ghost out of the leaf behind the record that frees the leaf.
+// Redo did not find what it expects, and the database did not open.
+TEST_CASE("No change of a page that a range delete frees is logged behind its free") {
+  Options options = BusyOptions("overwrite", Durability::kGroup);
+  options.checkpoint_log_bytes = 16 << 20;
+  options.cache_bytes = 16 << 20;
+  RecordedMachine machine(/*seed=*/1, /*preempt_probability=*/0);
+  uint64_t crash = 0;
+  const absl::Status ran = machine.runtime.Run([&] {
+    auto db = DatabaseImpl::OpenOverDevices(machine.runtime, DevicesOn(machine.disks, BusySizing()),
+                                            options);
+    REQUIRE_OK(db.status());
+    PurgeBesideFree(machine.runtime, **db);
+    crash = machine.disks.position();
+    REQUIRE_OK((*db)->Close());
+  });
+  INFO(ran.message());
+  REQUIRE(ran.ok());
+  CrashReplay replay(machine.disks);
+  replay.AdvanceTo(crash);
+  RecordedMachine after(/*seed=*/1, /*preempt_probability=*/0, replay.Images({}, /*seed=*/1));
+  const absl::Status opened = after.runtime.Run([&] {
+    auto db =
+        DatabaseImpl::OpenOverDevices(after.runtime, DevicesOn(after.disks, BusySizing()), options);
+    REQUIRE_OK(db.status());
+    REQUIRE_OK((*db)->Verify());
+    REQUIRE_OK((*db)->Close());
+  });
+  INFO(opened.message());
+  REQUIRE(opened.ok());
 }
 
 }  // namespace
