@@ -180,7 +180,7 @@ constexpr Option kOptions[] = {
     {"layout", "overwrite, lfs, wolf, hylog",
      [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::layout); },
      [](const Options& o) { return o.techniques.layout; }},
-    {"segment-cleaning", "greedy, cost-benefit, hole-plugging, adaptive, by-pass, death-time",
+    {"segment-cleaning", "auto, greedy, cost-benefit, hole-plugging, adaptive, by-pass, death-time",
      [](Text text, Options& o) { return SetTechnique(text, o, &Techniques::segment_cleaning); },
      [](const Options& o) { return o.techniques.segment_cleaning; }},
     {"page-compression", "none, lz4, zstd; of pages that are appended",

@@ -41,7 +41,7 @@ enum class TornWriteProtection {
 /// The defaults measured best in general.
 struct Techniques {
   std::string layout = "overwrite";           ///< overwrite, lfs, wolf, hylog
-  std::string segment_cleaning = "adaptive";  ///< greedy, death-time, ...: layout/clean/README.md
+  std::string segment_cleaning = "auto";      ///< greedy, ...; auto: the layout's own
   /// Of pages that layouts append: none, lz4, zstd. "none" or not is fixed when a database is
   /// created.
   std::string page_compression = "none";

@@ -22,7 +22,7 @@ void TechniqueChoices::SpellOut(Techniques* techniques) const {
 absl::StatusOr<TechniqueChoices> ParseTechniques(const Techniques& techniques) {
   LATCHKEY_ASSIGN_OR_RETURN(LayoutChoice layout, ParseLayout(techniques.layout));
   LATCHKEY_ASSIGN_OR_RETURN(CleaningPolicyChoice segment_cleaning,
-                            CleaningPolicies().Parse(techniques.segment_cleaning));
+                            ParseSegmentCleaning(techniques.segment_cleaning, layout));
   LATCHKEY_ASSIGN_OR_RETURN(PageCodecChoice page_compression,
                             PageCodecs().Parse(techniques.page_compression));
   LATCHKEY_ASSIGN_OR_RETURN(ReplacementChoice replacement,

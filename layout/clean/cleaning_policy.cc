@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "storage/base/status_macros.h"
+
 namespace latchkey {
 namespace {
 
@@ -123,6 +125,21 @@ constexpr CleaningPolicyInfo kPolicies[] = {
 const Registry<CleaningPolicyInfo>& CleaningPolicies() {
   static constexpr Registry<CleaningPolicyInfo> registry("segment cleaning", kPolicies);
   return registry;
+}
+
+std::vector<std::string> SegmentCleaningNames() {
+  std::vector<std::string> names = CleaningPolicies().Names();
+  names.insert(names.begin(), std::string(kAutoCleaning));
+  return names;
+}
+
+absl::StatusOr<CleaningPolicyChoice> ParseSegmentCleaning(std::string_view text,
+                                                          const LayoutChoice& layout) {
+  if (text == kAutoCleaning) return CleaningPolicies().Named(layout.entry().segment_cleaning);
+  absl::StatusOr<CleaningPolicyChoice> choice = CleaningPolicies().Parse(text);
+  if (choice.ok()) return choice;
+  return InvalidArgument("{}; or {}: the layout's own", std::string(choice.status().message()),
+                         kAutoCleaning);
 }
 
 }  // namespace latchkey

@@ -2,12 +2,18 @@
 // pages go to a fresh segment (cleaning) or into the holes of other segments (hole-plugging).
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "layout/map/segment_table.h"
+#include "layout/separate/separator.h"
 #include "layout/separate/write_cost_model.h"
 #include "storage/base/registry.h"
 
@@ -48,5 +54,12 @@ struct CleaningPolicyInfo {
 /// To add one: its class and one line in cleaning_policy.cc.
 const Registry<CleaningPolicyInfo>& CleaningPolicies();
 using CleaningPolicyChoice = Choice<CleaningPolicyInfo>;
+/// The name that stands for the layout's own policy (LayoutInfo::segment_cleaning).
+inline constexpr std::string_view kAutoCleaning = "auto";
+/// The names that users may write: `auto`, and those of the list.
+std::vector<std::string> SegmentCleaningNames();
+/// The policy of that name, for `layout`. InvalidArgument names the known ones.
+absl::StatusOr<CleaningPolicyChoice> ParseSegmentCleaning(std::string_view text,
+                                                          const LayoutChoice& layout);
 
 }  // namespace latchkey

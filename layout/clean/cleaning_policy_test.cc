@@ -74,5 +74,28 @@ TEST_CASE("Policies that never plug say so, and the others may") {
   }
 }
 
+TEST_CASE("auto is the segment cleaning of the layout, other names are those of the list") {
+  const auto cleaning_of = [](std::string_view layout, std::string_view cleaning) {
+    const auto choice = ParseSegmentCleaning(cleaning, Layouts().Named(layout));
+    return choice.ok() ? std::string(choice->name()) : std::string(choice.status().message());
+  };
+  CHECK(cleaning_of("lfs", "auto") == "death-time");
+  CHECK(cleaning_of("hylog", "auto") == "death-time");
+  CHECK(cleaning_of("hylog:h=0.4", "auto") == "death-time");
+  CHECK(cleaning_of("wolf", "auto") == "adaptive");
+  CHECK(cleaning_of("overwrite", "auto") == "adaptive");
+  CHECK(cleaning_of("wolf", "death-time") == "death-time");
+  CHECK_THAT(cleaning_of("lfs", "mop"),
+             Catch::Contains("known: greedy") && Catch::Contains("or auto: the layout's own"));
+  CHECK(SegmentCleaningNames().front() == "auto");
+}
+
+TEST_CASE("Every layout's own segment cleaning is one of the list") {
+  for (const LayoutInfo& layout : Layouts()) {
+    CAPTURE(layout.description.name);
+    CHECK(CleaningPolicies().Find(layout.segment_cleaning) != nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace latchkey::cleaning_policy_test

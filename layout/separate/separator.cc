@@ -67,13 +67,16 @@ std::unique_ptr<Separator> MakeHylog(Runtime& runtime, std::span<const double> p
 
 // One line per layout.
 constexpr LayoutInfo kLayouts[] = {
-    {{"overwrite", "every page in place", {}}, MakeUniform<Placement::kInPlace>},
-    {{"lfs", "every page appended", {}}, MakeUniform<Placement::kHot>},
-    {{"wolf", "every page appended, in two streams by update frequency", {}}, Make<WolfSeparator>},
+    {{"overwrite", "every page in place", {}}, MakeUniform<Placement::kInPlace>, "adaptive"},
+    {{"lfs", "every page appended", {}}, MakeUniform<Placement::kHot>, "death-time"},
+    {{"wolf", "every page appended, in two streams by update frequency", {}},
+     Make<WolfSeparator>,
+     "adaptive"},  // death-time would replace its two streams
     {{"hylog",
       "hot pages appended, cold ones in place, by measured cost, as published, or a fixed share h",
       kHylog},
-     MakeHylog},
+     MakeHylog,
+     "death-time"},
 };
 
 }  // namespace

@@ -81,6 +81,8 @@ class Separator {
 struct LayoutInfo {
   ChoiceDescription description;
   std::unique_ptr<Separator> (*make)(Runtime& runtime, std::span<const double> parameters);
+  /// The segment cleaning policy of `--segment-cleaning=auto` (decision 0023).
+  std::string_view segment_cleaning;
 };
 
 /// The list of layouts: overwrite, lfs, wolf, hylog. To add one: its separator's file and one line

@@ -33,12 +33,14 @@ inline std::shared_ptr<BlockDevice> NewTestDevice(uint64_t limit_bytes = uint64_
 /// Options with small segments, a fixed identity and fixed costs: quick and repeatable. `layout`
 /// may be followed by a page compression: lfs/lz4 (StoresUnderTest).
 inline SegmentStoreOptions TestOptions(std::string_view layout = "overwrite",
-                                       std::string_view cleaning = "adaptive") {
+                                       std::string_view cleaning = "auto") {
   SegmentStoreOptions options;
   const LayoutAndCompression item = LayoutAndCompression::Of(layout);
   options.layout = Layouts().Named(item.layout);
   options.page_compression = PageCodecs().Named(item.page_compression);
-  options.segment_cleaning = CleaningPolicies().Named(cleaning);
+  absl::StatusOr<CleaningPolicyChoice> policy = ParseSegmentCleaning(cleaning, options.layout);
+  LATCHKEY_CHECK(policy.ok());
+  options.segment_cleaning = *std::move(policy);
   options.segment_size = 64 << 10;
   options.reserve_bytes = 0;
   options.database_id = 0x1234;

@@ -191,7 +191,7 @@ std::vector<FlagSpec> EngineFlags() {
        "live pages / capacity of the file, 0.5 to 0.98"},
       {"segment-size", "auto",
        "bytes, or auto: from the device's measured costs, stripes and erase unit"},
-      {"segment-cleaning", defaults.segment_cleaning, Join(CleaningPolicies().Names())},
+      {"segment-cleaning", defaults.segment_cleaning, Join(SegmentCleaningNames())},
       {"page-compression", defaults.page_compression,
        "of pages that are appended (RocksDB: of its blocks): " + Join(PageCodecs().Names())},
   };

@@ -164,7 +164,9 @@ std::vector<FlagSpec> LayoutFlags() {
       {"layout", fmt::format("{}", fmt::join(Layouts().Names(), ",")),
        NamesOf(Layouts()) +
            "; hylog:h=0.4: a fixed share of the pages is hot; hylog:thesis: as published"},
-      {"segment-cleaning", defaults.segment_cleaning, NamesOf(CleaningPolicies())},
+      {"segment-cleaning", defaults.segment_cleaning,
+       fmt::format("{}", fmt::join(SegmentCleaningNames(), ", ")) +
+           "; auto: death-time, of wolf adaptive"},
       {"page-compression", defaults.page_compression,
        "of pages that are appended: " + NamesOf(PageCodecs())},
       {"compressible", "0", "share of each page's bytes that compress to nothing, 0 to 1"},

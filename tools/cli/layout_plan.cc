@@ -67,7 +67,7 @@ absl::Status ParseStore(const Combination& from, LabConfig& config) {
   LATCHKEY_ASSIGN_OR_RETURN(store.layout, ParseLayout(from.Get("layout")));
   if (from.Has("segment-cleaning")) {
     LATCHKEY_ASSIGN_OR_RETURN(store.segment_cleaning,
-                              CleaningPolicies().Parse(from.Get("segment-cleaning")));
+                              ParseSegmentCleaning(from.Get("segment-cleaning"), store.layout));
   }
   if (from.Has("page-compression")) {
     LATCHKEY_ASSIGN_OR_RETURN(store.page_compression,
@@ -208,8 +208,10 @@ absl::StatusOr<LayoutPlan> PlanLayout(const Combination& from, PageTraces& trace
   if (!from.Has("segment-cleaning")) plan.row["segment_cleaning"] = nullptr;
   if (!from.Has("page-compression")) plan.row["page_compression"] = nullptr;
   plan.label = from.Get("layout");
-  for (const char* of_appending : {"segment-cleaning", "page-compression"}) {
-    if (from.Has(of_appending)) plan.label += " " + from.Get(of_appending);
+  for (const char* of_appending : {"segment_cleaning", "page_compression"}) {
+    if (plan.row[of_appending].is_string()) {
+      plan.label += " " + plan.row[of_appending].get<std::string>();
+    }
   }
   plan.label += fmt::format(" u={} {} {}", from.Get("space-utilization"), from.Get("workload"),
                             from.Get("device"));

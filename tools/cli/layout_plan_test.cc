@@ -1,6 +1,8 @@
 #include "tools/cli/layout_plan.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 namespace latchkey::layout_plan_test {
 namespace {
@@ -46,6 +48,21 @@ TEST_CASE("Overwrite runs once, whatever the segment cleanings of the sweep") {
       ExpandLayout({{"layout", "overwrite,lfs"}, {"segment-cleaning", "greedy,cost-benefit"}});
   REQUIRE(combinations.ok());
   CHECK(combinations->size() == 3);
+}
+
+TEST_CASE("A row and its label name the segment cleaning that auto stands for") {
+  const auto combinations = ExpandLayout({{"layout", "overwrite,wolf,hylog"}});
+  REQUIRE(combinations.ok());
+  std::vector<std::string> cleanings;
+  PageTraces traces;
+  for (const Combination& combination : *combinations) {
+    const auto plan = PlanLayout(combination, traces, "lab");
+    REQUIRE(plan.ok());
+    const Json& cleaning = plan->row["segment_cleaning"];
+    cleanings.push_back(cleaning.is_null() ? "" : cleaning.get<std::string>());
+    CHECK(plan->label.find(cleanings.back()) != std::string::npos);
+  }
+  CHECK(cleanings == std::vector<std::string>{"", "adaptive", "death-time"});
 }
 
 }  // namespace

@@ -203,9 +203,7 @@ std::string FileName(const EngineSettings& settings) {
   if (settings.traits.techniques) {
     name += fmt::format("-{}-u{}", techniques.layout, techniques.space_utilization);
     if (techniques.segment_size != 0) name += fmt::format("-seg{}", techniques.segment_size);
-    if (techniques.segment_cleaning != Techniques().segment_cleaning) {
-      name += "-" + techniques.segment_cleaning;
-    }
+    name += "-" + techniques.segment_cleaning;
   }
   if (settings.traits.compression && techniques.page_compression != Techniques().page_compression) {
     name += "-" + techniques.page_compression;

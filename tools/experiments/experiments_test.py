@@ -59,7 +59,7 @@ def layout(given, index):
     name, u_d = given["layout"].replace("hylog:thesis", "hylog:by=thesis"), float(given["space-utilization"])
     cleans = name != "overwrite"
     return {"device": given["device"], "disks": int(given.get("disks", 1)), "raid": given.get("raid", "raid0"), "layout": name,
-            "segment_cleaning": given.get("segment-cleaning", "adaptive") if cleans else None, "users": int(given["users"]),
+            "segment_cleaning": given.get("segment-cleaning", "death-time") if cleans else None, "users": int(given["users"]),
             "workload": skew(given.get("workload", "uniform")), "page_size": int(given.get("page-size", 4096)),
             "segment_bytes": whole(given["segment-size"], 1), "pages": 100000, "space_utilization": u_d,
             "effective_space_utilization": 0.9 * u_d, "throughput": 100.0 + index, "relative_to_overwrite": 1 + index / 100,

@@ -21,7 +21,8 @@ SMALL_STAND_IN = ("under --quick 8 MiB of data and units of 64 KiB on a disk: u_
                   "of 26")
 DENSE_STAND_IN = ("under --quick 1 disk of year 2008, 20 users, pages of 64 KiB and segments of 1 MiB, whose eta of 4.5 lets "
                   "LFS and Overwrite cross at a u_d that a small store has: 80 MiB of data have .81 at most")
-BASE = {"device": "atlas10k", "disks": 4, "users": 20, **TPC_C, "data-size": "1GiB", "segment-size": "2MiB"}
+BASE = {"device": "atlas10k", "disks": 4, "users": 20, "segment-cleaning": "adaptive", **TPC_C, "data-size": "1GiB",
+        "segment-size": "2MiB"}
 SHORT = {"warmup": 3, "measure": 1.5}
 SMALL = {"device": "atlas10k:stripe_kb=64", "data-size": "8MiB", "segment-size": "256KiB", **SHORT}
 DENSE = {"device": "year2008", "disks": 1, "page-size": 65536, "data-size": "80MiB", "segment-size": "1MiB", **SHORT}

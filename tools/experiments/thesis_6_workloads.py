@@ -14,8 +14,8 @@ from thesis_6_layouts import COLUMNS, LAYOUTS, LOGS, OVER_OVERWRITE, SMALL, SMAL
 ONE_DISK = {"disks": 1, "segment-size": "512KiB"}
 ONE_QUICK = {**SMALL, "segment-size": "128KiB", "space-utilization": 0.95}
 FINANCIAL, EMAIL, TPC = "Sub-Financial1", "NFSEmail", "TPC-C"
-REPLAYED = {"device": "atlas10k", "users": 20, "layout": LAYOUTS, "workload": "trace:cache=8", **ONE_DISK,
-            "space-utilization": [0.5, 0.8, 0.9, 0.95, 0.98]}
+REPLAYED = {"device": "atlas10k", "users": 20, "layout": LAYOUTS, "segment-cleaning": "adaptive",
+            "workload": "trace:cache=8", **ONE_DISK, "space-utilization": [0.5, 0.8, 0.9, 0.95, 0.98]}
 REPLAY = Run("layout", REPLAYED, quick={"segment-size": "128KiB", "device": "atlas10k:stripe_kb=64", "warmup": 1.5,
                                         "measure": 1, "space-utilization": 0.95},
              columns={"of": TPC}, record=RECORD)

@@ -16,7 +16,7 @@ class DatabaseImpl;
 
 struct BusyDatabaseOptions {
   std::string layout = "overwrite";
-  std::string segment_cleaning = "adaptive";
+  std::string segment_cleaning = "auto";
   std::string replacement = "clock";
   std::string synchronization = "global";
   std::string cleaner = "self-tuning";
