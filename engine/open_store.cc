@@ -73,8 +73,9 @@ absl::Status CheckChangeBuffer(const Options& options, const TechniqueChoices& c
 bool IsLogged(const Options& options) { return options.durability != Durability::kNone; }
 
 // Costs of a plain NVMe drive, for databases that must behave the same at every open.
-constexpr PageCosts kAssumedCosts{
-    .page_write_ns = 20'000, .segment_write_ns = 4'000, .segment_read_ns = 4'000};
+constexpr PageCosts AssumedCosts(double eta) {
+  return {.page_write_ns = 4'000 * eta, .segment_write_ns = 4'000, .segment_read_ns = 4'000};
+}
 
 using Protection = SegmentStoreOptions::TornWriteProtection;
 
@@ -110,7 +111,7 @@ SegmentStoreOptions StoreOptions(const ResolvedOptions& options, const DatabaseS
   store.torn_write_protection =
       sizing.tears_no_page ? Protection::kNone : ProtectionOf(options.torn_write_protection);
   if (sizing.assume_device_costs) {
-    store.assumed_costs = kAssumedCosts;
+    store.assumed_costs = AssumedCosts(sizing.assumed_eta);
     store.database_id = sizing.database_id != 0 ? sizing.database_id : 1;
   }
   store.log_sink = log_sink;

@@ -40,6 +40,8 @@ struct DatabaseSizing {
   bool tears_no_page = false;
   /// The device is taken to be a fast one instead of being measured, so that an open is repeatable.
   bool assume_device_costs = false;
+  /// With assume_device_costs: cost of a page by itself over that of one in a segment, 1 or more.
+  double assumed_eta = 5;
   /// Id of a new database, with assume_device_costs. 0 = the id that all such databases share.
   uint64_t database_id = 0;
 };

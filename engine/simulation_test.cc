@@ -70,6 +70,7 @@ std::unique_ptr<DatabaseImpl> OpenBank(SimulatedRuntime& runtime, const Scenario
   REQUIRE(device.ok());
   SegmentStoreOptions store;
   store.layout = Layouts().Named(scenario.layout);
+  store.segment_cleaning = *ParseSegmentCleaning(kAutoCleaning, store.layout);
   store.segment_size = 64 << 10;
   store.reserve_bytes = 0;
   store.seed = scenario.simulation.seed;

@@ -78,6 +78,7 @@ SegmentStoreImpl::SegmentStoreImpl(Runtime& runtime, std::unique_ptr<BlockDevice
                   .checkpointer = checkpointer_,
                   .separator = *separator_,
                   .buffers = buffers_,
+                  .part_slots = PartSlots(superblock.costs, core_.geometry),
                   .doublewrite_pages = doublewrite_pages_,
                   .death_times = death_times_.get(),
                   .further_logs = buffers_.LogsBeyond(separator_->most_logs()),

@@ -60,11 +60,11 @@ class PageWriter {
   /// appended, or in a doublewrite batch. So it means the same on every layout. A store without
   /// buffers of its own has no others than the outstanding ones.
   virtual size_t unwritten() const { return outstanding(); }
-  /// Those of them that wait for further pages to fill their block (page compression). They are written
-  /// with these, or by a flush.
+  /// Those of them that wait in an append log for further pages: requests of many pages cost less. They
+  /// are written with these, or by a flush.
   virtual size_t gathering() const { return 0; }
   /// Waits until at most `max_unwritten` pages are unwritten, besides those that gather, and starts
-  /// partly filled batches and segments if they hold pages that the caller must wait for. Returns
+  /// partly filled batches if they hold pages that the caller must wait for. Returns
   /// errors as Wait does, and the store's WriteStatus() if pages stay unwritten because the store is
   /// read-only.
   virtual absl::Status WaitWritten(size_t max_unwritten) { return Wait(max_unwritten); }

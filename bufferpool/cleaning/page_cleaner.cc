@@ -12,6 +12,13 @@ namespace {
 
 constexpr size_t kMostOfPass = 1024;  // frames that a pass looks at or writes
 
+// The writer's pages for which N holds. The frames of pages that gather in an append log are free: to
+// wait for them gains nothing.
+size_t Waiting(const PageWriter& writer) {
+  const size_t gathering = writer.gathering();
+  return std::max(writer.unwritten(), gathering) - gathering;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PageCleaners>> PageCleaners::Start(
@@ -128,18 +135,20 @@ absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
     NoteWritten(cleaner);
     AdjustByClock();
     const size_t limit = std::min(controller_->outstanding_writes(), depth_);
-    // The frames of pages that gather are free: to wait for them gains nothing.
-    const size_t gathering = cleaner.writer->gathering();
-    const size_t unwritten = std::max(cleaner.writer->unwritten(), gathering) - gathering;
-    if (unwritten < limit || stopped()) return absl::OkStatus();
-    LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(unwritten - 1));
+    const size_t waiting = Waiting(*cleaner.writer);
+    if (waiting < limit || stopped()) return absl::OkStatus();
+    LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(waiting - 1));
   }
 }
 
 void PageCleaners::NoteWritten(Cleaner& cleaner) {
   if (controller_->interval() != 0) {
-    cleaner.times.NoteUnwritten(cleaner.writer->unwritten(), runtime_.Now());
+    cleaner.times.NoteWaiting(Waiting(*cleaner.writer), runtime_.Now());
   }
+}
+
+void PageCleaners::NoteAccepted(Cleaner& cleaner) {
+  if (controller_->interval() != 0) cleaner.times.NoteAccepted(runtime_.Now());
 }
 
 bool PageCleaners::RunPass(Cleaner& cleaner) {
@@ -158,10 +167,12 @@ bool PageCleaners::RunPass(Cleaner& cleaner) {
       return true;
     }
     cleaner.writer->AwaitRoom();  // here, because TryClean latches the page
+    const size_t gathering = cleaner.writer->gathering();
     const absl::StatusOr<bool> accepted = pool_.TryClean(frame, *cleaner.writer);
     status = accepted.status();
-    if (accepted.ok() && *accepted) cleaner.times.NoteAccepted(runtime_.Now());
-    any = any || (accepted.ok() && *accepted);
+    const bool is_accepted = accepted.ok() && *accepted;
+    if (is_accepted && cleaner.writer->gathering() <= gathering) NoteAccepted(cleaner);
+    any = any || is_accepted;
   }
   if (!status.ok()) Report(status);
   return any;
@@ -177,7 +188,6 @@ void PageCleaners::RunRound(Cleaner& cleaner) {
                    std::memory_order_seq_cst);
   if (const absl::Status status = cleaner.writer->Wait(0); !status.ok()) Report(status);
   NoteWritten(cleaner);
-  cleaner.times.Forget();
   Sleep(cleaner, seen);
 }
 

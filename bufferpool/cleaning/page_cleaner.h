@@ -3,7 +3,7 @@
 // cleaner k cleans frames k, k + C, k + 2C and so on.
 //
 // A cleaner keeps at most N writes unwritten, that is, accepted by the store and not yet on the
-// device. The cleaning controller says N. The cleaner compares N with its unwritten pages before
+// device. Pages that gather in an append log do not count. The cleaning controller says N. The cleaner compares N with its unwritten pages before
 // each write, and again whenever one of its writes is done (thesis 4.4). The clock says when the
 // controller is adjusted: the first cleaner that meets the end of an interval does it.
 //
@@ -51,9 +51,10 @@ class PageCleaners final : public CleanerSignal {
   static constexpr uint32_t kMostTogether = 256;
 
  private:
+  static constexpr uint32_t kTimedWrites = 1024;  // at once, at least
   struct Cleaner {
     Cleaner(uint32_t number, uint32_t depth, LatencyRecorder* latencies)
-        : part(number), times(depth, latencies) {}
+        : part(number), times(std::max(depth, kTimedWrites), latencies) {}
     const uint32_t part;
     std::unique_ptr<PageWriter> writer;
     std::vector<FrameId> frames;  // dirty pages of the present pass
@@ -75,6 +76,7 @@ class PageCleaners final : public CleanerSignal {
   /// Waits until the cleaner may have one more write unwritten. Compares N after each wait for one
   /// write.
   absl::Status AwaitRoom(Cleaner& cleaner);
+  void NoteAccepted(Cleaner& cleaner);
   void NoteWritten(Cleaner& cleaner);
   CleaningCounters Totals() const;
   /// Adjusts the controller if its interval has ended.

@@ -398,6 +398,7 @@ bool SegmentCleaner::Shrink() {
   log_work_.Restart();  // these moves are no users' work
   const bool emptied = Empty(method) && batch_.emptied > 0;
   EndPass();
+  if (!emptied && freed_ == 0) sink_.StartUserWrites();  // newer copies of its pages may gather
   return freed_ > 0 || emptied;
 }
 

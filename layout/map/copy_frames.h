@@ -63,7 +63,7 @@ class WriteHelper {
 /// Counts of pages that a page writer accepted.
 struct PagesOfWriter {
   std::atomic<size_t> unwritten{0};  ///< not yet on the device
-  /// In an append log, in a block that is not full. Some may have been overtaken or freed since.
+  /// In an append log, in a part of a segment that is not full. Some may have been overtaken or freed since.
   std::atomic<size_t> gathering{0};
 };
 

@@ -49,6 +49,11 @@ inline SegmentStoreOptions TestOptions(std::string_view layout = "overwrite",
   return options;
 }
 
+/// The costs of a device on which a page by itself costs as much as in a segment: no page waits in an
+/// append log for others.
+inline constexpr PageCosts kFlatCosts = {
+    .page_write_ns = 1000, .segment_write_ns = 1000, .segment_read_ns = 1000};
+
 /// A store that is crash-safe if `journal` is set.
 inline absl::StatusOr<OpenedSegmentStore> OpenTestStore(
     std::shared_ptr<BlockDevice> device, const SegmentStoreOptions& options,

@@ -100,7 +100,7 @@ class Appenders {
   StoreCore core_;
   PageDirectory directory_;
   SpaceManager space_{directory_, SpaceSizing::Make(kGeometry, 0.8, 0)};
-  SegmentWriter writer_{directory_, space_, StoreBuffers::kFullSegmentBuffers};
+  SegmentWriter writer_{directory_, space_, StoreBuffers::kFullSegmentBuffers, /*part_slots=*/1};
   std::vector<SegmentId> taken_;
 };
 

@@ -73,7 +73,7 @@ PagePlacement::PagePlacement(const Parts& parts)
       buffers_(parts.buffers),
       death_times_(parts.death_times),
       streams_(parts.directory, parts.death_times, parts.further_logs),
-      writer_(parts.directory, parts.space, parts.buffers.segment_buffers),
+      writer_(parts.directory, parts.space, parts.buffers.segment_buffers, parts.part_slots),
       codec_(parts.codec),
       may_rely_on_images_(parts.may_rely_on_images),
       queues_mutex_(core_.runtime),
@@ -184,24 +184,27 @@ void PagePlacement::EndTurn(PageWriteQueue& queue) {
   if (doublewriter_ != nullptr) doublewriter_->GiveBack(queue.turn());
 }
 
-// Pages that only gather in an append log must not take the place of writes in flight. So their
-// writes are started once they are half of the unwritten pages. A doublewrite batch goes out by
-// itself when it is full; the doublewriter says how long to wait for that.
+// Pages that gather in a part of an append log are not waited for: the caller's copies of them are
+// free. Full parts must not take the place of writes in flight. So their writes are started once they
+// are half of the pages that are waited for. A doublewrite batch goes out by itself when it is full;
+// the doublewriter says how long to wait for that.
 void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
-  // With page compression a block is shared. To write it before it is full would give up the rest of it.
-  const auto awaited = [&] { return queue.unwritten() - queue.gathering(); };
+  const auto awaited = [&] {
+    const size_t gathering = queue.gathering();
+    return std::max(queue.unwritten(), gathering) - gathering;
+  };
   const auto is_done = [&] { return awaited() <= most || core_.poisoned(); };
   while (!is_done()) {
     const size_t unwritten = awaited(), outstanding = queue.outstanding();
-    if (unwritten >= 2 * outstanding) writer_.StartUserBlocks();
+    if (unwritten >= 2 * outstanding) writer_.StartUserParts();
     if (!is_done() && outstanding > 0) {
       queue.Help();
       continue;
     }
     if (is_done()) return;
     if (doublewriter_ != nullptr && doublewriter_->AwaitBatch()) continue;
-    writer_.WriteOutUserBlocks();
+    writer_.WriteOutUserParts();
     backoff.Pause();
   }
 }

@@ -45,6 +45,7 @@ class PagePlacement final : public MoveSink, public FinishedWrites {
     MapCheckpointer& checkpointer;
     Separator& separator;
     const StoreBuffers& buffers;
+    uint32_t part_slots = 0;         ///< PartSlots
     uint32_t doublewrite_pages = 0;  ///< of a batch; 0: in-place writes are not protected
     /// Divides appended pages among streams; nullptr: one stream of users, one of the cleaner.
     DeathTimes* death_times = nullptr;

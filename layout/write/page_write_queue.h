@@ -44,7 +44,7 @@ class PageWriteQueue final : public WriteHelper {
   size_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
   /// Pages that the writer accepted, here or elsewhere in the store, and that are not yet written.
   size_t unwritten() const { return group_->pages.unwritten.load(std::memory_order_acquire); }
-  /// Those of them that wait for further pages in their block.
+  /// Those of them that wait for further pages in their part of a segment.
   size_t gathering() const {
     return std::min(unwritten(), group_->pages.gathering.load(std::memory_order_acquire));
   }

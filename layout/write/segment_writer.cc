@@ -1,6 +1,8 @@
 #include "layout/write/segment_writer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <utility>
 
 #include "layout/map/write_again.h"
@@ -9,14 +11,27 @@
 
 namespace latchkey {
 
-SegmentWriter::SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers)
+uint32_t PartSlots(const PageCosts& costs, const StoreGeometry& geometry) {
+  // n pages in one request cost as much as n + eta - 1 in a whole segment.
+  constexpr double kMostExtra = 1.0 / 5;
+  const uint32_t all = geometry.pages_per_segment();
+  const double least = (costs.eta() - 1) / kMostExtra;
+  if (least >= all) return geometry.slots_per_segment;
+  const uint32_t pages = least > 1 ? std::bit_ceil(static_cast<uint32_t>(std::ceil(least))) : 1;
+  return all % pages == 0 ? pages * geometry.slots_per_page : geometry.slots_per_segment;
+}
+
+SegmentWriter::SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers,
+                             uint32_t part_slots)
     : directory_(directory),
       core_(directory.core()),
       space_(space),
       most_buffers_(most_buffers),
+      part_slots_(part_slots),
       buffers_mutex_(directory.core().runtime) {
   LATCHKEY_CHECK(most_buffers >= 1 && most_buffers <= kMostBuffers);
-  for (auto& log : logs_) log = std::make_unique<OpenLog>(directory.core().runtime);
+  LATCHKEY_CHECK(part_slots >= 1 && part_slots % core_.geometry.slots_per_page == 0);
+  for (auto& log : logs_) log = std::make_unique<OpenLog>(directory.core().runtime, part_slots);
 }
 
 SegmentWriter::~SegmentWriter() {
@@ -170,38 +185,42 @@ std::optional<SegmentWriter::Place> SegmentWriter::NextPlace(OpenLog& log,
   frame.target = slot;
   frame.slots = slots;
   directory_.segments().AssignSlot(slot, request.page, slots);
-  const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
-  buffer->filled.store(filled, std::memory_order_release);
-  NoteGathering(log, index, request.pages);
-  if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
+  FillTo(log, buffer->filled.load(std::memory_order_relaxed) + slots);
+  if (log.buffer != nullptr && log.begun_part < buffer->packer.next() && request.pages != nullptr) {
+    request.pages->gathering.fetch_add(1, std::memory_order_relaxed);
+    log.gathering.push_back(request.pages);  // has room
+  }
   return Place{buffer, index};
 }
 
-// A page of `pages` has got slots from `first` on. REQUIRES: a buffer.
-void SegmentWriter::NoteGathering(OpenLog& log, uint32_t first, PagesOfWriter* pages) {
-  const SlotPacker& packer = log.buffer->packer;
-  if (first < packer.full_blocks_end()) EndGathering(log);  // the block of the pages before is full
-  if (packer.next() == packer.full_blocks_end()) return EndGathering(log);
-  if (pages == nullptr) return;
-  pages->gathering.fetch_add(1, std::memory_order_relaxed);
-  log.gathering[log.gathering_count++] = pages;
+uint32_t SegmentWriter::FullPartsEnd(const Buffer& buffer) const {
+  const uint32_t next = buffer.packer.next();
+  return next - next % part_slots_;
 }
 
-// The block has no room for further pages.
+// The first `filled` slots of the log's buffer are handed out or given up. REQUIRES: a buffer.
+void SegmentWriter::FillTo(OpenLog& log, uint32_t filled) {
+  log.buffer->filled.store(filled, std::memory_order_release);
+  const bool is_full = filled == core_.geometry.slots_per_segment;
+  const uint32_t begun_part = is_full ? 0 : FullPartsEnd(*log.buffer);
+  if (begun_part != log.begun_part || is_full) EndGathering(log);
+  log.begun_part = begun_part;
+  if (is_full) log.buffer = nullptr;  // the thread that copies last starts its write
+}
+
+// The pages that gathered are written, or their part is full.
 void SegmentWriter::EndGathering(OpenLog& log) {
-  while (log.gathering_count > 0) {
-    log.gathering[--log.gathering_count]->gathering.fetch_sub(1, std::memory_order_relaxed);
+  for (PagesOfWriter* pages : log.gathering) {
+    pages->gathering.fetch_sub(1, std::memory_order_relaxed);
   }
+  log.gathering.clear();
 }
 
 // Gives up slots of the log's buffer: no page takes them. REQUIRES: a buffer.
 void SegmentWriter::GiveUp(OpenLog& log, uint32_t slots) {
   if (slots == 0) return;
   Buffer* buffer = log.buffer;
-  EndGathering(log);
-  const uint32_t filled = buffer->filled.load(std::memory_order_relaxed) + slots;
-  buffer->filled.store(filled, std::memory_order_release);
-  if (filled == core_.geometry.slots_per_segment) log.buffer = nullptr;
+  FillTo(log, buffer->filled.load(std::memory_order_relaxed) + slots);
   MarkReady(*buffer, slots);
 }
 
@@ -348,16 +367,20 @@ void SegmentWriter::RecycleIfDone(Buffer& buffer) {
   buffer.in_use.store(false, std::memory_order_release);
 }
 
-void SegmentWriter::StartLocked(OpenLog& log, PartialBlock partial) {
+void SegmentWriter::StartLocked(OpenLog& log, BegunPart begun) {
   Buffer* buffer = log.buffer;
   if (buffer == nullptr) return;
-  if (partial == PartialBlock::kPadded) GiveUp(log, buffer->packer.EndBlock());
-  if (log.buffer == nullptr) return;  // full: the thread that copies last starts its write
+  if (begun == BegunPart::kWritten) {
+    GiveUp(log, buffer->packer.EndBlock());
+    EndGathering(log);
+  }
+  if (log.buffer == nullptr) return;  // full
+  if (begun == BegunPart::kKept && FullPartsEnd(*buffer) == 0) return;
   const uint32_t filled = buffer->filled.load(std::memory_order_relaxed);
   Backoff backoff(core_.runtime);  // waits only for copies by threads that have their slots
   while (buffer->ready.load(std::memory_order_acquire) < filled) backoff.Pause();
   MutexLock io_lock(buffer->io_mutex);
-  Issue(*buffer, buffer->packer.full_blocks_end());
+  Issue(*buffer, begun == BegunPart::kWritten ? filled : FullPartsEnd(*buffer));
 }
 
 void SegmentWriter::Drain(LogId log) {
@@ -380,20 +403,20 @@ void SegmentWriter::Drain(LogId log) {
   }
 }
 
-void SegmentWriter::WriteOut(std::span<const LogId> logs, PartialBlock partial) {
+void SegmentWriter::WriteOut(std::span<const LogId> logs, BegunPart begun) {
   for (const LogId id : logs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     MutexLock lock(log.mutex);
-    StartLocked(log, partial);
+    StartLocked(log, begun);
   }
   for (const LogId id : logs) Drain(id);
 }
 
-void SegmentWriter::StartUserLogs(PartialBlock partial) {
+void SegmentWriter::StartUserLogs(BegunPart begun) {
   for (const LogId id : kUserLogs) {
     OpenLog& log = *logs_[static_cast<size_t>(id)];
     if (!log.mutex.TryLock()) continue;
-    StartLocked(log, partial);  // throws nothing
+    StartLocked(log, begun);  // throws nothing
     log.mutex.Unlock();
   }
   Reap();

@@ -1,7 +1,8 @@
 // The segment writer: appends pages to append logs (in this file: logs). A log fills one segment
 // after the other through a segment buffer in memory. The buffer is written with one request when
-// it is full, or in parts when a caller flushes or waits for its pages. Reads of pages in a buffer
-// are served from the buffer.
+// it is full, or in parts when a caller flushes or waits for its pages. A part that a caller waits for
+// is so large that it costs little more than its share of the segment. Reads of pages in a buffer are
+// served from the buffer.
 //
 //   buffer:  free --Open--> filling --last slot taken--> sealed --all copied--> written --> free
 //
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "layout/map/page_directory.h"
+#include "layout/separate/write_cost_model.h"
 #include "layout/space/space_manager.h"
 #include "layout/write/append_logs.h"
 #include "layout/write/slot_packer.h"
@@ -41,12 +43,19 @@ struct PageToAppend {
   uint32_t slots;
 };
 
+/// Segments are written whole, or in parts of so many slots for a page cleaner that waits: a part costs
+/// at most a fifth more than its share of a whole segment. From one page on flash to the whole segment
+/// on a disk. A part divides the segment, or is all of it. `costs`: of the device
+/// (docs/decisions/0024-parts-of-segments-by-their-cost.md).
+uint32_t PartSlots(const PageCosts& costs, const StoreGeometry& geometry);
+
 /// Thread-safe. One actor at a time uses the logs of the cleaner.
 class SegmentWriter {
  public:
   /// At most `most_buffers` segments are in memory, 1 to kMostBuffers. REQUIRES: not fewer than the
-  /// logs in use, because an open log keeps its buffer.
-  SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers);
+  /// logs in use, because an open log keeps its buffer. `part_slots`: PartSlots.
+  SegmentWriter(PageDirectory& directory, SpaceManager& space, uint32_t most_buffers,
+                uint32_t part_slots);
   ~SegmentWriter();
   static constexpr uint32_t kMostBuffers =
       StoreBuffers::kFullSegmentBuffers + StreamChoice::kFurtherLogs;
@@ -67,15 +76,15 @@ class SegmentWriter {
   void FinishMove(FrameIndex frame, bool valid);
   /// Starts the writes of all pages in the logs, and waits until all started writes are done.
   /// REQUIRES, for the cleaner's logs: no move between BeginMove and FinishMove.
-  void WriteOutUserLogs() { WriteOut(kUserLogs, PartialBlock::kPadded); }
-  void WriteOutMoves() { WriteOut(kCleanerLogs, PartialBlock::kPadded); }
+  void WriteOutUserLogs() { WriteOut(kUserLogs, BegunPart::kWritten); }
+  void WriteOutMoves() { WriteOut(kCleanerLogs, BegunPart::kWritten); }
   /// As WriteOutUserLogs, but does not wait until the writes are done. It waits for copies into slots
   /// that are handed out. It waits for one write of a buffer that has kMaxRequests of them in flight.
   /// It skips a log if another thread holds the log's mutex.
-  void StartUserLogs() { StartUserLogs(PartialBlock::kPadded); }
-  /// As WriteOutUserLogs and StartUserLogs, without the blocks that further pages will share.
-  void WriteOutUserBlocks() { WriteOut(kUserLogs, PartialBlock::kKept); }
-  void StartUserBlocks() { StartUserLogs(PartialBlock::kKept); }
+  void StartUserLogs() { StartUserLogs(BegunPart::kWritten); }
+  /// As WriteOutUserLogs and StartUserLogs, without the parts that further pages will fill.
+  void WriteOutUserParts() { WriteOut(kUserLogs, BegunPart::kKept); }
+  void StartUserParts() { StartUserLogs(BegunPart::kKept); }
   /// Ends open segments from `first` on early, so that the file can be cut there. Their unused
   /// slots become holes. Skips a log whose mutex another thread holds.
   void EndLogsFrom(SegmentId first);
@@ -84,9 +93,9 @@ class SegmentWriter {
   void Reap();
 
  private:
-  /// What becomes of a block that is not full: it is written, and its other slots are given up, or it
-  /// stays in memory until further pages fill it.
-  enum class PartialBlock { kPadded, kKept };
+  /// What becomes of a part that is not full: it is written, and the rest of its last block is given
+  /// up, or it stays in memory until further pages fill it.
+  enum class BegunPart { kWritten, kKept };
   static constexpr size_t kMaxRequests = 4;  // parts of one buffer in flight
 
   struct Buffer {
@@ -130,12 +139,15 @@ class SegmentWriter {
     PlaceRequest* next = nullptr;  // in line
   };
   struct OpenLog {
-    explicit OpenLog(Runtime& runtime) : mutex(runtime) {}
+    OpenLog(Runtime& runtime, uint32_t part_slots) : mutex(runtime) {
+      gathering.reserve(part_slots);
+    }
     Mutex mutex;
     Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
-    // The writers of the pages that end in a block that is not full, once for each page.
-    std::array<PagesOfWriter*, kSlotsOfCompressed> gathering LATCHKEY_GUARDED_BY(mutex);
-    uint32_t gathering_count LATCHKEY_GUARDED_BY(mutex) = 0;
+    // The writers of the pages that end in the part that is not full, once for each page, and the
+    // first slot of that part.
+    std::vector<PagesOfWriter*> gathering LATCHKEY_GUARDED_BY(mutex);
+    uint32_t begun_part LATCHKEY_GUARDED_BY(mutex) = 0;
     // A thread opens the next segment; `buffer` is nullptr.
     bool is_opening LATCHKEY_GUARDED_BY(mutex) = false;
     PlaceRequest* first LATCHKEY_GUARDED_BY(mutex) = nullptr;  // in line, while is_opening
@@ -158,13 +170,14 @@ class SegmentWriter {
   Buffer* NewBuffer() LATCHKEY_NO_THREAD_SAFETY_ANALYSIS;  // no other thread has it yet
   void MarkReady(Buffer& buffer, uint32_t slots);
   void GiveUp(OpenLog& log, uint32_t slots) LATCHKEY_REQUIRES(log.mutex);
-  void NoteGathering(OpenLog& log, uint32_t first, PagesOfWriter* pages)
-      LATCHKEY_REQUIRES(log.mutex);
+  // The slots of the buffer's parts that are full.
+  uint32_t FullPartsEnd(const Buffer& buffer) const;
+  void FillTo(OpenLog& log, uint32_t filled) LATCHKEY_REQUIRES(log.mutex);
   void EndGathering(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
   void EndSegment(OpenLog& log) LATCHKEY_REQUIRES(log.mutex);
-  void WriteOut(std::span<const LogId> logs, PartialBlock partial);
-  void StartUserLogs(PartialBlock partial);
-  void StartLocked(OpenLog& log, PartialBlock partial) LATCHKEY_REQUIRES(log.mutex);
+  void WriteOut(std::span<const LogId> logs, BegunPart begun);
+  void StartUserLogs(BegunPart begun);
+  void StartLocked(OpenLog& log, BegunPart begun) LATCHKEY_REQUIRES(log.mutex);
   std::optional<Place> NextPlace(OpenLog& log, const PlaceRequest& request)
       LATCHKEY_REQUIRES(log.mutex);  // REQUIRES: a buffer
   void Drain(LogId log);
@@ -179,7 +192,7 @@ class SegmentWriter {
   PageDirectory& directory_;
   StoreCore& core_;
   SpaceManager& space_;
-  const uint32_t most_buffers_;
+  const uint32_t most_buffers_, part_slots_;
   std::array<std::unique_ptr<OpenLog>, kLogs> logs_;
   Mutex buffers_mutex_;  // guards creation
   std::array<std::unique_ptr<Buffer>, kMostBuffers> buffers_;

@@ -90,7 +90,8 @@ class SharedBlocks {
   StoreCore core_{ThreadRuntime(), device_, kGeometry, /*database_id=*/1, {}};
   PageDirectory directory_{core_};
   SpaceManager space_{directory_, SpaceSizing::Make(kGeometry, 0.8, 0)};
-  SegmentWriter writer_{directory_, space_, StoreBuffers::kFullSegmentBuffers};
+  SegmentWriter writer_{directory_, space_, StoreBuffers::kFullSegmentBuffers,
+                        /*part_slots=*/kSlotsOfCompressed};
 };
 
 TEST_CASE("A block that is not full stays in memory until further pages fill it") {
@@ -98,12 +99,12 @@ TEST_CASE("A block that is not full stays in memory until further pages fill it"
   PagesOfWriter pages;
   blocks.Append(2, &pages);  // ten slots
   CHECK(pages.gathering == 1);
-  blocks.writer().WriteOutUserBlocks();
+  blocks.writer().WriteOutUserParts();
   CHECK(blocks.IsWritten(0));
   CHECK_FALSE(blocks.IsWritten(1));
   blocks.Append(2, &pages);
   CHECK(pages.gathering == 1);
-  blocks.writer().WriteOutUserBlocks();
+  blocks.writer().WriteOutUserParts();
   CHECK((blocks.IsWritten(1) && blocks.IsWritten(2)));
   CHECK_FALSE(blocks.IsWritten(3));
   blocks.writer().WriteOutUserLogs();
@@ -114,15 +115,15 @@ TEST_CASE("A block that is not full stays in memory until further pages fill it"
 TEST_CASE("A page in two parts of a segment is written when both are, in either order") {
   SharedBlocks blocks;
   blocks.Append(2);
-  blocks.writer().StartUserBlocks();
+  blocks.writer().StartUserParts();
   blocks.Append(2);
-  blocks.writer().StartUserBlocks();
+  blocks.writer().StartUserParts();
   int completions = 0;
   blocks.device().before_completion = [&](const IoRequest&) {
     ++completions;
     for (uint64_t page = 0; page < 4; ++page) CHECK_FALSE(blocks.IsWritten(page));
   };
-  blocks.writer().WriteOutUserBlocks();
+  blocks.writer().WriteOutUserParts();
   CHECK(completions == 2);
   CHECK((blocks.IsWritten(0) && blocks.IsWritten(1) && blocks.IsWritten(2)));
 }
@@ -149,10 +150,10 @@ TEST_CASE("A page is written again if one of its two blocks could not be written
   CAPTURE(failing);
   blocks.device().failing_block = failing;
   blocks.Append(2);
-  blocks.writer().StartUserBlocks();
+  blocks.writer().StartUserParts();
   blocks.Append(2);
-  blocks.writer().StartUserBlocks();
-  blocks.writer().WriteOutUserBlocks();
+  blocks.writer().StartUserParts();
+  blocks.writer().WriteOutUserParts();
   CHECK((blocks.IsWritten(0) && blocks.IsWritten(1) && blocks.IsWritten(2)));
   CHECK(blocks.device().single_writes.size() == 2);  // pages 0 and 1, or 1 and 2
 }

@@ -29,8 +29,6 @@ class SlotPacker {
     return taken;
   }
   uint32_t next() const { return next_; }
-  /// Slots before the block that was begun: all of a segment's blocks that are full.
-  uint32_t full_blocks_end() const { return next_ - next_ % slots_per_block_; }
   /// Gives up the rest of a block that was begun, because the block is about to be written. Returns
   /// the number of its slots.
   uint32_t EndBlock() {

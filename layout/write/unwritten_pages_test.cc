@@ -1,6 +1,7 @@
 // Which pages of a writer count as unwritten, and when a doublewrite batch is written.
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "layout/separate/separator.h"
@@ -16,9 +17,11 @@ using Protection = SegmentStoreOptions::TornWriteProtection;
 // A store whose pages have been written once, and a writer.
 class WrittenPages {
  public:
-  WrittenPages(const std::string& layout, Protection protection, size_t count) {
+  WrittenPages(const std::string& layout, Protection protection, size_t count,
+               std::optional<PageCosts> costs = std::nullopt) {
     SegmentStoreOptions options = TestOptions(layout);
     options.torn_write_protection = protection;
+    if (costs) options.assumed_costs = costs;
     auto opened = OpenTestStore(NewTestDevice(), options, NewTestDevice());
     REQUIRE(opened.ok());
     store_ = std::move(opened->store);
@@ -64,7 +67,7 @@ TEST_CASE("An accepted page is unwritten until it is on the device, under every 
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   const Protection protection = GENERATE(Protection::kDoublewrite, Protection::kNone);
   CAPTURE(layout);
-  WrittenPages pages(layout, protection, 18);  // a segment has 16
+  WrittenPages pages(layout, protection, 18, kFlatCosts);  // a segment has 16
   CHECK(pages.writer().unwritten() == 0);
   const auto other = pages.NewWriter();
   for (size_t i = 0; i < 12; ++i) {
@@ -87,15 +90,31 @@ TEST_CASE("An accepted page is unwritten until it is on the device, under every 
   CHECK(other->unwritten() == 0);
 }
 
+TEST_CASE("Waiting writes no part of a segment where whole segments cost less, a flush does") {
+  constexpr size_t kPages = 40;  // two segments and a half
+  WrittenPages pages("lfs", Protection::kNone, kPages);
+  const uint64_t before = pages.DeviceWrites();
+  for (size_t i = 0; i < kPages; ++i) {
+    pages.Write(i, pages.writer());
+    REQUIRE(pages.writer().WaitWritten(0).ok());
+    CHECK(pages.writer().unwritten() == (i < 8 ? (i + 1) % 8 : (i - 7) % 16));
+    CHECK(pages.HoldsNewest(i));
+  }
+  CHECK(pages.DeviceWrites() - before == 3);  // the load left half of a segment
+  REQUIRE(pages.store().Flush().ok());
+  CHECK((pages.writer().unwritten() == 0 && pages.writer().gathering() == 0));
+  CHECK(pages.HoldsNewest(kPages - 1));
+}
+
 TEST_CASE("A page that is overtaken before it is written does not stay unwritten") {
   const std::string layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   CAPTURE(layout);
-  WrittenPages pages(layout, Protection::kDoublewrite, 4);
+  WrittenPages pages(layout, Protection::kDoublewrite, 4, kFlatCosts);
   for (int i = 0; i < 5; ++i) pages.Write(0, pages.writer());
   REQUIRE(pages.writer().WaitWritten(0).ok());
   CHECK(pages.writer().unwritten() == 0);
   REQUIRE(pages.store().Flush().ok());
-  CHECK(pages.writer().unwritten() == 0);
+  CHECK((pages.writer().unwritten() == 0 && pages.writer().gathering() == 0));
 }
 
 // Each page took a block of its own, though it was compressed, when a page cleaner kept one page at a
@@ -103,7 +122,7 @@ TEST_CASE("A page that is overtaken before it is written does not stay unwritten
 TEST_CASE("Waiting for a page that shares its block leaves the block to the next pages") {
   if (CodecsUnderTest().empty()) return;
   constexpr size_t kPages = 40;
-  WrittenPages pages(Compressed("lfs"), Protection::kNone, kPages);
+  WrittenPages pages(Compressed("lfs"), Protection::kNone, kPages, kFlatCosts);
   const uint64_t before = pages.SegmentBytes();
   for (size_t i = 0; i < kPages; ++i) {
     pages.Write(i, pages.writer());
@@ -132,6 +151,7 @@ TEST_CASE("Waiting for pages that stay unwritten ends with the error of the read
   CAPTURE(layout);
   auto failing = std::make_shared<FailingWrites>(NewTestDevice());
   SegmentStoreOptions options = TestOptions(layout);
+  options.assumed_costs = kFlatCosts;
   auto opened = OpenTestStore(failing, options, NewTestDevice());
   REQUIRE(opened.ok());
   SegmentStore& store = *opened->store;

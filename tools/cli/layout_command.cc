@@ -32,6 +32,16 @@ std::string NamesOf(const List& list) {
   return fmt::format("{}", fmt::join(list.Names(), ", "));
 }
 
+// "lfs death-time, ...": the segment cleaning of each layout.
+std::string LayoutsOwnCleanings() {
+  std::string text;
+  for (const LayoutInfo& layout : Layouts()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", layout.description.name,
+                        layout.segment_cleaning);
+  }
+  return text;
+}
+
 // "uniform, hotcold:writes:pages, ...": bare values stand for these parameters.
 std::string DescribeWorkloads() {
   std::string text;
@@ -165,8 +175,7 @@ std::vector<FlagSpec> LayoutFlags() {
        NamesOf(Layouts()) +
            "; hylog:h=0.4: a fixed share of the pages is hot; hylog:thesis: as published"},
       {"segment-cleaning", defaults.segment_cleaning,
-       fmt::format("{}", fmt::join(SegmentCleaningNames(), ", ")) +
-           "; auto: death-time, of wolf adaptive"},
+       fmt::format("{}; auto: {}", fmt::join(SegmentCleaningNames(), ", "), LayoutsOwnCleanings())},
       {"page-compression", defaults.page_compression,
        "of pages that are appended: " + NamesOf(PageCodecs())},
       {"compressible", "0", "share of each page's bytes that compress to nothing, 0 to 1"},

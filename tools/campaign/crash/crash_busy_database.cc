@@ -85,7 +85,8 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
                     .journal_segment_bytes = kJournalSegment,
                     .reserve_bytes = 1,
                     .doublewrite_pages = 8,
-                    .assume_device_costs = true};
+                    .assume_device_costs = true,
+                    .assumed_eta = options_.flash ? 1.3 : 5};  // segments in parts, or whole
   Options options;
   options.create_if_missing = create;
   options.read_only = read_only;

@@ -31,6 +31,8 @@ absl::StatusOr<std::unique_ptr<SegmentStore>> Open(const std::string& layout, ui
   SegmentStoreOptions options;
   const LayoutAndCompression item = LayoutAndCompression::Of(layout);
   options.layout = Layouts().Named(item.layout);
+  LATCHKEY_ASSIGN_OR_RETURN(options.segment_cleaning,
+                            ParseSegmentCleaning(kAutoCleaning, options.layout));
   options.page_compression = PageCodecs().Named(item.page_compression);
   options.page_size = kPageSize;
   options.segment_size = 64 << 10;
@@ -40,7 +42,9 @@ absl::StatusOr<std::unique_ptr<SegmentStore>> Open(const std::string& layout, ui
   options.seed = seed;
   options.database_id = 1;
   options.assumed_costs =
-      PageCosts{.page_write_ns = 8000, .segment_write_ns = 1000, .segment_read_ns = 4000};
+      PageCosts{.page_write_ns = IsOnFlash(seed) ? 1300.0 : 8000.0,  // segments in parts, or whole
+                .segment_write_ns = 1000,
+                .segment_read_ns = 4000};
   std::unique_ptr<BlockDevice> data = machine.disks->Open(0);
   if (IsOnFlash(seed)) data = std::make_unique<ForgetfulFlash>(std::move(data));
   LATCHKEY_ASSIGN_OR_RETURN(
