@@ -1,8 +1,8 @@
 // Compressed pages that share blocks: a page is written when all of its blocks are.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,12 +16,12 @@ namespace {
 constexpr StoreGeometry kGeometry = StoreGeometry::Of(4096, 64 << 10, kSlotsOfCompressed);
 constexpr LogId kLog = LogOf(SegmentKind::kHot, /*of_cleaner=*/false, 0);
 
-// A device with queues that complete the last request first. One part of a segment may fail.
+// A device with queues that complete the last request first. Parts of a segment may fail.
 class LastFirst final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
-  /// The part that begins with this block fails.
-  std::optional<uint32_t> failing_block;
+  /// The parts that begin with these blocks fail.
+  std::vector<uint32_t> failing_blocks;
   std::function<void(const IoRequest&)> before_completion = [](const IoRequest&) {};
   std::vector<uint64_t> single_writes;  // their offsets
 
@@ -46,7 +46,7 @@ class LastFirst final : public ForwardingDevice {
       for (size_t i = 0; i < minimum; ++i) {
         IoRequest* const request = done_.back();
         const uint64_t block = (request->offset - kGeometry.OffsetOf(SegmentId{0})) / 4096;
-        if (block == owner_.failing_block) {
+        if (std::ranges::find(owner_.failing_blocks, block) != owner_.failing_blocks.end()) {
           request->status = absl::UnavailableError("EIO on purpose");
         }
         owner_.before_completion(*request);
@@ -144,18 +144,20 @@ TEST_CASE(
   CHECK((mine.unwritten == 0 && other.unwritten == 0));
 }
 
-TEST_CASE("A page is written again if one of its two blocks could not be written") {
+TEST_CASE("A page is written again, once, if one of its two blocks or both could not be written") {
   SharedBlocks blocks;
-  const uint32_t failing = GENERATE(0, 1);
+  const auto failing = GENERATE(as<std::vector<uint32_t>>{}, std::vector<uint32_t>{0},
+                                std::vector<uint32_t>{1}, std::vector<uint32_t>{0, 1});
   CAPTURE(failing);
-  blocks.device().failing_block = failing;
+  blocks.device().failing_blocks = failing;
   blocks.Append(2);
   blocks.writer().StartUserParts();
   blocks.Append(2);
   blocks.writer().StartUserParts();
   blocks.writer().WriteOutUserParts();
   CHECK((blocks.IsWritten(0) && blocks.IsWritten(1) && blocks.IsWritten(2)));
-  CHECK(blocks.device().single_writes.size() == 2);  // pages 0 and 1, or 1 and 2
+  // Pages 0 and 1, or 1 and 2, or all three.
+  CHECK(blocks.device().single_writes.size() == failing.size() + 1);
 }
 
 }  // namespace
