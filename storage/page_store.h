@@ -63,6 +63,8 @@ class PageWriter {
   /// Those of them that wait in an append log for further pages: requests of many pages cost less. They
   /// are written with these, or by a flush.
   virtual size_t gathering() const { return 0; }
+  /// The unwritten pages that do not gather.
+  virtual size_t waiting() const { return unwritten(); }
   /// Waits until at most `max_unwritten` pages are unwritten, besides those that gather, and starts
   /// partly filled batches if they hold pages that the caller must wait for. Returns
   /// errors as Wait does, and the store's WriteStatus() if pages stay unwritten because the store is

@@ -12,13 +12,6 @@ namespace {
 
 constexpr size_t kMostOfPass = 1024;  // frames that a pass looks at or writes
 
-// The writer's pages for which N holds. The frames of pages that gather in an append log are free: to
-// wait for them gains nothing.
-size_t Waiting(const PageWriter& writer) {
-  const size_t gathering = writer.gathering();
-  return std::max(writer.unwritten(), gathering) - gathering;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PageCleaners>> PageCleaners::Start(
@@ -135,7 +128,7 @@ absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
     NoteWritten(cleaner);
     AdjustByClock();
     const size_t limit = std::min(controller_->outstanding_writes(), depth_);
-    const size_t waiting = Waiting(*cleaner.writer);
+    const size_t waiting = cleaner.writer->waiting();  // gathering pages leave their frames free
     if (waiting < limit || stopped()) return absl::OkStatus();
     LATCHKEY_RETURN_IF_ERROR(cleaner.writer->WaitWritten(waiting - 1));
   }
@@ -143,7 +136,7 @@ absl::Status PageCleaners::AwaitRoom(Cleaner& cleaner) {
 
 void PageCleaners::NoteWritten(Cleaner& cleaner) {
   if (controller_->interval() != 0) {
-    cleaner.times.NoteWaiting(Waiting(*cleaner.writer), runtime_.Now());
+    cleaner.times.NoteWaiting(cleaner.writer->waiting(), runtime_.Now());
   }
 }
 

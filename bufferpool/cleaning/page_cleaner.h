@@ -3,9 +3,10 @@
 // cleaner k cleans frames k, k + C, k + 2C and so on.
 //
 // A cleaner keeps at most N writes unwritten, that is, accepted by the store and not yet on the
-// device. Pages that gather in an append log do not count. The cleaning controller says N. The cleaner compares N with its unwritten pages before
-// each write, and again whenever one of its writes is done (thesis 4.4). The clock says when the
-// controller is adjusted: the first cleaner that meets the end of an interval does it.
+// device. Pages that gather in an append log do not count. The cleaning controller says N. The
+// cleaner compares N with its unwritten pages before each write, and again whenever one of its
+// writes is done (thesis 4.4). The clock says when the controller is adjusted: the first cleaner
+// that meets the end of an interval does it.
 //
 // If none of its frames in the scope is dirty, a cleaner sleeps until half as many frames as it
 // looked at have been evicted, or until an eviction meets a dirty victim. Without page I/O the

@@ -50,6 +50,7 @@ class PlacedPageWriter final : public PageWriter {
 
   size_t unwritten() const override { return queue_->unwritten(); }
   size_t gathering() const override { return queue_->gathering(); }
+  size_t waiting() const override { return queue_->waiting(); }
   absl::Status WaitWritten(size_t max_unwritten) override {
     placement_.AwaitWritten(*queue_, max_unwritten);
     const absl::Status error = queue_->TakeError();
@@ -190,14 +191,10 @@ void PagePlacement::EndTurn(PageWriteQueue& queue) {
 // the doublewriter says how long to wait for that.
 void PagePlacement::AwaitWritten(PageWriteQueue& queue, size_t most) {
   Backoff backoff(core_.runtime);
-  const auto awaited = [&] {
-    const size_t gathering = queue.gathering();
-    return std::max(queue.unwritten(), gathering) - gathering;
-  };
-  const auto is_done = [&] { return awaited() <= most || core_.poisoned(); };
+  const auto is_done = [&] { return queue.waiting() <= most || core_.poisoned(); };
   while (!is_done()) {
-    const size_t unwritten = awaited(), outstanding = queue.outstanding();
-    if (unwritten >= 2 * outstanding) writer_.StartUserParts();
+    const size_t waiting = queue.waiting(), outstanding = queue.outstanding();
+    if (waiting >= 2 * outstanding) writer_.StartUserParts();
     if (!is_done() && outstanding > 0) {
       queue.Help();
       continue;

@@ -48,6 +48,11 @@ class PageWriteQueue final : public WriteHelper {
   size_t gathering() const {
     return std::min(unwritten(), group_->pages.gathering.load(std::memory_order_acquire));
   }
+  /// The unwritten pages that do not gather.
+  size_t waiting() const {
+    const size_t gathering = this->gathering();
+    return std::max(unwritten(), gathering) - gathering;
+  }
   /// Counts of the writer's pages, for those that the store writes elsewhere.
   PagesOfWriter& pages() { return group_->pages; }
   /// The writer's turn in the doublewriter. Used by the writer's thread alone.

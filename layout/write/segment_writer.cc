@@ -31,7 +31,10 @@ SegmentWriter::SegmentWriter(PageDirectory& directory, SpaceManager& space, uint
       buffers_mutex_(directory.core().runtime) {
   LATCHKEY_CHECK(most_buffers >= 1 && most_buffers <= kMostBuffers);
   LATCHKEY_CHECK(part_slots >= 1 && part_slots % core_.geometry.slots_per_page == 0);
-  for (auto& log : logs_) log = std::make_unique<OpenLog>(directory.core().runtime, part_slots);
+  for (size_t i = 0; i < kLogs; ++i) {
+    const uint32_t gathering = kAppendLogs[i].of_cleaner ? 0 : part_slots;
+    logs_[i] = std::make_unique<OpenLog>(directory.core().runtime, gathering);
+  }
 }
 
 SegmentWriter::~SegmentWriter() {

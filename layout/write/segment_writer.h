@@ -139,8 +139,9 @@ class SegmentWriter {
     PlaceRequest* next = nullptr;  // in line
   };
   struct OpenLog {
-    OpenLog(Runtime& runtime, uint32_t part_slots) : mutex(runtime) {
-      gathering.reserve(part_slots);
+    /// `most_gathering`: pages that gather at once.
+    OpenLog(Runtime& runtime, uint32_t most_gathering) : mutex(runtime) {
+      gathering.reserve(most_gathering);
     }
     Mutex mutex;
     Buffer* buffer LATCHKEY_GUARDED_BY(mutex) = nullptr;  // the one being filled
