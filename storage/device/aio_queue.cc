@@ -74,15 +74,11 @@ AioQueue::AioQueue(const AioFile& file, uint32_t depth, AioKernel& kernel, io_co
   pending_.reserve(depth);
   finished_.reserve(depth);
   for (Slot& slot : slots_) free_.push_back(&slot);
-  if (ring_ != nullptr) {
-    next_event_ = ring_->tail;
-    file_.accounting.AddSource(*this);
-  }
+  if (ring_ != nullptr) next_event_ = ring_->tail;
 }
 
 AioQueue::~AioQueue() {
   LATCHKEY_CHECK(in_flight() == 0);
-  if (ring_ != nullptr) file_.accounting.RemoveSource(*this);
   kernel_.Destroy(context_, static_cast<int>(slots_.size()));
 }
 
@@ -139,7 +135,7 @@ void AioQueue::Submit(std::span<IoRequest* const> requests) {
     started.Add(request->io_class, request->length);
   }
   if (pending_.empty()) return;
-  file_.accounting.Start(started);
+  file_.accounting.Start(started, source());
   SubmitPending();
 }
 
@@ -164,7 +160,7 @@ void AioQueue::SubmitPending() {
       Slot& slot = *static_cast<Slot*>(pending_[next++]->data);
       IoBatch finished;
       Finish(slot, TransferError(slot, rc == 0 ? EAGAIN : -rc), finished);
-      file_.accounting.Finish(finished);
+      file_.accounting.Finish(finished, source());
     }
   }
   pending_.clear();
@@ -186,7 +182,7 @@ void AioQueue::Reap(size_t min) {
   if (ring_ == nullptr) return file_.accounting.Finish(finished);
   file_.accounting.FinishTaken(finished);
   // For the accounting they ended with the part seen in the ring: start their rest.
-  if (!resumed.IsEmpty()) file_.accounting.Start(resumed);
+  if (!resumed.IsEmpty()) file_.accounting.Start(resumed, source());
 }
 
 absl::Status AioQueue::TransferError(const Slot& slot, int errnum) const {

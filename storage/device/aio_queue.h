@@ -94,6 +94,8 @@ class AioQueue final : public IoQueue, private CompletionSource {
   AioQueue(const AioFile& file, uint32_t depth, AioKernel& kernel, io_context_t context);
 
   void TakeCompleted(IoBatch& completed) override;
+  // Whom the accounting asks for completions: nullptr if the ring cannot be read.
+  CompletionSource* source() { return ring_ != nullptr ? this : nullptr; }
 
   absl::Status Check(const IoRequest& request) const;
   void Prepare(Slot& slot);

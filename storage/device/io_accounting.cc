@@ -8,26 +8,38 @@ namespace latchkey {
 void IoAccounting::Settle() const {
   const Nanos now = runtime_.Now();
   // If nothing was in flight, the time since the last event is idle time and is not charged.
-  if (total_in_flight_ > 0) {
-    const Nanos elapsed = now - last_event_;
-    busy_ += elapsed;
-    depth_integral_ += static_cast<double>(elapsed) * total_in_flight_;
-    std::array<double, kIoClasses> weights;
-    double total = 0;
-    for (size_t c = 0; c < kIoClasses; ++c) {
-      const RequestTime& time = IsRead(static_cast<IoClass>(c)) ? times_.read : times_.write;
-      weights[c] = time.Of(in_flight_[c], static_cast<double>(length_in_flight_[c]));
-      total += weights[c];
-    }
-    const double share = static_cast<double>(elapsed) / total;
-    for (size_t c = 0; c < kIoClasses; ++c) class_busy_[c] += share * weights[c];
-  }
+  if (total_in_flight_ > 0) ChargeUntil(now);
   last_event_ = now;
-  for (CompletionSource* source : sources_) {
-    IoBatch completed;
-    source->TakeCompleted(completed);
-    Land(completed);
+  if (sources_ != nullptr) AskSources();
+}
+
+void IoAccounting::ChargeUntil(Nanos now) const {
+  const Nanos elapsed = now - last_event_;
+  busy_ += elapsed;
+  depth_integral_ += static_cast<double>(elapsed) * total_in_flight_;
+  std::array<double, kIoClasses> weights;
+  double total = 0;
+  for (size_t c = 0; c < kIoClasses; ++c) {
+    const RequestTime& time = IsRead(static_cast<IoClass>(c)) ? times_.read : times_.write;
+    weights[c] = time.Of(in_flight_[c], static_cast<double>(length_in_flight_[c]));
+    total += weights[c];
   }
+  const double share = static_cast<double>(elapsed) / total;
+  for (size_t c = 0; c < kIoClasses; ++c) class_busy_[c] += share * weights[c];
+}
+
+void IoAccounting::AskSources() const {
+  IoBatch completed;
+  bool idle = false;
+  for (CompletionSource* source = sources_; source != nullptr; source = source->next_) {
+    const uint32_t before = completed.total;
+    source->TakeCompleted(completed);
+    LATCHKEY_CHECK(source->in_flight_ >= completed.total - before);
+    source->in_flight_ -= completed.total - before;
+    idle = idle || source->in_flight_ == 0;
+  }
+  if (!completed.IsEmpty()) Land(completed);
+  if (idle) DropIdleSources();
 }
 
 void IoAccounting::Land(const IoBatch& batch) const {
@@ -36,7 +48,17 @@ void IoAccounting::Land(const IoBatch& batch) const {
     LATCHKEY_CHECK(length_in_flight_[c] >= batch.lengths[c]);
     in_flight_[c] -= batch.requests[c];
     length_in_flight_[c] -= batch.lengths[c];
-    total_in_flight_ -= batch.requests[c];
+  }
+  total_in_flight_ -= batch.total;
+}
+
+void IoAccounting::DropIdleSources() const {
+  for (CompletionSource** link = &sources_; *link != nullptr;) {
+    if ((*link)->in_flight_ == 0) {
+      *link = (*link)->next_;
+    } else {
+      link = &(*link)->next_;
+    }
   }
 }
 
@@ -48,38 +70,38 @@ void IoAccounting::Count(const IoBatch& batch) {
   errors_ += batch.errors;
 }
 
-void IoAccounting::Start(const IoBatch& batch) {
+void IoAccounting::Start(const IoBatch& batch, CompletionSource* source) {
   SpinLatchGuard guard(latch_, runtime_);
   Settle();
   for (size_t c = 0; c < kIoClasses; ++c) {
     in_flight_[c] += batch.requests[c];
     length_in_flight_[c] += batch.lengths[c];
     started_bytes_[c] += batch.lengths[c];
-    total_in_flight_ += batch.requests[c];
   }
+  total_in_flight_ += batch.total;
+  if (source == nullptr || batch.IsEmpty()) return;
+  if (source->in_flight_ == 0) {
+    source->next_ = sources_;
+    sources_ = source;
+  }
+  source->in_flight_ += batch.total;
 }
 
-void IoAccounting::Finish(const IoBatch& batch) {
+void IoAccounting::Finish(const IoBatch& batch, CompletionSource* source) {
   SpinLatchGuard guard(latch_, runtime_);
   Settle();
   Land(batch);
   Count(batch);
+  if (source == nullptr) return;
+  LATCHKEY_CHECK(source->in_flight_ >= batch.total);
+  source->in_flight_ -= batch.total;
+  if (source->in_flight_ == 0) DropIdleSources();
 }
 
 void IoAccounting::FinishTaken(const IoBatch& batch) {
   SpinLatchGuard guard(latch_, runtime_);
   Settle();
   Count(batch);
-}
-
-void IoAccounting::AddSource(CompletionSource& source) {
-  SpinLatchGuard guard(latch_, runtime_);
-  sources_.push_back(&source);
-}
-
-void IoAccounting::RemoveSource(CompletionSource& source) {
-  SpinLatchGuard guard(latch_, runtime_);
-  std::erase(sources_, &source);
 }
 
 void IoAccounting::CountRefused() {

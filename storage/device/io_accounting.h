@@ -14,7 +14,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "storage/base/check.h"
 #include "storage/device/block_device.h"
@@ -28,14 +27,16 @@ struct IoBatch {
   std::array<uint32_t, kIoClasses> requests{};
   std::array<uint64_t, kIoClasses> lengths{};  ///< bytes asked for: the same at start and finish
   std::array<uint64_t, kIoClasses> bytes{};    ///< transferred; used by Finish only
+  uint32_t total = 0;                          ///< of all classes
   uint32_t errors = 0;                         ///< used by Finish only
 
   void Add(IoClass io_class, uint64_t length, uint64_t transferred_bytes = 0) {
+    ++total;
     ++requests[static_cast<size_t>(io_class)];
     lengths[static_cast<size_t>(io_class)] += length;
     bytes[static_cast<size_t>(io_class)] += transferred_bytes;
   }
-  bool IsEmpty() const { return requests == decltype(requests){}; }
+  bool IsEmpty() const { return total == 0; }
   static IoBatch One(IoClass io_class, uint64_t length, uint64_t transferred_bytes = 0) {
     IoBatch batch;
     batch.Add(io_class, length, transferred_bytes);
@@ -47,28 +48,34 @@ struct IoBatch {
 /// written in the background would be charged until its owner uses the buffer again.
 class CompletionSource {
  public:
-  virtual ~CompletionSource() = default;
+  /// REQUIRES: none of its requests is in flight.
+  virtual ~CompletionSource() { LATCHKEY_CHECK(in_flight_ == 0); }
   /// Adds to `completed` each request seen completed since the last call. Called at every event of
-  /// the accounting, with its latch held: must take a few instructions and not call the accounting.
+  /// the accounting while requests of this source are in flight, with the accounting's latch held:
+  /// must take a few instructions and not call the accounting.
   virtual void TakeCompleted(IoBatch& completed) = 0;
+
+ private:
+  friend class IoAccounting;
+  // The accounting's latch guards both.
+  uint32_t in_flight_ = 0;            // requests that were started and not yet reported
+  CompletionSource* next_ = nullptr;  // in the list of those with requests in flight
 };
 
 /// Costs two uncontended latches and two readings of the clock per request or batch: about 0.1 us.
 class IoAccounting {
  public:
   explicit IoAccounting(Runtime& runtime) : runtime_(runtime) {}
-  /// REQUIRES: no sources, because the queues of a device are destroyed before it.
-  ~IoAccounting() { LATCHKEY_CHECK(sources_.empty()); }
+  /// REQUIRES: no source has requests in flight.
+  ~IoAccounting() { LATCHKEY_CHECK(sources_ == nullptr); }
 
-  /// The requests are in flight from now on, until Finish is called for as many of each class.
-  void Start(const IoBatch& batch);
-  void Finish(const IoBatch& batch);
-  /// As Finish, for requests of a CompletionSource: their flight ends when the source reports them,
-  /// at the latest now.
+  /// The requests are in flight from now on. The flight of a `source`'s requests ends when the
+  /// source reports them; that of others when Finish is called for as many of each class.
+  void Start(const IoBatch& batch, CompletionSource* source = nullptr);
+  /// `source`: that of Start, if it will never report the requests.
+  void Finish(const IoBatch& batch, CompletionSource* source = nullptr);
+  /// As Finish, for requests that their source has reported or reports now.
   void FinishTaken(const IoBatch& batch);
-  /// From now on `source` is asked at every event, until it is removed.
-  void AddSource(CompletionSource& source);
-  void RemoveSource(CompletionSource& source);
   /// Counts a request that was refused before it started.
   void CountRefused();
   void CountSync(Nanos latency, bool ok);
@@ -79,10 +86,13 @@ class IoAccounting {
   DeviceStats Snapshot() const;
 
  private:
-  // Charges the time since the last event to the requests in flight, then removes the requests that
-  // the sources have seen completed.
+  // Charges the time since the last event to the requests in flight, then ends the flights that the
+  // sources have seen completed.
   void Settle() const LATCHKEY_REQUIRES(latch_);
+  void ChargeUntil(Nanos now) const LATCHKEY_REQUIRES(latch_);
+  void AskSources() const LATCHKEY_REQUIRES(latch_);
   void Land(const IoBatch& batch) const LATCHKEY_REQUIRES(latch_);  // ends flights
+  void DropIdleSources() const LATCHKEY_REQUIRES(latch_);
   void Count(const IoBatch& batch) LATCHKEY_REQUIRES(latch_);
 
   Runtime& runtime_;
@@ -96,7 +106,8 @@ class IoAccounting {
   mutable std::array<uint32_t, kIoClasses> in_flight_ LATCHKEY_GUARDED_BY(latch_){};
   mutable std::array<uint64_t, kIoClasses> length_in_flight_ LATCHKEY_GUARDED_BY(latch_){};
   RequestTimes times_ LATCHKEY_GUARDED_BY(latch_);
-  std::vector<CompletionSource*> sources_ LATCHKEY_GUARDED_BY(latch_);
+  // Those with requests in flight. A list through the sources: Start must not allocate.
+  mutable CompletionSource* sources_ LATCHKEY_GUARDED_BY(latch_) = nullptr;
   std::array<uint64_t, kIoClasses> finished_ LATCHKEY_GUARDED_BY(latch_){};
   std::array<uint64_t, kIoClasses> bytes_ LATCHKEY_GUARDED_BY(latch_){};
   std::array<uint64_t, kIoClasses> started_bytes_ LATCHKEY_GUARDED_BY(latch_){};

@@ -24,13 +24,8 @@ DeviceGeometry ShapeOf(const SimulatedMedium& medium) {
 
 class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
  public:
-  Queue(SimulatedDisk& disk, uint32_t depth) : disk_(disk), depth_(depth) {
-    disk_.accounting_.AddSource(*this);
-  }
-  ~Queue() override {
-    LATCHKEY_CHECK(flights_.empty());
-    disk_.accounting_.RemoveSource(*this);
-  }
+  Queue(SimulatedDisk& disk, uint32_t depth) : disk_(disk), depth_(depth) {}
+  ~Queue() override { LATCHKEY_CHECK(flights_.empty()); }
 
   void Submit(std::span<IoRequest* const> requests) override {
     LATCHKEY_CHECK(flights_.size() + requests.size() <= depth_);
@@ -82,7 +77,7 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
     request.status = disk_.Check(request.offset, request.length, request.buffer);
     Flight flight{.request = &request, .progress = nullptr, .refused = !request.status.ok()};
     if (!flight.refused) {
-      disk_.accounting_.Start(IoBatch::One(request.io_class, request.length));
+      disk_.accounting_.Start(IoBatch::One(request.io_class, request.length), this);
       StartOnMedium(flight);
       if (request.op == IoRequest::Op::kWrite) {
         request.status = disk_.content_->Write(request.offset, {request.buffer, request.length},
@@ -176,7 +171,7 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
     if (flight.taken) {
       disk_.accounting_.FinishTaken(batch);
     } else {
-      disk_.accounting_.Finish(batch);
+      disk_.accounting_.Finish(batch, this);
     }
   }
 
