@@ -67,6 +67,8 @@ struct LogMedium {
   Runtime& runtime;
   const std::unique_ptr<BlockDevice> device;
   LogGeometry geometry;
+  uint64_t valid_header =
+      0;  ///< offset of the file header that the open took: the other may be lost
   uint64_t database_id = 0;
   std::string name;  ///< for messages
   LatencyRecorder* sync_latencies =

@@ -66,7 +66,12 @@ absl::Status RefuseIfLog(BlockDevice& device, const std::string& name) {
                     device.Describe());
 }
 
-absl::StatusOr<LogFileHeader> ReadFileHeader(BlockDevice& device, const std::string& name) {
+struct FoundHeader {
+  LogFileHeader header;
+  uint64_t copy;  // its offset
+};
+
+absl::StatusOr<FoundHeader> ReadFileHeader(BlockDevice& device, const std::string& name) {
   const auto not_a_log = [&] {
     return MakeStatus(
         absl::StatusCode::kDataLoss,
@@ -77,11 +82,13 @@ absl::StatusOr<LogFileHeader> ReadFileHeader(BlockDevice& device, const std::str
   if (device.geometry().size_bytes < kLogSegmentsBegin) return not_a_log();
   AlignedBuffer start(kLogSegmentsBegin);
   LATCHKEY_RETURN_IF_ERROR(device.Read(0, start.span(), IoClass::kMeta));
-  std::optional<LogFileHeader> header = DecodeLogFileHeader(start.data());
+  const auto first = DecodeLogFileHeader(start.data());
   const auto second = DecodeLogFileHeader(start.data() + kLogHeaderCopyBytes);
   // They differ if a crash came between the two writes of a growth. The grown space exists then.
-  if (second && (!header || second->slots > header->slots)) header = second;
-  if (header) return *header;
+  if (second && (!first || second->slots > first->slots)) {
+    return FoundHeader{*second, kLogHeaderCopyBytes};
+  }
+  if (first) return FoundHeader{*first, 0};
   if (!HasLogMagic(start.data()) && !HasLogMagic(start.data() + kLogHeaderCopyBytes)) {
     return not_a_log();
   }
@@ -249,7 +256,8 @@ absl::Status WriteFileHeader(LogMedium& medium, uint64_t slots, std::span<std::b
                        .block_bytes = medium.geometry.block_bytes,
                        .slots = slots},
                       block.data());
-  for (const uint64_t copy : {kLogHeaderCopyBytes, uint64_t{0}}) {
+  // The valid copy is the last: a crash may leave garbage in the one that is being written.
+  for (const uint64_t copy : {kLogHeaderCopyBytes - medium.valid_header, medium.valid_header}) {
     LATCHKEY_RETURN_IF_ERROR(medium.device->Write(copy, block, IoClass::kMeta));
     if (each_synced) LATCHKEY_RETURN_IF_ERROR(medium.device->Sync());
   }
@@ -302,7 +310,8 @@ absl::StatusOr<std::unique_ptr<Log>> CreateLog(Runtime& runtime,
 
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(Runtime& runtime, std::unique_ptr<BlockDevice> device,
                                              const LogOptions& options) {
-  LATCHKEY_ASSIGN_OR_RETURN(const LogFileHeader header, ReadFileHeader(*device, options.name));
+  LATCHKEY_ASSIGN_OR_RETURN(const FoundHeader found, ReadFileHeader(*device, options.name));
+  const LogFileHeader& header = found.header;
   LATCHKEY_RETURN_IF_ERROR(CheckFileHeader(header, options));
   LATCHKEY_RETURN_IF_ERROR(CheckDeviceBlock(*device, options.name, header.block_bytes));
   // The log may come from a device with larger blocks.
@@ -313,6 +322,7 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(Runtime& runtime, std::unique_ptr<B
   auto medium =
       NewMedium(runtime, std::move(device), options,
                 {.segment_bytes = header.segment_bytes, .block_bytes = header.block_bytes});
+  medium->valid_header = found.copy;
   LATCHKEY_RETURN_IF_ERROR(ReadSegmentHeaders(*medium, header.slots));
   LATCHKEY_RETURN_IF_ERROR(RefuseOutgrownHeader(*medium, header.slots));
   return std::make_unique<LogImpl>(std::move(medium), opened, /*is_new=*/false);

@@ -332,6 +332,36 @@ TEST_CASE("One sound copy of the file header is enough, without any the log is d
   CHECK(absl::IsDataLoss(Open(medium).status()));
 }
 
+// A crash damaged the copy that is written last. The growth during recovery wrote the sound one first,
+// and a second crash damaged that too.
+TEST_CASE("A log that has lost one copy of its file header does not risk the other when it grows") {
+  const uint64_t lost = GENERATE(uint64_t{0}, kLogHeaderCopyBytes);
+  const bool is_older = GENERATE(false, true);  // or damaged
+  auto created = std::make_shared<CrashMedium>();
+  MustStart(created);
+  DeviceImage image = created->current;
+  LogFileHeader older = *DecodeLogFileHeader(image.data());
+  older.slots = 1;
+  if (is_older) EncodeLogFileHeader(older, image.data() + lost);
+  if (!is_older) image[lost + 20] ^= std::byte{1};
+
+  auto medium = CrashDevice::MediumOf(image);
+  auto log = MustOpen(medium);
+  int writes = 0;
+  medium->before_call = [&] {
+    DeviceImage crashed = medium->durable;
+    for (const CrashMedium::Pending& write : medium->pending) {
+      if (write.offset >= kLogSegmentsBegin) continue;
+      ++writes;
+      crashed[write.offset + 20] ^= std::byte{1};
+    }
+    CHECK(Open(CrashDevice::MediumOf(std::move(crashed))).ok());
+  };
+  REQUIRE(log->StartWriting().ok());
+  while (writes < 4) MustAppendDurably(*log, std::string(3000, 'x'));
+  medium->before_call = nullptr;
+}
+
 TEST_CASE("A log wants blocks that divide its own, and options in range") {
   auto medium = std::make_shared<CrashMedium>();
   MustStart(medium);
