@@ -45,7 +45,7 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
   const bool flash = GENERATE(false, true);
   BusyDatabase database(
-      {.layout = layout, .change_buffer = true, .flash = flash, .transactions = 400});
+      {.layout = layout, .change_buffer = true, .flash = flash, .transactions = 500});
   CrashCampaignOptions options{.max_states = 1};
   const CrashReport report = RunCrashCampaign(database, options);
   for (const CrashFailure& failure : report.failures) FAIL(failure.Describe());
