@@ -47,7 +47,7 @@ class SegmentCleaner final : public BackgroundCleaner {
     DurableMap& durable_map;
     Separator& separator;
     CostMeter& costs;
-    uint32_t requests_at_once = 64;  ///< in flight, of reads and of plugging
+    uint32_t requests_at_once = 64;  ///< in flight, of plugging; twice as many of reads
     uint32_t victims_at_once = 1;    ///< the most that are read and emptied together
     CostExplorer* explorer = nullptr;  ///< keeps `costs` true; nullptr: nothing is probed
     bool measure_at_start = false;     ///< the costs are of an earlier open
@@ -92,6 +92,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   CleaningMethod ChooseMethod();
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
   bool JournalIsFull() const;
+  uint32_t SegmentsPerPass() const;
   bool EmptyVictims(CleaningMethod method);
   /// A few victims that are emptied together.
   struct VictimBatch {

@@ -25,7 +25,7 @@ struct StoreBuffers {
   static constexpr uint32_t kFullSegmentBuffers = 9;
   /// Of the victims that the cleaner empties at once, bytes: so short segments cost it no more time than
   /// long ones.
-  static constexpr uint32_t kFullVictims = uint32_t{1} << 20;
+  static constexpr uint32_t kFullVictims = uint32_t{2} << 20;
   static constexpr uint64_t kUnbounded = UINT64_MAX;
 
   uint64_t cache_bytes = 0;                           ///< 0 = no bound: full sizes
