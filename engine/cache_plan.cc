@@ -5,7 +5,6 @@
 #include "bufferpool/buffer_pool.h"
 #include "bufferpool/cleaning/page_cleaner.h"
 #include "engine/txn/snapshot_manager.h"
-#include "layout/write/store_buffers.h"
 #include "storage/base/status_macros.h"
 
 namespace latchkey {
@@ -14,29 +13,12 @@ namespace {
 constexpr uint32_t kEnoughFrames = 256;  // for tens of users at once
 constexpr uint64_t kSlots = SnapshotManager::kMaxTransactions * sizeof(TxnSlot);
 
-// Bytes of page copies that a layout holds at most once it writes: those of page cleaners, of a few
-// other writers, of the segment cleaner and of open segments, and the doublewrite batches.
-uint64_t CopiesOf(const PageStore& store, const ResolvedOptions& options) {
-  constexpr uint64_t kSegments = 10, kUsualSegment = 256 << 10;
-  constexpr uint64_t kDoublewrite =
-      uint64_t{StoreBuffers::kDoublewriteBatches} * StoreBuffers::kFullDoublewrite;
-  const uint64_t page_size = store.page_size();
-  const uint64_t segment = options.techniques.segment_size != 0 ? options.techniques.segment_size
-                                                                : kUsualSegment * page_size / 4096;
-  const bool twice = options.durability != Durability::kNone &&
-                     options.torn_write_protection == TornWriteProtection::kDoublewrite;
-  const uint64_t pages = ExpectedWriterPages(options) + (twice ? kDoublewrite : 0);
-  return pages * page_size + kSegments * segment;
-}
-
 // An ordinary cache: the database may be larger than now, but its maps are a small part.
-uint64_t StoreBytesOfOrdinary(const PageStore& store, const ResolvedOptions& options,
-                              uint64_t cache_bytes) {
+uint64_t StoreBytesOfOrdinary(const PageStore& store, uint64_t cache_bytes, uint64_t buffer_bytes) {
   // Parts of the cache that are seldom used together, such as the spare segment, have room for it.
   constexpr uint64_t kCoveredMaps = 1 << 20;
   const uint64_t now = store.memory_bytes();
-  return std::min(CopiesOf(store, options), cache_bytes / 2) + kSlots + now -
-         std::min(now, kCoveredMaps);
+  return std::min(buffer_bytes, cache_bytes / 2) + kSlots + now - std::min(now, kCoveredMaps);
 }
 
 // A small cache: the maps as they are, room for them to grow, and all buffers.
@@ -67,7 +49,7 @@ absl::StatusOr<CachePlan> PlanCache(const PageStore& store, const ResolvedOption
   };
   const bool is_small = cache_bytes < kOrdinaryCacheBytes;
   const uint64_t needed = is_small ? StoreBytesOfSmall(store, cache_bytes, buffer_bytes)
-                                   : StoreBytesOfOrdinary(store, options, cache_bytes);
+                                   : StoreBytesOfOrdinary(store, cache_bytes, buffer_bytes);
   const absl::StatusOr<MemoryPlan> roomy = plan(needed);
   if (roomy.ok() && (is_small || roomy->frames >= kEnoughFrames)) {
     // Half of an ordinary cache is reserved for buffers at most. Long segments may need more.

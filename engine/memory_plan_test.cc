@@ -151,6 +151,19 @@ TEST_CASE("A small database cache holds from its creation on, in every layout") 
   REQUIRE_OK(db->Close());
 }
 
+// The plan counted ten segments of 64 KiB. Victims of two MiB and the logs of all streams came on top.
+TEST_CASE("A cache of 64 MiB holds the victims and streams of short segments") {
+  if (kThreadSanitizer) return;  // too slow, and cleaners beside writers are in other tests
+  Options options;
+  options.cache_bytes = 64 << 20;
+  options.durability = Durability::kGroup;
+  options.techniques.layout = "hylog";
+  options.techniques.segment_size = 64 << 10;
+  const auto db = OpenInMemory(options);
+  for (int round = 0; round < 2; ++round) PutWithinCache(*db, kSanitizer ? 150'000 : 300'000);
+  REQUIRE_OK(db->Close());
+}
+
 TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on small caches") {
   struct Case {
     uint64_t cache_bytes;
@@ -158,10 +171,10 @@ TEST_CASE("From 64 MiB on the buffers and the number of frames do not depend on 
     uint64_t frames;
   };
   // What buffers of full size leave, with a log three doublewrite batches among them.
-  constexpr Case kCases[] = {{64 << 20, Durability::kNone, 14493},
-                             {64 << 20, Durability::kGroup, 13613},
-                             {256 << 20, Durability::kNone, 61580},
-                             {256 << 20, Durability::kGroup, 59181}};
+  constexpr Case kCases[] = {{64 << 20, Durability::kNone, 14303},
+                             {64 << 20, Durability::kGroup, 13423},
+                             {256 << 20, Durability::kNone, 61390},
+                             {256 << 20, Durability::kGroup, 58991}};
   for (const Case& one : kCases) {
     Options options;
     options.cache_bytes = one.cache_bytes;
