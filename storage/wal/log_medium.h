@@ -67,8 +67,9 @@ struct LogMedium {
   Runtime& runtime;
   const std::unique_ptr<BlockDevice> device;
   LogGeometry geometry;
-  uint64_t valid_header =
-      0;  ///< offset of the file header that the open took: the other may be lost
+  /// Offset of the copy of the file header that the open took. Until the next complete
+  /// WriteFileHeader the other one may be damaged or older.
+  uint64_t valid_header = 0;
   uint64_t database_id = 0;
   std::string name;  ///< for messages
   LatencyRecorder* sync_latencies =

@@ -81,7 +81,11 @@ absl::StatusOr<FoundHeader> ReadFileHeader(BlockDevice& device, const std::strin
   };
   if (device.geometry().size_bytes < kLogSegmentsBegin) return not_a_log();
   AlignedBuffer start(kLogSegmentsBegin);
-  LATCHKEY_RETURN_IF_ERROR(device.Read(0, start.span(), IoClass::kMeta));
+  // Each by itself: the device may refuse to read one of them.
+  absl::Status read;
+  for (const uint64_t copy : {uint64_t{0}, kLogHeaderCopyBytes}) {
+    read.Update(device.Read(copy, start.span().subspan(copy, kLogHeaderCopyBytes), IoClass::kMeta));
+  }
   const auto first = DecodeLogFileHeader(start.data());
   const auto second = DecodeLogFileHeader(start.data() + kLogHeaderCopyBytes);
   // They differ if a crash came between the two writes of a growth. The grown space exists then.
@@ -89,6 +93,7 @@ absl::StatusOr<FoundHeader> ReadFileHeader(BlockDevice& device, const std::strin
     return FoundHeader{*second, kLogHeaderCopyBytes};
   }
   if (first) return FoundHeader{*first, 0};
+  LATCHKEY_RETURN_IF_ERROR(read);
   if (!HasLogMagic(start.data()) && !HasLogMagic(start.data() + kLogHeaderCopyBytes)) {
     return not_a_log();
   }

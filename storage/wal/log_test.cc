@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/base/rng.h"
+#include "storage/device/testing/forwarding_device.h"
 #include "storage/wal/log_format.h"
 #include "storage/wal/testing/log_fixture.h"
 
@@ -353,13 +354,43 @@ TEST_CASE("A log that has lost one copy of its file header does not risk the oth
     for (const CrashMedium::Pending& write : medium->pending) {
       if (write.offset >= kLogSegmentsBegin) continue;
       ++writes;
-      crashed[write.offset + 20] ^= std::byte{1};
+      crashed[write.offset + 21] ^= std::byte{1};
     }
     CHECK(Open(CrashDevice::MediumOf(std::move(crashed))).ok());
   };
   REQUIRE(log->StartWriting().ok());
   while (writes < 4) MustAppendDurably(*log, std::string(3000, 'x'));
   medium->before_call = nullptr;
+}
+
+// Both copies were read at once, so a sector that the device refused hid the sound copy, too.
+TEST_CASE("A log opens though the device cannot read one copy of its file header") {
+  class Device final : public ForwardingDevice {
+   public:
+    Device(std::unique_ptr<BlockDevice> base, uint64_t unreadable)
+        : ForwardingDevice(std::move(base)), unreadable_(unreadable) {}
+    absl::Status Read(uint64_t offset, std::span<std::byte> out, IoClass io_class) override {
+      const bool fails = offset <= unreadable_ && unreadable_ < offset + out.size();
+      return fails ? absl::UnavailableError("bad sector")
+                   : ForwardingDevice::Read(offset, out, io_class);
+    }
+
+   private:
+    const uint64_t unreadable_;
+  };
+  auto medium = std::make_shared<CrashMedium>();
+  MustAppendDurably(*MustStart(medium), "record");
+  const uint64_t bad = GENERATE(uint64_t{512}, kLogHeaderCopyBytes + 512);
+  const auto open = [&] {
+    return OpenLog(ThreadRuntime(),
+                   std::make_unique<Device>(std::make_unique<CrashDevice>(medium), bad), TinyLog());
+  };
+  auto log = open();
+  REQUIRE(log.ok());
+  REQUIRE((*log)->FindEnd(Lsn{0}, Lsn{0}).ok());
+  CHECK(MustReadAll(**log).size() == 1);
+  medium->current[(bad + kLogHeaderCopyBytes) % kLogSegmentsBegin - 512 + 20] ^= std::byte{1};
+  CHECK(absl::IsUnavailable(open().status()));
 }
 
 TEST_CASE("A log wants blocks that divide its own, and options in range") {
