@@ -14,9 +14,6 @@ namespace {
 
 constexpr double kWeightOfNewVictims = 0.1;
 constexpr uint32_t kMaxVictims = 64;
-// What a pass gains, in segments and in bytes. See SegmentsPerPass.
-constexpr uint32_t kLeastGainOfPass = 4;
-constexpr uint32_t kGainOfPass = uint32_t{1} << 20;
 // The least gain, in segments, that counts for a pass which has passed over emptier victims.
 constexpr double kGainOfFullerVictims = 0.5;
 // Pages accepted between two looks at whether a probe is due.
@@ -45,7 +42,7 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       policy_(std::move(policy)),
       requests_at_once_(parts.requests_at_once),
       pass_mutex_(core_.runtime),
-      reader_(directory_, parts.victims_at_once, 2 * requests_at_once_),
+      reader_(directory_, std::min(parts.victims_at_once, kMaxVictims), 2 * requests_at_once_),
       plugs_(directory_, requests_at_once_) {
   victims_.reserve(kMaxVictims);
   batch_.ids.reserve(parts.victims_at_once);
@@ -289,20 +286,12 @@ void SegmentCleaner::KeepFirstOfBatch() {
   }
 }
 
-// Segments to gain in a pass. At its end the cleaner waits for its writes and for two syncs, so of
-// short segments it gains more. In a small file no more than users may not take, because before the
-// pass ends all others may be taken. Of long ones few, because a checkpoint may wait for the end.
-uint32_t SegmentCleaner::SegmentsPerPass() const {
-  const uint32_t short_ones = kGainOfPass / core_.geometry.segment_size;
-  return std::max(kLeastGainOfPass, std::min(short_ones, space_.hard_watermark()));
-}
-
 // Empties victims until a few segments are gained. Returns whether it has made progress.
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   const uint64_t clock = directory_.clock() + 1;
   const uint64_t taken_before = space_.taken_by_cleaner();
   uint64_t budget = pass_bytes_ / core_.geometry.slot_size();
-  double wanted = SegmentsPerPass(), gained = 0;
+  double wanted = GainOfPass(core_.geometry.segment_size, space_.hard_watermark()), gained = 0;
   uint32_t emptied = 0, passed_over = 0;
   freed_ = 0;
   const OnException give_back([&] { EndEmptied(/*all=*/true); });
@@ -325,7 +314,8 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
     if (!has_room || (batch_.without_pages > 0 && JournalIsFull())) break;
     if (batch_.emptied == 0) continue;
     sink_.CompleteWrites();
-    if (wanted > 0) ReleaseSlotsIfUseful();  // otherwise EndPass runs a round
+    const bool goes_on = wanted > 0 && victims_.size() < kMaxVictims;
+    if (goes_on) ReleaseSlotsIfUseful();  // otherwise EndPass runs a round
     EndEmptied(/*all=*/false);
   }
   EndPass();

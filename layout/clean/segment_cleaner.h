@@ -16,6 +16,7 @@
 // is in memory: their slot in the victim is released when that copy is written.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,15 @@ namespace latchkey {
 
 class SegmentCleaner final : public BackgroundCleaner {
  public:
+  /// Segments to gain in a pass. At its end the cleaner waits for its writes and for two syncs, so of
+  /// short segments it gains more, together a MiB. It gains at least 4, and beyond these no more than
+  /// the segments that users may not take: before the pass ends users may have taken all others. Of
+  /// long segments it gains few, because a checkpoint may wait for the end of the pass.
+  static constexpr uint32_t GainOfPass(uint32_t segment_size, uint32_t hard_watermark) {
+    constexpr uint32_t kLeast = 4, kBytes = 1u << 20;
+    return std::max(kLeast, std::min(kBytes / segment_size, hard_watermark));
+  }
+
   struct Parts {
     PageDirectory& directory;
     SpaceManager& space;
@@ -92,7 +102,6 @@ class SegmentCleaner final : public BackgroundCleaner {
   CleaningMethod ChooseMethod();
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
   bool JournalIsFull() const;
-  uint32_t SegmentsPerPass() const;
   bool EmptyVictims(CleaningMethod method);
   /// A few victims that are emptied together.
   struct VictimBatch {

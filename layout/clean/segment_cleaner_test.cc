@@ -58,9 +58,10 @@ class FakeSink final : public MoveSink {
     taken_.clear();
     used_ = 0;
   }
-  void StartUserWrites() override {}
+  void StartUserWrites() override { ++started; }
   void EndLogsFrom(SegmentId) override {}
   std::atomic<int> moved{0};
+  std::atomic<int> started{0};  // writes of users' pages
 
  private:
   DirectoryOnMemory& directory_;
@@ -144,6 +145,18 @@ struct Cleaning {
                          CleaningPolicies().Named(policy).Make()};
 };
 
+// Passes of four short segments took the cleaner a fifth of its time in syncs. In a file of 30 segments
+// passes of 16 left checkpoints without a free one.
+TEST_CASE("A pass gains a mebibyte of short segments, and few of a small file") {
+  constexpr auto GainOfPass = SegmentCleaner::GainOfPass;
+  CHECK(GainOfPass(64 << 10, 16) == 16);
+  CHECK(GainOfPass(128 << 10, 16) == 8);
+  CHECK(GainOfPass(128 << 10, 6) == 6);
+  CHECK(GainOfPass(64 << 10, 2) == 4);
+  CHECK(GainOfPass(2 << 20, 16) == 4);
+  CHECK(GainOfPass(64 << 20, 16) == 4);
+}
+
 TEST_CASE("The cleaner frees segments until there are enough, and every page keeps its content") {
   const uint32_t victims_at_once = GENERATE(1u, 3u, 8u);
   CAPTURE(victims_at_once);
@@ -178,6 +191,41 @@ TEST_CASE("The cleaner passes over a victim whose pages all have newer copies in
   }
   c.CleanUntilPagesMove();
   CHECK(c.sink.moved > 0);
+}
+
+// The newer copies gathered in the log of a file that was too large. Nothing wrote them, so the file
+// kept its size until users had filled their part of the segment.
+TEST_CASE("A file that is to shrink has the pages written that keep its last segment in use") {
+  DirectoryOnMemory directory(/*with_journal=*/false, kSegments);
+  std::vector<SegmentId> segments;
+  for (uint32_t s = 0; s < kSegments; ++s) segments.push_back(directory.OpenSegment());
+  for (uint32_t i = 0; i < kLivePerSegment; ++i) {
+    const PageId page = *directory->map().Allocate();
+    directory.WriteOut(directory.Accept(page, kGeometry.SlotAt(segments.back(), i), 1));
+    directory.Accept(page, kGeometry.SlotAt(segments.front(), i), 2);
+  }
+  for (const SegmentId segment : segments) {
+    if (segment != segments.front()) directory->segments().Close(segment, directory->clock());
+  }
+  SpaceManager space(*directory, SpaceSizing::Make(kGeometry, 0.7, 0));
+  REQUIRE(space.WantsShrink());
+  CostMeter costs(ThreadRuntime(), directory.device(), kGeometry, *TestOptions().assumed_costs);
+  const auto separator = Layouts().Named("lfs").Make(ThreadRuntime());
+  FakeSink sink(directory);
+  FakeDurableMap durable_map;
+  SegmentCleaner cleaner({.directory = *directory,
+                          .space = space,
+                          .sink = sink,
+                          .durable_map = durable_map,
+                          .separator = *separator,
+                          .costs = costs},
+                         CleaningPolicies().Named("greedy").Make());
+  REQUIRE(cleaner.Start().ok());
+  Backoff backoff(ThreadRuntime());
+  while (durable_map.turns == 0) backoff.Pause();
+  cleaner.Stop();
+  CHECK(sink.started > 0);
+  CHECK(sink.moved == 0);
 }
 
 // The victims were plugged together, and a victim's own holes are hidden: each pass found none.

@@ -142,15 +142,18 @@ void VictimReader::ReadRuns(std::span<const SegmentId> victims) {
 // A run may cross pages that were copied from the pool or not collected. What it brings of a copied
 // page is the same write.
 void VictimReader::EndRead(const ReadRun& run, const absl::Status& status) {
-  for (VictimPage& page : pages_) {
-    const auto [first, end] = BlocksOf(page);
+  const auto ends_before = [this](const VictimPage& page, uint32_t block) {
+    return BlocksOf(page).second <= block;
+  };
+  auto page = std::lower_bound(pages_.begin(), pages_.end(), run.first, ends_before);
+  for (; page != pages_.end(); ++page) {
+    const auto [first, end] = BlocksOf(*page);
     if (first >= run.first + run.count) break;
-    if (end <= run.first) continue;
-    page.was_read = true;
-    page.loaded = false;
+    page->was_read = true;
+    page->loaded = false;
     if (status.ok()) continue;
     if (run.count == 1) {
-      page.error = status;
+      page->error = status;
     } else {
       for (uint32_t block = first; block < end; ++block) again_.push_back(block);
     }

@@ -82,9 +82,9 @@ class SpaceManager final : public SpaceListener {
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
   /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. They are
-  /// as many as the cleaner fills before the segments that it empties are free. With fewer the cleaner
-  /// waits for a round in the middle of a batch. They hold no pages, so in a small file more of them
-  /// would make the others noticeably fuller.
+  /// as many as the cleaner fills before the segments that it empties are free, unless these are short
+  /// and full. With fewer the cleaner waits for a round in the middle of a batch. They hold no pages, so
+  /// in a small file more of them would make the others noticeably fuller.
   uint32_t hard_watermark() const {
     const uint32_t of_reserve = reserve_segments() / kReservePerWatermark;
     const uint32_t of_file = directory_.segments().total() / kFilePerWatermark;

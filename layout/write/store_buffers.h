@@ -4,7 +4,7 @@
 // give proportionally smaller ones. Doublewrite batches are full from kPagesForFullBatches on, so
 // that all of them together take a sixteenth of a cache. Segment buffers take a tenth at most, more than
 // nine of them a sixteenth, but one for each log stays
-// (docs/decisions/0022-begun-blocks-wait-for-pages.md).
+// (docs/decisions/0022-begun-blocks-wait-for-pages.md). The cleaner's victims take a thirty-second.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,8 @@ struct StoreBuffers {
   uint64_t cache_bytes = 0;                           ///< 0 = no bound: full sizes
   uint32_t doublewrite_pages = kFullDoublewrite;      ///< of one of the batches, with its note
   uint32_t segment_buffers = kFullSegmentBuffers;     ///< the most that exist at once
-  uint32_t cleaner_requests = kFullCleanerRequests;   ///< of the segment cleaner, in flight
+  uint32_t cleaner_requests =
+      kFullCleanerRequests;  ///< that plug holes; twice as many read victims
   uint32_t victims = 1;                               ///< that it empties at once
   uint64_t writer_bytes = kUnbounded;                 ///< of the frames of all page writers
   uint32_t journal_entries = 8192;                    ///< gathered changes that make a round due

@@ -41,6 +41,19 @@ TEST_CASE("All doublewrite batches together take a sixteenth of a small cache") 
   }
 }
 
+TEST_CASE(
+    "The cleaner empties as many victims at once as two mebibytes hold, or its part of the cache") {
+  const auto victims = [](uint64_t cache_bytes, uint32_t segment_size) {
+    return StoreBuffers::For(cache_bytes, StoreGeometry::Of(4096, segment_size), 4).victims;
+  };
+  constexpr uint64_t kCache = StoreBuffers::kOrdinaryCache;
+  CHECK(victims(kCache, 64 << 10) == 32);
+  CHECK(victims(kCache, 128 << 10) == 16);
+  CHECK(victims(0, 128 << 10) == 16);
+  CHECK(victims(kCache, 4 << 20) == 1);
+  CHECK(victims(kCache / 4, 128 << 10) == 4);
+}
+
 TEST_CASE("Long segments get no more buffers than fit into the cache, but one for each log") {
   constexpr uint64_t kCache = StoreBuffers::kOrdinaryCache;
   CHECK(StoreBuffers::For(kCache, StoreGeometry::Of(4096, 4 << 20), 4).segment_buffers ==
