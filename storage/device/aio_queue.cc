@@ -141,7 +141,8 @@ void AioQueue::Submit(std::span<IoRequest* const> requests) {
 
 void AioQueue::SubmitPending() {
   Backoff backoff(file_.runtime);
-  // An index, because Reap may add the rest of a short transfer to pending_ meanwhile.
+  // An index, because Reap may add the rest of a short transfer to pending_ meanwhile. There is room
+  // for it once those are gone that the kernel has.
   for (size_t next = 0; next < pending_.size();) {
     const auto left = static_cast<long>(pending_.size() - next);
     const int rc = kernel_.Submit(context_, left, pending_.data() + next);
@@ -151,6 +152,8 @@ void AioQueue::SubmitPending() {
     } else if (rc == -EINTR) {
       continue;
     } else if ((rc == 0 || rc == -EAGAIN) && in_kernel_ > 0) {
+      pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(next));
+      next = 0;
       Reap(1);  // a completion frees resources of the kernel
     } else if ((rc == 0 || rc == -EAGAIN) && backoff.attempts() < kMaxSubmitAttempts) {
       backoff.Pause();

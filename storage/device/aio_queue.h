@@ -65,8 +65,8 @@ struct AioFile {
   IoAccounting& accounting;
 };
 
-/// Belongs to one actor. Other actors access it only through the accounting, which looks at the
-/// ring of completions at every event of the device. A request is charged device time until the
+/// Belongs to one actor. Other actors access it only through the accounting, which looks at the ring of
+/// completions at every event of the device while requests are in flight. A request is charged until the
 /// accounting sees it in the ring, even if its owner collects it later. If the ring cannot be read,
 /// the request is charged until its owner collects it.
 class AioQueue final : public IoQueue, private CompletionSource {

@@ -66,7 +66,7 @@ class CompletionSource {
 class IoAccounting {
  public:
   explicit IoAccounting(Runtime& runtime) : runtime_(runtime) {}
-  /// REQUIRES: no source has requests in flight.
+  /// REQUIRES: all sources have been destroyed.
   ~IoAccounting() { LATCHKEY_CHECK(sources_ == nullptr); }
 
   /// The requests are in flight from now on. The flight of a `source`'s requests ends when the

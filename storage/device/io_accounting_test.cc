@@ -110,6 +110,70 @@ TEST_CASE("Syncs and errors are counted apart from busy time") {
   CHECK(stats.mean_depth == 0);
 }
 
+// A queue that reports the page reads that a test has let complete.
+class FakeSource final : public CompletionSource {
+ public:
+  void TakeCompleted(IoBatch& completed) override {
+    ++asked;
+    for (; done > 0; --done) completed.Add(IoClass::kPageRead, 4096);
+  }
+  int done = 0;   // not reported yet
+  int asked = 0;  // since the test set it to 0
+};
+
+constexpr auto kRead = IoClass::kPageRead;
+
+TEST_CASE(
+    "A queue is asked for completions while its requests are in flight, and at no other time") {
+  ManualClock clock;
+  IoAccounting accounting(clock);
+  FakeSource busy, idle;
+  accounting.Start(IoBatch::One(kRead, 4096), &idle);
+  idle.done = 1;
+  CHECK(accounting.Snapshot().in_flight == 0);
+  idle.asked = 0;
+  accounting.Start(IoBatch::One(kRead, 4096), &busy);
+  accounting.Start(IoBatch::One(kRead, 4096), &busy);
+  busy.asked = 0;
+  clock.Advance(10);
+  busy.done = 1;
+  CHECK(accounting.Snapshot().in_flight == 1);
+  busy.done = 1;
+  CHECK(accounting.Snapshot().in_flight == 0);
+  CHECK(busy.asked == 2);
+  clock.Advance(1000);  // reported: no longer charged
+  CHECK(accounting.Snapshot().busy == 10);
+  CHECK(busy.asked == 2);
+  CHECK(idle.asked == 0);
+
+  accounting.Start(IoBatch::One(kRead, 4096), &busy);
+  CHECK(accounting.Snapshot().in_flight == 1);
+  CHECK(busy.asked == 3);
+  busy.done = 1;
+  IoBatch all;
+  for (int i = 0; i < 4; ++i) all.Add(kRead, 4096, 4096);
+  accounting.FinishTaken(all);
+  CHECK(accounting.Snapshot().of(kRead).requests == 4);
+}
+
+TEST_CASE("A request that its queue will never report ends when it is finished") {
+  ManualClock clock;
+  IoAccounting accounting(clock);
+  FakeSource first, second;  // destroyed before the accounting, so it must not ask them any more
+  accounting.Start(IoBatch::One(kRead, 4096), &first);
+  accounting.Start(IoBatch::One(kRead, 4096), &second);
+  accounting.Start({}, &first);
+  accounting.Finish(IoBatch::One(kRead, 4096), &first);
+  first.asked = second.asked = 0;
+  CHECK(accounting.Snapshot().in_flight == 1);
+  CHECK(first.asked == 0);
+  CHECK(second.asked == 1);
+  second.done = 1;
+  accounting.FinishTaken(IoBatch::One(kRead, 4096, 4096));
+  CHECK(accounting.Snapshot().in_flight == 0);
+  CHECK(accounting.Snapshot().of(kRead).requests == 2);
+}
+
 TEST_CASE("Busy times of the classes add up to the device's") {
   ManualClock clock;
   IoAccounting accounting(clock);

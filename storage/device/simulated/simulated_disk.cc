@@ -24,7 +24,9 @@ DeviceGeometry ShapeOf(const SimulatedMedium& medium) {
 
 class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
  public:
-  Queue(SimulatedDisk& disk, uint32_t depth) : disk_(disk), depth_(depth) {}
+  Queue(SimulatedDisk& disk, uint32_t depth) : disk_(disk), depth_(depth) {
+    flights_.reserve(depth);
+  }
   ~Queue() override { LATCHKEY_CHECK(flights_.empty()); }
 
   void Submit(std::span<IoRequest* const> requests) override {
@@ -77,6 +79,7 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
     request.status = disk_.Check(request.offset, request.length, request.buffer);
     Flight flight{.request = &request, .progress = nullptr, .refused = !request.status.ok()};
     if (!flight.refused) {
+      PrepareFor(flight);
       disk_.accounting_.Start(IoBatch::One(request.io_class, request.length), this);
       StartOnMedium(flight);
       if (request.op == IoRequest::Op::kWrite) {
@@ -88,22 +91,26 @@ class SimulatedDisk::Queue final : public IoQueue, public CompletionSource {
     Insert(std::move(flight));
   }
 
+  static MediumIo IoOf(const IoRequest& request) {
+    return {.op = request.op,
+            .io_class = request.io_class,
+            .stream = request.stream,
+            .offset = request.offset,
+            .length = request.length};
+  }
+
+  // Takes memory, so it comes before the accounting counts the request as in flight.
+  void PrepareFor(Flight& flight) {
+    if (disk_.decides_at_once_) return;
+    flight.progress = std::make_unique<MediumRequest>(IoOf(*flight.request));
+    flight.done_at = kForever;
+  }
+
   void StartOnMedium(Flight& flight) {
-    const IoRequest& request = *flight.request;
-    const MediumIo io{.op = request.op,
-                      .io_class = request.io_class,
-                      .stream = request.stream,
-                      .offset = request.offset,
-                      .length = request.length};
-    if (disk_.decides_at_once_) {
-      MediumRequest progress(io);
-      disk_.Start(progress);
-      flight.done_at = progress.done_at;
-    } else {
-      flight.progress = std::make_unique<MediumRequest>(io);
-      flight.done_at = kForever;
-      disk_.Start(*flight.progress);
-    }
+    if (flight.progress != nullptr) return disk_.Start(*flight.progress);
+    MediumRequest progress(IoOf(*flight.request));
+    disk_.Start(progress);
+    flight.done_at = progress.done_at;
   }
 
   // In the order of completion; equal times in the order of insertion.
