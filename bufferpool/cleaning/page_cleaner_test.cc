@@ -19,8 +19,9 @@ constexpr Nanos kService = 9 * kNanosPerMilli;
 // A pool over simulated disks. The constructor and all calls run inside the runtime. Calls of
 // several actors make no assertions of Catch, which does not know the actors apart.
 struct SlowPool {
-  SlowPool(Runtime& runtime, uint32_t frames, uint32_t disks = 1, size_t batch_pages = 0)
-      : store(runtime, kPageSize, disks, kService, batch_pages) {
+  SlowPool(Runtime& runtime, uint32_t frames, uint32_t disks = 1, size_t batch_pages = 0,
+           bool gathers = false)
+      : store(runtime, kPageSize, disks, kService, batch_pages, gathers) {
     auto policy = MakeFixPolicy(runtime, ReplacementAlgorithms().Named("lru"),
                                 SynchronizationSchemes().Named("global"), frames, frames, 42);
     REQUIRE(policy.ok());
@@ -101,6 +102,19 @@ TEST_CASE("A page cleaner writes the coldest dirty pages, the coldest first, and
     // An eighth of the frames is next in line.
     CHECK(PagesOf(slow.store.accepted) ==
           std::vector<PageId>(pages.begin() + 5, pages.begin() + 5 + 32));
+  });
+}
+
+TEST_CASE("A page cleaner does not wait for pages that gather in an append log") {
+  const bool gathers = GENERATE(true, false);
+  RunSimulated({.seed = 1}, [&](SimulatedRuntime& runtime) {
+    SlowPool slow(runtime, 256, /*disks=*/1, /*batch_pages=*/8, gathers);
+    slow.NewPages(200);
+    const auto cleaners = slow.Start("fixed:1", 1);
+    runtime.SleepFor(10 * kNanosPerSecond);
+    CHECK(slow.store.accepted.size() == 32);
+    // Otherwise it waits for each page when it writes the next one.
+    CHECK(slow.store.batches() == (gathers ? 32 / 8 : 32 - 1));
   });
 }
 

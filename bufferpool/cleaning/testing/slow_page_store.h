@@ -20,9 +20,10 @@ class SlowPageStore final : public VolatilePageStore {
  public:
   /// `batch_pages` 0: every page is written in place, by a request of its own. Otherwise pages
   /// gather in a batch, which is one request once it is full or a writer must wait for it.
+  /// `gathers`: writers do not wait for a batch that is not full, as in an append log.
   SlowPageStore(Runtime& runtime, uint32_t page_size, uint32_t disks, Nanos service,
-                size_t batch_pages = 0)
-      : runtime_(runtime), page_size_(page_size), batch_pages_(batch_pages) {
+                size_t batch_pages = 0, bool gathers = false)
+      : runtime_(runtime), page_size_(page_size), batch_pages_(batch_pages), gathers_(gathers) {
     std::vector<std::unique_ptr<DiskModel>> models;
     for (uint32_t i = 0; i < disks; ++i) {
       models.push_back(std::make_unique<FixedServiceDisk>(service, 0));
@@ -44,6 +45,9 @@ class SlowPageStore final : public VolatilePageStore {
     for (const Accepted& write : accepted) most = std::max(most, write.unwritten);
     return most;
   }
+
+  /// Requests that wrote a batch.
+  uint64_t batches() const { return appended_; }
 
   uint32_t page_size() const override { return page_size_; }
   absl::StatusOr<PageId> AllocatePage() override { return PageId{limit_++}; }
@@ -85,8 +89,12 @@ class SlowPageStore final : public VolatilePageStore {
           std::count_if(done_.begin(), done_.end(), [&](Nanos done) { return done > now; });
       return static_cast<size_t>(in_flight + std::ranges::count(store_.batch_, this));
     }
+    size_t gathering() const override {
+      return store_.gathers_ ? static_cast<size_t>(std::ranges::count(store_.batch_, this)) : 0;
+    }
+    size_t waiting() const override { return unwritten() - gathering(); }
     absl::Status WaitWritten(size_t max_unwritten) override {
-      while (unwritten() > max_unwritten) {
+      while (waiting() > max_unwritten) {
         const Nanos now = store_.runtime_.Now();
         std::erase_if(done_, [&](Nanos done) { return done <= now; });
         if (done_.empty()) store_.WriteBatch();
@@ -127,6 +135,7 @@ class SlowPageStore final : public VolatilePageStore {
   Runtime& runtime_;
   const uint32_t page_size_;
   const size_t batch_pages_;
+  const bool gathers_;
   std::unique_ptr<DiskArray> disks_;
   std::map<uint64_t, std::vector<std::byte>> pages_;
   std::vector<Writer*> batch_;  // the writer of each page in it
