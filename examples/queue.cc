@@ -8,8 +8,8 @@
 // The number of the oldest job is stored. A cursor that looked for it would walk over the jobs taken before, as long as
 // an old snapshot needs them.
 #include <atomic>
+#include <future>
 #include <iostream>
-#include <thread>  // of the program; the engine has threads of its own
 
 #include "example.h"
 
@@ -100,17 +100,17 @@ constexpr int kProducers = 2, kWorkers = 2, kJobsOfAProducer = 100;
 int main(int argc, char** argv) {
   const auto db = OpenDatabase(argc, argv, "queue.db");
   Queue queue = ValueOf(Queue::Open(db.get()));
-  std::vector<std::thread> producers, workers;
+  std::vector<std::future<void>> producers, workers;
   for (int producer = 0; producer < kProducers; ++producer) {
-    producers.emplace_back([&] {
+    producers.push_back(std::async(std::launch::async, [&] {
       for (int i = 1; i <= kJobsOfAProducer; ++i) Check(queue.Append(std::to_string(i)));
-    });
+    }));
   }
-  for (std::thread& producer : producers) producer.join();
+  for (std::future<void>& producer : producers) producer.get();
 
   std::atomic<int> done = 0, sum = 0;
   for (int worker = 0; worker < kWorkers; ++worker) {
-    workers.emplace_back([&] {
+    workers.push_back(std::async(std::launch::async, [&] {
       absl::StatusOr<Job> job = queue.Take();
       for (; job.ok(); job = queue.Take()) {
         sum += std::stoi(job->text);  // the work
@@ -118,9 +118,9 @@ int main(int argc, char** argv) {
         ++done;
       }
       if (!absl::IsNotFound(job.status())) Check(job.status());  // NotFound: the queue is empty
-    });
+    }));
   }
-  for (std::thread& worker : workers) worker.join();
+  for (std::future<void>& worker : workers) worker.get();
   std::cout << done << " jobs done, their sum is " << sum << "\n";
 
   // A worker takes a job and does not finish it. The next open returns the job to the queue.
