@@ -44,8 +44,9 @@ SegmentCleaner::SegmentCleaner(Parts parts, std::unique_ptr<CleaningPolicy> poli
       pass_mutex_(core_.runtime),
       reader_(directory_, std::min(parts.victims_at_once, kMaxVictims), 2 * requests_at_once_),
       plugs_(directory_, requests_at_once_) {
-  victims_.reserve(kMaxVictims);
+  victims_.reserve(kMaxVictims + reader_.most_victims());
   batch_.ids.reserve(parts.victims_at_once);
+  next_.reserve(parts.victims_at_once);
 }
 
 SegmentCleaner::~SegmentCleaner() { Stop(); }
@@ -66,6 +67,8 @@ void SegmentCleaner::Stop() {
   space_.Signal();
   actor_->Join();
   actor_.reset();
+  MutexLock lock(pass_mutex_);  // for clang's lock analysis
+  DropNext();
 }
 
 void SegmentCleaner::Run() {
@@ -78,8 +81,11 @@ void SegmentCleaner::Run() {
     try {
       MutexLock lock(pass_mutex_);
       more = durable_map_.is_unclean() && !core_.poisoned() && RunPass();
+      if (!more) DropNext();
     } catch (const std::bad_alloc&) {
       retry_after = kNanosPerMilli;
+      MutexLock lock(pass_mutex_);
+      DropNext();
       space_.ReportPass(/*gained=*/false);  // waiting writers then stop waiting
     }
     durable_map_.CheckpointIfWanted();
@@ -109,6 +115,7 @@ bool SegmentCleaner::RunPass() {
   const bool released = ReleaseSlotsIfUseful();
   if (!space_.WantsCleaning()) return shrunk;
   const bool gained = Clean() || released;
+  if (!gained) DropNext();  // users who stop waiting need holes
   space_.ReportPass(gained);
   return gained || shrunk;
 }
@@ -138,7 +145,7 @@ void SegmentCleaner::SampleCosts() const {
 }
 
 TuningInputs SegmentCleaner::Inputs() {
-  SampleCosts();
+  if (!reader_.is_loading()) SampleCosts();
   TuningInputs inputs;
   inputs.space_utilization = space_.space_utilization();
   if (inputs.space_utilization <= 0) {
@@ -212,13 +219,18 @@ void SegmentCleaner::MaybeTune() {
   space_.SignalAtPageWrites(next_tuning_);
 }
 
+bool SegmentCleaner::ExplorationIsDue() const {
+  // A young file has no segment to lend.
+  return explorer_ != nullptr && !space_.IsYoung() &&
+         CountOf(core_.counters.user_page_writes) >= next_exploration_;
+}
+
 void SegmentCleaner::Explore() {
-  if (explorer_ == nullptr || space_.IsYoung()) return;  // a young file has no segment to lend
-  const uint64_t now = core_.counters.user_page_writes.load(std::memory_order_relaxed);
-  if (now >= next_exploration_) {
+  if (explorer_ == nullptr || space_.IsYoung()) return;
+  if (ExplorationIsDue() && next_.empty()) {  // probes use the memory of victims
     SampleCosts();
     explorer_->ExploreOne();
-    next_exploration_ = now + kExplorationInterval;
+    next_exploration_ = CountOf(core_.counters.user_page_writes) + kExplorationInterval;
   }
   space_.SignalAtPageWrites(std::min(next_tuning_, next_exploration_));
 }
@@ -250,8 +262,7 @@ bool SegmentCleaner::Clean() {
   if (!gained && may_plug && !core_.poisoned()) gained = EmptyVictims(CleaningMethod::kPlug);
   // The remaining slots, and those of the victims passed over, are superseded by copies in memory.
   // Writing those out releases the slots and needs no new segment.
-  const bool is_short = directory_.segments().free_count() <= space_.hard_watermark();
-  if (!gained || (passed_over_ > 0 && is_short)) sink_.StartUserWrites();
+  if (!gained || (passed_over_ > 0 && IsShort())) sink_.StartUserWrites();
   return gained;
 }
 
@@ -261,22 +272,36 @@ bool SegmentCleaner::JournalIsFull() const {
   return directory_.journal() != nullptr && directory_.journal()->full();
 }
 
-// The best victims: one, or more while they fit into memory and are wanted.
-void SegmentCleaner::ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget,
-                                 double wanted, bool is_first) {
-  batch_.ids.clear();
+// Chooses the best victims, one, or more while they fit into memory and are wanted, and begins to load
+// them. REQUIRES: nothing is loading, and no page of the last batch is needed.
+void SegmentCleaner::LoadNext(CleaningMethod method, uint64_t budget, double wanted,
+                              bool is_first) {
   const double slots = core_.geometry.slots_per_segment;
-  while (batch_.ids.size() < reader_.most_victims() && victims_.size() < kMaxVictims &&
-         (batch_.ids.empty() || wanted > 0)) {
+  const uint64_t clock = directory_.clock() + 1;
+  while (next_.size() < reader_.most_victims() && (next_.empty() || wanted > 0)) {
     const std::optional<SegmentView> victim = ChooseVictim(clock);
-    if (!victim) return;
-    if (victim->live > budget && !(is_first && batch_.ids.empty())) return;
+    if (!victim) break;
+    if (victim->live > budget && !(is_first && next_.empty())) break;
     if (!directory_.segments().BeginCleaning(victim->id)) continue;
-    victims_.push_back({victim->id});
-    batch_.ids.push_back(victim->id);
+    next_.push_back(victim->id);
     budget -= std::min<uint64_t>(budget, victim->live);
     wanted -= method == CleaningMethod::kClean ? 1.0 - victim->live / slots : 1.0;
   }
+  if (!next_.empty()) reader_.Begin(next_, ReadCostsOf(costs_.costs()));
+}
+
+// Gives the next batch back.
+void SegmentCleaner::DropNext() {
+  reader_.Cancel();
+  for (const SegmentId victim : next_) directory_.segments().EndCleaning(victim);
+  next_.clear();
+}
+
+// The next batch becomes the present one.
+void SegmentCleaner::TakeNext() {
+  batch_.ids.swap(next_);
+  next_.clear();
+  for (const SegmentId victim : batch_.ids) victims_.push_back({victim});
 }
 
 // Ends the cleaning of the other victims of the batch, so that the first one may fill their holes.
@@ -288,17 +313,23 @@ void SegmentCleaner::KeepFirstOfBatch() {
 
 // Empties victims until a few segments are gained. Returns whether it has made progress.
 bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
-  const uint64_t clock = directory_.clock() + 1;
   const uint64_t taken_before = space_.taken_by_cleaner();
-  uint64_t budget = pass_bytes_ / core_.geometry.slot_size();
-  double wanted = GainOfPass(core_.geometry.segment_size, space_.hard_watermark()), gained = 0;
+  const uint64_t budget_of_pass = pass_bytes_ / core_.geometry.slot_size();
+  uint64_t budget = budget_of_pass;
+  double wanted = WantedGain(), gained = 0;
   uint32_t emptied = 0, passed_over = 0;
   freed_ = 0;
-  const OnException give_back([&] { EndEmptied(/*all=*/true); });
-  while ((wanted > 0 || emptied == 0) && victims_.size() < kMaxVictims &&
-         !stop_.load(std::memory_order_acquire)) {
-    ChooseBatch(method, clock, budget, wanted, /*is_first=*/emptied == 0);
-    if (batch_.ids.empty()) break;
+  const OnException give_back([&] {
+    EndEmptied(/*all=*/true);
+    DropNext();
+  });
+  const auto may_go_on = [&] {
+    return victims_.size() < kMaxVictims && !stop_.load(std::memory_order_acquire);
+  };
+  while ((wanted > 0 || emptied == 0) && may_go_on()) {
+    if (next_.empty()) LoadNext(method, budget, wanted, /*is_first=*/emptied == 0);
+    if (next_.empty()) break;
+    TakeNext();
     bool has_room = Empty(method);
     if (!has_room && method == CleaningMethod::kPlug && batch_.emptied == 0 &&
         batch_.ids.size() > 1) {
@@ -314,9 +345,15 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
     if (!has_room || (batch_.without_pages > 0 && JournalIsFull())) break;
     if (batch_.emptied == 0) continue;
     sink_.CompleteWrites();
-    const bool goes_on = wanted > 0 && victims_.size() < kMaxVictims;
-    if (goes_on) ReleaseSlotsIfUseful();  // otherwise EndPass runs a round
+    if (wanted > 0 && may_go_on()) {
+      if (MayLoadAhead()) LoadNext(method, budget, wanted, /*is_first=*/false);
+      ReleaseSlotsIfUseful();  // otherwise EndPass runs a round
+    }
     EndEmptied(/*all=*/false);
+  }
+  // A probe that is due needs the memory of victims.
+  if (emptied > 0 && MayLoadAhead() && ExpectsPass() && !ExplorationIsDue()) {
+    LoadNext(method, budget_of_pass, WantedGain(), /*is_first=*/true);
   }
   EndPass();
   passed_over_ += passed_over;
@@ -326,6 +363,30 @@ bool SegmentCleaner::EmptyVictims(CleaningMethod method) {
   // segments that it frees and takes tell.
   return freed_ > space_.taken_by_cleaner() - taken_before ||
          (!core_.geometry.compresses() && gained >= kGainOfFullerVictims);
+}
+
+double SegmentCleaner::WantedGain() const {
+  return GainOfPass(core_.geometry.segment_size, space_.hard_watermark());
+}
+
+// Whether to read the next victims before the last ones are free. It helps if users wait for segments.
+// All victims hide their holes from users, so they must be few segments of the file.
+bool SegmentCleaner::MayLoadAhead() const {
+  constexpr uint32_t kFilePerBatch = 16;
+  return IsShort() && next_.empty() && !core_.poisoned() &&
+         directory_.segments().total() >= kFilePerBatch * reader_.most_victims();
+}
+
+// Users wait for segments, or the next one of them will.
+bool SegmentCleaner::IsShort() const {
+  return directory_.segments().free_count() <= space_.hard_watermark();
+}
+
+// Whether another pass follows at once, even when all victims of this one are free.
+bool SegmentCleaner::ExpectsPass() const {
+  const auto ended = std::ranges::count_if(victims_, &Victim::ended);
+  const auto soon_free = static_cast<uint32_t>(victims_.size() - static_cast<size_t>(ended));
+  return !stop_.load(std::memory_order_acquire) && space_.WantsCleaning(soon_free);
 }
 
 // Writes out what has been moved, and ends the pass for all victims.
@@ -377,6 +438,7 @@ std::optional<double> SegmentCleaner::cleaning_utilization() const {
 }
 
 bool SegmentCleaner::Shrink() {
+  DropNext();
   const std::optional<SegmentId> obstacle = space_.ShrinkTowardsTarget();
   if (!obstacle) return false;
   const SegmentState state = directory_.segments().StateOf(*obstacle);
@@ -420,8 +482,12 @@ void SegmentCleaner::CountEmptied(std::span<const VictimPage> pages, CleaningMet
 bool SegmentCleaner::Empty(CleaningMethod method) {
   batch_.without_pages = 0;
   CountEmptied({}, method);
-  if (core_.poisoned()) return false;
-  std::vector<VictimPage>& pages = reader_.Load(batch_.ids, ReadCostsOf(costs_.costs()));
+  if (core_.poisoned()) {
+    reader_.Cancel();
+    return false;
+  }
+  if (!reader_.is_loading()) reader_.Begin(batch_.ids, ReadCostsOf(costs_.costs()));
+  std::vector<VictimPage>& pages = reader_.Finish();
   CountEmptied(pages, method);
   batch_.without_pages = static_cast<uint32_t>(batch_.ids.size()) - batch_.emptied;
   if (pages.empty()) return true;
@@ -440,6 +506,7 @@ bool SegmentCleaner::Empty(CleaningMethod method) {
     CountEmptied(std::span(pages).first(done), method);
   }
   if (batch_.emptied > 0) NoteEmptied(method);
+  SampleCosts();  // a pass may begin and end while victims are loading
   return has_room;
 }
 

@@ -9,10 +9,13 @@
 //      map entry. If the page was rewritten meanwhile, the exchange fails and the moved copy is dropped;
 //   4. a victim is free as soon as its pages are durable elsewhere. If there is no room for further
 //      pages, that is done at once for the victims that are finished.
+// If users wait for segments, the device reads the next batch of victims while the cleaner makes the
+// last one durable. At the end of a pass that is the first batch of the next pass. It is given back
+// before the cleaner sleeps, shrinks the file or stops.
 // Users cannot take the last free segments, and the cleaner's output fits into these. So a pass ends,
 // even if users take all others meanwhile.
 //
-// During I/O the cleaner holds only the mutex of the pass. It leaves pages alone whose newest copy
+// During I/O the cleaner holds at most the mutex of the pass. It leaves pages alone whose newest copy
 // is in memory: their slot in the victim is released when that copy is written.
 #pragma once
 
@@ -82,8 +85,8 @@ class SegmentCleaner final : public BackgroundCleaner {
   void SampleCosts() const;
 
  private:
-  // A victim of the present pass. It stays in the state kCleaning until it is empty, at most until
-  // the pass ends, so that nothing is put into its holes.
+  // A victim of the present pass, taken to be emptied. It stays in the state kCleaning until it is
+  // empty, at most until the pass ends, so that nothing is put into its holes.
   struct Victim {
     SegmentId id;
     bool ended = false;
@@ -96,6 +99,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   bool Clean();
   bool Shrink();
   void MaybeTune();
+  bool ExplorationIsDue() const;
   void Explore();
   TuningInputs Inputs();
   LogWork WorkSoFar() const;
@@ -103,7 +107,7 @@ class SegmentCleaner final : public BackgroundCleaner {
   std::optional<SegmentView> ChooseVictim(uint64_t clock);
   bool JournalIsFull() const;
   bool EmptyVictims(CleaningMethod method);
-  /// A few victims that are emptied together.
+  /// A few victims that are emptied together. They are in victims_, too.
   struct VictimBatch {
     std::vector<SegmentId> ids;  // has room for the most that reader_ takes
     // By Empty: the victims all of whose pages were moved, the slots of these pages, the segments that
@@ -113,14 +117,19 @@ class SegmentCleaner final : public BackgroundCleaner {
     double gain = 0;
     uint32_t without_pages = 0;
   };
-  void ChooseBatch(CleaningMethod method, uint64_t clock, uint64_t budget, double wanted,
-                   bool is_first);
+  void LoadNext(CleaningMethod method, uint64_t budget, double wanted, bool is_first);
+  void DropNext();
+  void TakeNext();
   void KeepFirstOfBatch();
   /// False: some pages stay, because there is no room for them.
   bool Empty(CleaningMethod method);
   size_t Append(std::span<const VictimPage> pages);
   bool BeginMove(const VictimPage& page, FrameIndex* frame);
   bool MakeRoom();
+  double WantedGain() const;
+  bool MayLoadAhead() const;
+  bool IsShort() const;
+  bool ExpectsPass() const;
   void EndPass();
   uint32_t EndEmptied(bool all);
   SegmentKind KindFor(PageId page) const;
@@ -151,6 +160,9 @@ class SegmentCleaner final : public BackgroundCleaner {
   uint32_t freed_ = 0;           // victims of the pass that are free
   std::vector<Victim> victims_;  // of the present pass; has room for kMaxVictims
   VictimBatch batch_;
+  // Victims that reader_ is loading: the next batch, of this pass or of the next one. They are in the
+  // state kCleaning.
+  std::vector<SegmentId> next_;
   std::optional<double> victim_utilization_;
   CleaningMethod method_of_late_ = CleaningMethod::kClean;
   static constexpr Nanos kFirstRetry = kNanosPerMilli;

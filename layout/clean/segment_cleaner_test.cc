@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "layout/testing/directory_on_memory.h"
@@ -12,6 +15,7 @@ namespace {
 
 constexpr StoreGeometry kGeometry = DirectoryOnMemory::kGeometry;
 constexpr uint32_t kSegments = 44, kUsed = 40, kLivePerSegment = 8;
+constexpr uint64_t kTwoVictims = 2 * kLivePerSegment * 4096;  // bytes of a pass
 
 class FakeDurableMap final : public DurableMap {
  public:
@@ -46,6 +50,7 @@ class FakeSink final : public MoveSink {
     return moves_.back();
   }
   void FinishMove(FrameIndex frame, bool valid) override {
+    if (valid) moved_pages.insert(directory_->frames().Frame(frame).page);
     if (!valid) directory_->frames().Frame(frame).page = kInvalidPageId;
     moved += valid;
   }
@@ -57,9 +62,12 @@ class FakeSink final : public MoveSink {
     moves_.clear();
     taken_.clear();
     used_ = 0;
+    if (written_out) written_out();
   }
   void StartUserWrites() override { ++started; }
   void EndLogsFrom(SegmentId) override {}
+  std::function<void()> written_out;  // is called when moves have been written out
+  std::set<PageId> moved_pages;
   std::atomic<int> moved{0};
   std::atomic<int> started{0};  // writes of users' pages
 
@@ -107,6 +115,19 @@ struct Cleaning {
       CHECK(directory->Prove(PageId{i}, word, {page.data(), 4096}).ok());
       CHECK(page.Holds(PageId{i}, 1));
     }
+  }
+  /// Then a pass of two victims does not gain enough.
+  void TakeTwoFree() {
+    for (int i = 0; i < 2; ++i) REQUIRE(directory->segments().TakeMeta(0));
+  }
+  /// In a pass of two victims: whether the cleaner has taken those of the next pass, too.
+  bool LoadsAhead() { return CountInCleaning() > 2; }
+  uint32_t CountInCleaning() {
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < kSegments; ++s) {
+      count += directory->segments().StateOf(SegmentId{s}) == SegmentState::kCleaning;
+    }
+    return count;
   }
   void Await(absl::FunctionRef<bool()> done) {
     Backoff backoff(ThreadRuntime());
@@ -240,6 +261,101 @@ TEST_CASE("Victims that have all the holes of the file plug those of each other"
   c.cleaner.Stop();
   CHECK(c.directory->core().counters.plugged_segments > 0);
   c.CheckPages();
+}
+
+// The cleaner used to wait for the reads of its victims and for its writes and syncs in turn, while
+// users waited for free segments and the device was idle.
+TEST_CASE("If users wait, the cleaner takes the victims of its next pass before it ends one") {
+  bool loads = false;
+  Cleaning c(kTwoVictims, /*victims_at_once=*/2);
+  c.TakeTwoFree();
+  c.sink.written_out = [&] { loads = loads || c.LoadsAhead(); };
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return !c.space.WantsCleaning(); });
+  c.cleaner.Stop();
+  CHECK(loads);
+  CHECK(c.CountInCleaning() == 0);
+  c.CheckPages();
+}
+
+TEST_CASE("In a small file the victims of the next pass keep their holes until this one ends") {
+  constexpr uint32_t kVictims = 8;  // a fifth of the file
+  uint32_t most = 0;
+  Cleaning c(kVictims * kTwoVictims / 2, kVictims);
+  c.TakeTwoFree();
+  c.sink.written_out = [&] { most = std::max(most, c.CountInCleaning()); };
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return !c.space.WantsCleaning(); });
+  c.cleaner.Stop();
+  CHECK(most > 0);
+  CHECK(most <= kVictims);
+  c.CheckPages();
+}
+
+TEST_CASE("A file that is closed cleanly while the cleaner loads victims gets them back") {
+  std::atomic<bool> closed = false;
+  Cleaning c(kTwoVictims, /*victims_at_once=*/2);
+  c.TakeTwoFree();
+  c.sink.written_out = [&] {
+    if (!c.LoadsAhead()) return;
+    c.durable_map.unclean = false;
+    closed = true;
+  };
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return closed || !c.space.WantsCleaning(); });
+  REQUIRE(closed);
+  const int turns = c.durable_map.turns;
+  c.Await([&] {
+    c.space.Signal();
+    return c.durable_map.turns > turns + 1;
+  });
+  CHECK(c.CountInCleaning() == 0);
+  c.CheckPages();
+}
+
+TEST_CASE("A cleaner that is stopped while it loads victims gives them back") {
+  std::atomic<bool> loads = false;
+  Cleaning c(kTwoVictims, /*victims_at_once=*/2);
+  c.TakeTwoFree();
+  c.sink.written_out = [&] {
+    if (!c.LoadsAhead()) return;
+    const uint32_t before = c.space.work_sequence();
+    loads = true;
+    c.Await([&] { return c.space.work_sequence() != before; });  // Stop signals
+  };
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return loads || !c.space.WantsCleaning(); });
+  REQUIRE(loads);
+  c.cleaner.Stop();
+  CHECK(c.CountInCleaning() == 0);
+  c.CheckPages();
+}
+
+TEST_CASE("A page that is written again while the cleaner loads it is not moved") {
+  std::optional<PageId> rewritten;
+  Cleaning c(kTwoVictims, /*victims_at_once=*/2);
+  c.TakeTwoFree();
+  const SegmentId open = c.directory.OpenSegment();
+  c.sink.written_out = [&] {
+    for (uint64_t i = 0; i < c.pages && !rewritten; ++i) {
+      const LocationWord word = c.directory->map().Load(PageId{i});
+      if (!word.on_device()) continue;
+      const SegmentId segment = kGeometry.SegmentOf(word.slot());
+      if (c.directory->segments().StateOf(segment) != SegmentState::kCleaning) continue;
+      c.directory.Accept(PageId{i}, kGeometry.SlotAt(open, 0), 2);
+      rewritten = PageId{i};
+    }
+  };
+  REQUIRE(c.cleaner.Start().ok());
+  c.space.Signal();
+  c.Await([&] { return !c.space.WantsCleaning(); });
+  c.cleaner.Stop();
+  REQUIRE(rewritten);
+  CHECK_FALSE(c.sink.moved_pages.contains(*rewritten));
 }
 
 TEST_CASE("The cleaner moves nothing while the file is closed cleanly") {

@@ -25,6 +25,7 @@ absl::Status VictimReader::Prepare() {
     if (group == nullptr) return absl::ResourceExhaustedError("no frames for the segment cleaner");
     groups_.push_back(group);
   }
+  victims_.reserve(most_victims_);
   pages_.reserve(slots);
   to_read_.reserve(slots);
   runs_.reserve(slots);
@@ -32,8 +33,8 @@ absl::Status VictimReader::Prepare() {
   return absl::OkStatus();
 }
 
-std::vector<VictimPage>& VictimReader::Load(std::span<const SegmentId> victims,
-                                            const SlotReadCosts& costs) {
+void VictimReader::Begin(std::span<const SegmentId> victims, const SlotReadCosts& costs) {
+  victims_.assign(victims.begin(), victims.end());
   pages_.clear();
   uint32_t first_index = 0;
   for (const SegmentId victim : victims) {
@@ -41,8 +42,39 @@ std::vector<VictimPage>& VictimReader::Load(std::span<const SegmentId> victims,
     first_index += core_.geometry.slots_per_segment;
   }
   CopyFromPool();
-  Read(victims, costs);
+  PlanAll(costs);
+  is_loading_ = true;
+  window_.Start(*queue_, [this](TaggedRequest<ReadRun>& request) { return NextRun(request); });
+}
+
+std::vector<VictimPage>& VictimReader::Finish() {
+  FinishRuns();
+  if (!again_.empty()) {
+    constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
+    to_read_.swap(again_);
+    std::sort(to_read_.begin(), to_read_.end());
+    to_read_.erase(std::unique(to_read_.begin(), to_read_.end()), to_read_.end());
+    Plan(kOneByOne);
+    FinishRuns();
+  }
+  is_loading_ = false;
+  // Only now, when the device has counted the requests, too.
+  core_.counters.cleaner_page_reads.fetch_add(planned_pages_, std::memory_order_relaxed);
+  for (VictimPage& page : pages_) {
+    if (page.was_read) CheckRead(page);
+  }
+  std::erase_if(pages_, [this](const VictimPage& page) {
+    return directory_.map().Load(page.page) != page.word;
+  });
   return pages_;
+}
+
+void VictimReader::Cancel() {
+  if (!is_loading_) return;
+  window_.Run(
+      *queue_, [](TaggedRequest<ReadRun>&) { return false; },
+      [](const IoRequest&, const ReadRun&) {});
+  is_loading_ = false;
 }
 
 void VictimReader::Collect(SegmentId victim, uint32_t first_index) {
@@ -78,29 +110,22 @@ bool VictimReader::CopyFromPool(const VictimPage& page) const {
   return true;
 }
 
-void VictimReader::Read(std::span<const SegmentId> victims, const SlotReadCosts& costs) {
-  const uint32_t per_segment = core_.geometry.pages_per_segment();
+void VictimReader::PlanAll(const SlotReadCosts& costs) {
   to_read_.clear();
-  uint64_t pages = 0;
+  planned_pages_ = 0;
   for (const VictimPage& page : pages_) {
     if (page.loaded || directory_.map().Load(page.page) != page.word) continue;
     AddBlocks(page, to_read_);
-    ++pages;
+    ++planned_pages_;
   }
-  core_.counters.cleaner_page_reads.fetch_add(pages, std::memory_order_relaxed);
-  PlanReads(to_read_, per_segment, costs, runs_);
-  ReadRuns(victims);
-  if (!again_.empty()) {
-    constexpr SlotReadCosts kOneByOne{.first_ns = 0, .next_ns = 1};
-    to_read_.swap(again_);
-    std::sort(to_read_.begin(), to_read_.end());
-    to_read_.erase(std::unique(to_read_.begin(), to_read_.end()), to_read_.end());
-    PlanReads(to_read_, per_segment, kOneByOne, runs_);
-    ReadRuns(victims);
-  }
-  for (VictimPage& page : pages_) {
-    if (page.was_read) CheckRead(page);
-  }
+  Plan(costs);
+}
+
+// Plans the reads of to_read_.
+void VictimReader::Plan(const SlotReadCosts& costs) {
+  PlanReads(to_read_, core_.geometry.pages_per_segment(), costs, runs_);
+  next_run_ = 0;
+  again_.clear();
 }
 
 // The first block of a page, and the one behind its last.
@@ -117,26 +142,26 @@ void VictimReader::AddBlocks(const VictimPage& page, std::vector<uint32_t>& bloc
   }
 }
 
-void VictimReader::ReadRuns(std::span<const SegmentId> victims) {
+// Fills the request of the next run. False when all have one.
+bool VictimReader::NextRun(TaggedRequest<ReadRun>& request) {
+  if (next_run_ == runs_.size()) return false;
   const uint32_t page_size = core_.geometry.page_size;
   const uint32_t per_segment = core_.geometry.pages_per_segment();
-  again_.clear();
-  size_t next = 0;
+  request.tag = runs_[next_run_++];
+  request.op = IoRequest::Op::kRead;
+  request.io_class = IoClass::kSegmentRead;
+  const uint32_t victim = request.tag.first / per_segment;
+  const uint64_t first = uint64_t{request.tag.first % per_segment} * page_size;
+  request.offset = core_.geometry.OffsetOf(victims_[victim]) + first;
+  request.length = request.tag.count * page_size;
+  request.buffer = groups_[victim]->memory.data() + first;
+  return true;
+}
+
+void VictimReader::FinishRuns() {
   window_.Run(
-      *queue_,
-      [&](TaggedRequest<ReadRun>& request) {
-        if (next == runs_.size()) return false;
-        request.tag = runs_[next++];
-        request.op = IoRequest::Op::kRead;
-        request.io_class = IoClass::kSegmentRead;
-        const uint32_t victim = request.tag.first / per_segment;
-        const uint64_t first = uint64_t{request.tag.first % per_segment} * page_size;
-        request.offset = core_.geometry.OffsetOf(victims[victim]) + first;
-        request.length = request.tag.count * page_size;
-        request.buffer = groups_[victim]->memory.data() + first;
-        return true;
-      },
-      [&](const IoRequest& request, const ReadRun& run) { EndRead(run, request.status); });
+      *queue_, [this](TaggedRequest<ReadRun>& request) { return NextRun(request); },
+      [this](const IoRequest& request, const ReadRun& run) { EndRead(run, request.status); });
 }
 
 // A run may cross pages that were copied from the pool or not collected. What it brings of a copied

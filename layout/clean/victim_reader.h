@@ -1,5 +1,6 @@
 // Brings the live pages of a few victims into memory: copies them from the pool above where it has a
-// clean copy, and reads the others as the read plan says, all victims at once.
+// clean copy, and reads the others as the read plan says, all victims at once. The reads may go on
+// while the cleaner does something else.
 #pragma once
 
 #include <absl/status/status.h>
@@ -35,10 +36,16 @@ class VictimReader {
   absl::Status Prepare();
   uint32_t most_victims() const { return most_victims_; }
 
-  /// Finds the live pages of `victims` and loads them. A page that was written again meanwhile stays
-  /// unloaded. So does one that fails its proof: it stays where it is, and its segment is barred.
-  /// The result is valid until the next call; pages come in the order of their slots.
-  std::vector<VictimPage>& Load(std::span<const SegmentId> victims, const SlotReadCosts& costs);
+  /// Finds the live pages of `victims`, copies those that the pool has, and starts reads of the others.
+  /// REQUIRES: !is_loading(); the victims stay in the state kCleaning until Finish returns.
+  void Begin(std::span<const SegmentId> victims, const SlotReadCosts& costs);
+  bool is_loading() const { return is_loading_; }
+  /// Waits until the pages are loaded, and returns them in the order of their slots; valid until the
+  /// next Begin. Pages that were written again since Begin are left out. A page that fails its proof
+  /// stays unloaded: it stays where it is, and its segment is barred. REQUIRES: is_loading().
+  std::vector<VictimPage>& Finish();
+  /// Ends a load, if there is one, without its pages: waits for the reads in flight and starts no others.
+  void Cancel();
   /// The place of the page's victim in `victims`.
   uint32_t VictimOf(const VictimPage& page) const {
     return page.index / core_.geometry.slots_per_segment;
@@ -52,7 +59,7 @@ class VictimReader {
   size_t BytesOf(const VictimPage& page) const {
     return size_t{page.word.slots()} * core_.geometry.slot_size();
   }
-  /// Memory of a whole segment, free between two passes.
+  /// Memory of a whole segment. REQUIRES: !is_loading(), and no loaded page is needed any more.
   std::span<std::byte> spare_memory() const {
     return {groups_[0]->memory.data(), groups_[0]->memory.size()};
   }
@@ -62,10 +69,12 @@ class VictimReader {
   void Collect(SegmentId victim, uint32_t first_index);
   void CopyFromPool();
   bool CopyFromPool(const VictimPage& page) const;
-  void Read(std::span<const SegmentId> victims, const SlotReadCosts& costs);
+  void PlanAll(const SlotReadCosts& costs);
+  void Plan(const SlotReadCosts& costs);
   std::pair<uint32_t, uint32_t> BlocksOf(const VictimPage& page) const;
   void AddBlocks(const VictimPage& page, std::vector<uint32_t>& blocks) const;
-  void ReadRuns(std::span<const SegmentId> victims);
+  bool NextRun(TaggedRequest<ReadRun>& request);
+  void FinishRuns();
   void EndRead(const ReadRun& run, const absl::Status& status);
   void CheckRead(VictimPage& page);
 
@@ -76,10 +85,14 @@ class VictimReader {
   std::unique_ptr<IoQueue> queue_;
   IoWindow<ReadRun> window_;
   std::vector<FrameGroup*> groups_;  // one for each victim
+  std::vector<SegmentId> victims_;
   std::vector<VictimPage> pages_;
   std::vector<uint32_t> to_read_;  // blocks
   std::vector<uint32_t> again_;    // of runs that failed: one by one
   std::vector<ReadRun> runs_;
+  size_t next_run_ = 0;         // the first one without a request
+  uint64_t planned_pages_ = 0;  // that the runs bring
+  bool is_loading_ = false;
 };
 
 }  // namespace latchkey

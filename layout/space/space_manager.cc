@@ -187,8 +187,8 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   return end > target ? std::optional<SegmentId>(SegmentId{end - 1}) : std::nullopt;
 }
 
-bool SpaceManager::WantsCleaning() const {
-  const uint32_t free = directory_.segments().free_count();
+bool SpaceManager::WantsCleaning(uint32_t soon_free) const {
+  const uint32_t free = directory_.segments().free_count() + soon_free;
   const uint32_t soft = soft_watermark();
   return (free < soft && !IsYoung()) ||
          (waiters_.load(std::memory_order_relaxed) > 0 && free <= soft + 1);

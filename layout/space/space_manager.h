@@ -75,8 +75,9 @@ class SpaceManager final : public SpaceListener {
 
   /// Number of segments taken by Claim::kCleaner, also by a user as a last resort.
   uint64_t taken_by_cleaner() const { return taken_by_cleaner_.load(std::memory_order_relaxed); }
-  /// Whether free segments are below the soft watermark, or a writer waits for a segment.
-  bool WantsCleaning() const;
+  /// Whether free segments are below the soft watermark, or a writer waits for a segment. `soon_free`
+  /// further segments count as free.
+  bool WantsCleaning(uint32_t soon_free = 0) const;
   /// The reserve without the open logs.
   uint32_t soft_watermark() const { return reserve_segments() - SpaceSizing::kOpenLogs; }
   /// Whether the file has the size of a new one, and few pages.

@@ -194,8 +194,8 @@ class BlockDevice {
   virtual absl::Status Resize(uint64_t size_bytes) = 0;
 
   /// A hint: nobody needs the content of this range any more. Until it is written again, its bytes
-  /// read as the old content or as zeros. OK on devices without use for the hint. REQUIRES: no
-  /// request of this range is in flight. Errors: as of Write.
+  /// read as the old content or as zeros; so do reads in flight. OK on devices without use for the
+  /// hint. REQUIRES: no write of this range is in flight. Errors: as of Write.
   virtual absl::Status Discard(uint64_t offset, uint64_t length) {
     static_cast<void>(offset);
     static_cast<void>(length);

@@ -35,20 +35,28 @@ class IoWindow {
   IoWindow(const IoWindow&) = delete;
   IoWindow& operator=(const IoWindow&) = delete;
 
-  /// Fills requests with `next(TaggedRequest<Tag>&)` until that returns false, keeps as many in
-  /// flight on `queue` as the depth allows, and calls `done(const IoRequest&, Tag&)` for each
-  /// completed one, in the order of completion. `next` is called again after each wait, so it may
-  /// stop the work early. Returns when nothing is in flight. REQUIRES: nothing is in flight on
-  /// `queue`, whose depth is not smaller; neither function throws.
+  /// Fills requests with `next(TaggedRequest<Tag>&)` until that returns false, and starts them on
+  /// `queue`, as many as the depth allows. Does not wait: a Run on the same queue ends them.
+  /// REQUIRES: as Run.
+  template <typename Next>
+  void Start(IoQueue& queue, Next next) {
+    batch_.clear();
+    while (!idle_.empty() && next(*idle_.back())) {
+      batch_.push_back(idle_.back());
+      idle_.pop_back();
+    }
+    if (!batch_.empty()) queue.Submit(batch_);
+  }
+
+  /// Starts requests as Start does, keeps as many in flight as the depth allows, and calls
+  /// `done(const IoRequest&, Tag&)` for each completed one, in the order of completion. `next` is
+  /// called again after each wait, so it may stop the work early. Returns when nothing is in flight.
+  /// REQUIRES: nothing is in flight on `queue` but requests of this window; the depth of `queue` is
+  /// not smaller; neither function throws.
   template <typename Next, typename Done>
   void Run(IoQueue& queue, Next next, Done done) {
     do {
-      batch_.clear();
-      while (!idle_.empty() && next(*idle_.back())) {
-        batch_.push_back(idle_.back());
-        idle_.pop_back();
-      }
-      if (!batch_.empty()) queue.Submit(batch_);
+      Start(queue, next);
       if (queue.in_flight() == 0) return;
       done_.clear();
       queue.Wait(1, done_);

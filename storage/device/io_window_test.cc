@@ -81,6 +81,23 @@ TEST_CASE("Work that a failed request ends still waits for the requests in fligh
   CHECK(queue.in_flight() == 0);
 }
 
+TEST_CASE("Requests that a window has started stay in flight until its next run") {
+  NewestFirst queue;
+  IoWindow<int> window(4);
+  uint64_t next = 0, completed = 0;
+  const auto fill = [&](IoRequest& request) {
+    if (next == 6) return false;
+    request.offset = next++;
+    return true;
+  };
+  window.Start(queue, fill);
+  CHECK(queue.in_flight() == 4);
+  CHECK(next == 4);
+  window.Run(queue, fill, [&](const IoRequest&, int) { ++completed; });
+  CHECK(completed == 6);
+  CHECK(queue.in_flight() == 0);
+}
+
 TEST_CASE("A window without work touches neither queue nor callback") {
   NewestFirst queue;
   IoWindow<int> window(4);
