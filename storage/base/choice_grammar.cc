@@ -137,6 +137,18 @@ std::optional<size_t> FindWord(const ChoiceDescription& choice, std::string_view
   return std::nullopt;
 }
 
+// As ParseValue, for a value without the name of its parameter: an error names the words, too.
+absl::StatusOr<double> ParseBareValue(const ChoiceDescription& choice,
+                                      const ChoiceParameter& parameter, std::string_view text) {
+  absl::StatusOr<double> value = ParseValue(choice, parameter, text);
+  std::vector<std::string_view> words;
+  for (const ChoiceParameter& other : choice.parameters) {
+    words.insert(words.end(), other.words.begin(), other.words.end());
+  }
+  if (value.ok() || words.empty()) return value;
+  return InvalidArgument("{}; or one of {}", std::string(value.status().message()), Joined(words));
+}
+
 constexpr size_t kNoPosition = SIZE_MAX;
 
 // Reads one `parameter=value`, a word, or a bare value of the parameter `*position`. Moves *position
@@ -159,7 +171,9 @@ absl::Status ReadParameter(const ChoiceDescription& choice, std::string_view tex
                            choice.parameters[index].name);
   }
   given[index] = true;
-  LATCHKEY_ASSIGN_OR_RETURN(values[index], ParseValue(choice, choice.parameters[index], text));
+  const ChoiceParameter& parameter = choice.parameters[index];
+  LATCHKEY_ASSIGN_OR_RETURN(values[index], has_name ? ParseValue(choice, parameter, text)
+                                                    : ParseBareValue(choice, parameter, text));
   return absl::OkStatus();
 }
 
