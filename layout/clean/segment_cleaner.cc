@@ -120,8 +120,8 @@ bool SegmentCleaner::RunPass() {
   return gained || shrunk;
 }
 
-// Runs a round when one is due, or when space is short and the slots that wait for a round make up
-// a segment or more (at kLeastHardWatermark: any number of slots).
+// Runs a round when one is due, when a writer has asked for holes, or when space is short and the slots
+// that wait for a round make up a segment or more (at kLeastHardWatermark: any number of slots).
 bool SegmentCleaner::ReleaseSlotsIfUseful() {
   if (directory_.journal() == nullptr) return false;
   const size_t pending = directory_.journal()->pending_slots();
@@ -129,7 +129,11 @@ bool SegmentCleaner::ReleaseSlotsIfUseful() {
       (space_.WantsCleaning() || space_.WantsShrink()) &&
       (pending >= core_.geometry.pages_per_segment() ||
        directory_.segments().free_count() <= SpaceManager::kLeastHardWatermark);
-  if (!directory_.journal()->due() && !(short_of_space && pending > 0)) return false;
+  const bool asked = space_.TakeAskedForHoles();
+  const bool makes_holes = asked && pending >= SpaceManager::kSlotsForHoles;
+  if (!directory_.journal()->due() && !makes_holes && !(short_of_space && pending > 0)) {
+    return false;
+  }
   const uint32_t free_before = directory_.segments().free_count();
   durable_map_.TryMakeDurable()
       .IgnoreError();  // after an error the store is poisoned, or a later round retries
@@ -161,6 +165,7 @@ TuningInputs SegmentCleaner::Inputs() {
       inputs.costs.protection_ns = inputs.costs.segment_write_ns;
       break;
     case InPlaceProtection::kDoublewrite:
+      inputs.writes_twice = true;
       if (inputs.costs.protection_ns <= 0) {  // not measured yet
         inputs.costs.protection_ns = inputs.costs.segment_write_ns;
       }

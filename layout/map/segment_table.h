@@ -40,7 +40,8 @@
 namespace latchkey {
 
 enum class SegmentState : uint8_t { kAbsent, kFree, kOpen, kClosed, kCleaning, kMeta, kRetired };
-/// Which partition a segment belongs to (thesis 6.1.3): appended pages, or pages written in place.
+/// Which partition a segment belongs to (thesis 6.1.3): appended pages, or pages written one by one, in
+/// place or into holes.
 enum class SegmentKind : uint8_t { kHot, kCold };
 
 /// Table entry of a segment: state (kFree, kClosed, kMeta) in bits 0-7, kind in 8-15, birth above.

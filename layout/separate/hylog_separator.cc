@@ -159,7 +159,22 @@ Placement HylogSeparator::OnMove(PageId id) const {
   return frequency_.History(id) >= threshold ? Placement::kHot : Placement::kInPlace;
 }
 
-void HylogSeparator::Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) {
+// Doublewriting costs a second write, in sequence, and a share of a sync. On disks that is little beside the
+// seek, and a batch of pages in place is written in one sweep of the arm.
+void HylogSeparator::ChooseColdWrites(const TuningInputs& inputs) {
+  constexpr double kHysteresis = 1.25;
+  if (!decides_cold_writes_) return;
+  const bool now = cold_writes() == ColdWrites::kIntoHoles;
+  const double dear = now ? kDearProtection / kHysteresis : kDearProtection * kHysteresis;
+  const bool is_dear = inputs.costs.protection_ns > dear * inputs.costs.page_write_ns;
+  SetColdWrites(inputs.writes_twice && is_dear ? ColdWrites::kIntoHoles : ColdWrites::kInPlace);
+}
+
+void HylogSeparator::Tune(const TuningInputs& measured, absl::FunctionRef<bool(PageId)> is_live) {
+  ChooseColdWrites(measured);
+  TuningInputs inputs = measured;
+  const bool into_holes = measured.writes_twice && cold_writes() == ColdWrites::kIntoHoles;
+  if (into_holes) inputs.costs.protection_ns = 0;
   if (!begun_) {
     decision_.Begin(inputs);
     begun_ = true;

@@ -1,5 +1,5 @@
-// HyLog's separator (thesis 6.2.2): hot pages are appended, cold ones are written in place, and the
-// proportion h of hot pages minimises the write cost (6.8) under the measured costs of the device.
+// HyLog's separator (thesis 6.2.2): hot pages are appended, cold ones are written in place or into holes,
+// and the proportion h of hot pages minimises the write cost (6.8) under the measured costs of the device.
 //
 // Where we deviate, and why (LAYOUT_REFERENCE):
 //  - w(h) is measured out of sample with decayed counters (A11, 6.7);
@@ -12,6 +12,8 @@
 //  - where appended pages are divided by death time, each group of pages of like frequency is a log
 //    of its own, with free space in proportion to sqrt(pages * writes): the division at which the
 //    cleaner moves least;
+//  - where doublewriting costs more than about a fifth of a page write, a cold page goes into a hole, once
+//    and without protection (decision 0028);
 //  - the predicted cost of a log is corrected by what it has cost (A3), that of a log of all pages and
 //    that of a mix each by its own.
 #pragma once
@@ -73,20 +75,25 @@ class HotThreshold {
 
 class HylogSeparator final : public Separator {
  public:
-  explicit HylogSeparator(Runtime& runtime) : frequency_(runtime) {}
+  /// `decides_cold_writes`: Tune chooses by cost where cold pages go.
+  explicit HylogSeparator(Runtime& runtime, bool decides_cold_writes = true)
+      : decides_cold_writes_(decides_cold_writes), frequency_(runtime) {}
 
   bool writes_in_place() const override { return true; }
   Placement OnWrite(PageId id) override;
   Placement OnMove(PageId id) const override;
   void OnFree(PageId id) override { frequency_.Forget(id); }
   uint64_t TuningInterval(uint64_t live) const override { return WriteFrequency::EpochOf(live); }
-  void Tune(const TuningInputs& inputs, absl::FunctionRef<bool(PageId)> is_live) override;
+  void Tune(const TuningInputs& measured, absl::FunctionRef<bool(PageId)> is_live) override;
   double hot_page_proportion() const override {
     return hot_proportion_.load(std::memory_order_relaxed);
   }
   size_t memory_bytes() const override { return frequency_.memory_bytes(); }
 
  private:
+  void ChooseColdWrites(const TuningInputs& inputs);
+
+  const bool decides_cold_writes_;
   WriteFrequency frequency_;
   HotThreshold decision_;
   bool begun_ = false;

@@ -44,6 +44,7 @@ std::unique_ptr<Separator> Make(Runtime& runtime, std::span<const double>) {
 // All are optional: without them, the hot pages are chosen by measured cost.
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kSeparations[] = {"thesis"};
+constexpr std::string_view kColdWrites[] = {"in-place", "holes"};
 constexpr double kShortestInterval = 1e6, kLongestInterval = 86'400e9;  // a millisecond, a day
 constexpr ChoiceParameter kHylog[] = {
     {"h", kNone, 0, 1, ParameterKind::kNumber,
@@ -52,17 +53,32 @@ constexpr ChoiceParameter kHylog[] = {
      kSeparations},
     {"interval", kNone, kShortestInterval, kLongestInterval, ParameterKind::kDuration,
      "of the thesis's measurements, 1200s if not given"},
+    {"cold", kNone, 0, 1, ParameterKind::kWord,
+     "where the store would write cold pages twice: over their slots, or once into holes; without "
+     "it "
+     "hylog decides by cost, but with h or thesis it writes in place",
+     kColdWrites},
 };
 
-std::unique_ptr<Separator> MakeHylog(Runtime& runtime, std::span<const double> parameters) {
+// Without `cold_writes` our own HyLog decides by cost where cold pages go.
+std::unique_ptr<Separator> MakeHylogOf(Runtime& runtime, std::span<const double> parameters,
+                                       std::optional<ColdWrites> cold_writes) {
   const double h = parameters[0], interval = parameters[2];
   if (!std::isnan(parameters[1])) {
     return std::make_unique<ThesisSeparator>(
         runtime, std::isnan(h) ? std::nullopt : std::optional(h),
         std::isnan(interval) ? ThesisSeparator::kInterval : static_cast<Nanos>(interval));
   }
-  if (std::isnan(h)) return std::make_unique<HylogSeparator>(runtime);
+  if (std::isnan(h)) return std::make_unique<HylogSeparator>(runtime, !cold_writes.has_value());
   return std::make_unique<ShareSeparator>(runtime, h);
+}
+
+std::unique_ptr<Separator> MakeHylog(Runtime& runtime, std::span<const double> parameters) {
+  std::optional<ColdWrites> cold_writes;
+  if (!std::isnan(parameters[3])) cold_writes = static_cast<ColdWrites>(parameters[3]);
+  std::unique_ptr<Separator> separator = MakeHylogOf(runtime, parameters, cold_writes);
+  if (cold_writes) separator->SetColdWrites(*cold_writes);
+  return separator;
 }
 
 // One line per layout.
@@ -73,7 +89,8 @@ constexpr LayoutInfo kLayouts[] = {
      Make<WolfSeparator>,
      "adaptive"},  // death-time would replace its two streams
     {{"hylog",
-      "hot pages appended, cold ones in place, by measured cost, as published, or a fixed share h",
+      "hot pages appended, cold ones in place or into holes, by measured cost, as published, or a "
+      "fixed share h",
       kHylog},
      MakeHylog,
      "death-time"},

@@ -7,6 +7,7 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,12 +28,20 @@ enum class Placement : uint8_t {
   kHotSecond,  ///< appended to the second stream (WOLF: the less frequently updated)
 };
 
+/// Where a cold page goes that has a slot in the cold partition, if the store would write it twice there
+/// (doublewrite).
+enum class ColdWrites : uint8_t {
+  kInPlace,    ///< over its slot, as published (thesis 6.2.2)
+  kIntoHoles,  ///< once: into a hole, or appended to the cold log; else over its slot (decision 0028)
+};
+
 /// The measured values that a separator may decide by.
 struct TuningInputs {
   double space_utilization = 0;                ///< u_d: live / (capacity less the reserve)
   PageCosts costs;                             ///< busy time of the device
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
   bool by_death_time = false;                  ///< appended pages are divided by death time
+  bool writes_twice = false;                   ///< pages in place are protected by doublewriting
   /// Device time per page that users appended, with the cleaning that it took, ns: of the stretch of
   /// time that ends with this Tune (LogWorkWindow). nullopt: none ends, or it tells nothing.
   std::optional<double> log_ns;
@@ -72,9 +81,17 @@ class Separator {
     static_cast<void>(is_live);
   }
 
+  ColdWrites cold_writes() const { return cold_writes_.load(std::memory_order_relaxed); }
+  void SetColdWrites(ColdWrites cold_writes) {
+    cold_writes_.store(cold_writes, std::memory_order_relaxed);
+  }
+
   /// h: the share of live pages that are hot, [0, 1].
   virtual double hot_page_proportion() const = 0;
   virtual size_t memory_bytes() const { return 0; }
+
+ private:
+  std::atomic<ColdWrites> cold_writes_{ColdWrites::kInPlace};
 };
 
 /// One layout of the list.

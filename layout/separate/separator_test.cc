@@ -200,6 +200,60 @@ TEST_CASE("The history of a page tends to its rate of writes and fades") {
   CHECK(frequency.History(id) == 0);
 }
 
+TEST_CASE("HyLog writes cold pages into holes where doublewriting costs about a fifth of a page") {
+  HylogSeparator hylog(ThreadRuntime());
+  const auto choose = [&](double protection, bool writes_twice = true) {
+    TuningInputs inputs = Inputs(.8, /*eta=*/10);
+    inputs.costs.protection_ns = protection;
+    inputs.writes_twice = writes_twice;
+    hylog.Tune(inputs, [](PageId) { return true; });
+    return hylog.cold_writes();
+  };
+  CHECK(hylog.cold_writes() == ColdWrites::kInPlace);
+  CHECK(choose(2.4) == ColdWrites::kInPlace);
+  CHECK(choose(2.6) == ColdWrites::kIntoHoles);
+  CHECK(choose(1.7) == ColdWrites::kIntoHoles);
+  CHECK(choose(1.7, /*writes_twice=*/false) == ColdWrites::kInPlace);  // images protect them
+  CHECK(choose(2.6) == ColdWrites::kIntoHoles);
+  CHECK(choose(1.5) == ColdWrites::kInPlace);
+}
+
+// Cold pages cost a page write in place, and as much again for their protection.
+TEST_CASE("HyLog counts no protection of the cold pages that it writes into holes") {
+  TuningInputs inputs = Inputs(.9, /*eta=*/8);
+  inputs.costs.protection_ns = 8;
+  inputs.writes_twice = true;
+  const auto h_of = [&](bool decides_cold_writes) {
+    HylogSeparator hylog(ThreadRuntime(), decides_cold_writes);
+    hylog.Tune(inputs, [](PageId) { return true; });
+    return hylog.hot_page_proportion();
+  };
+  CHECK(h_of(false) == 1);
+  CHECK(h_of(true) == 0);
+  inputs.writes_twice = false;  // images cost the same in every place
+  CHECK(h_of(true) == 1);
+}
+
+TEST_CASE("Where HyLog's cold pages go is a flag, and as published they stay in place") {
+  using Row = std::pair<const char*, ColdWrites>;
+  const auto [item, expected] = GENERATE(
+      Row{"hylog", ColdWrites::kIntoHoles}, Row{"hylog:in-place", ColdWrites::kInPlace},
+      Row{"hylog:holes", ColdWrites::kIntoHoles}, Row{"hylog:thesis", ColdWrites::kInPlace},
+      Row{"hylog:thesis:holes", ColdWrites::kIntoHoles}, Row{"hylog:h=0.3", ColdWrites::kInPlace},
+      Row{"hylog:h=0.3:holes", ColdWrites::kIntoHoles});
+  CAPTURE(item);
+  const auto separator = Layouts().Named(item).Make(ThreadRuntime());
+  TuningInputs inputs = Inputs(.8, /*eta=*/8);
+  inputs.costs.protection_ns = 8;
+  inputs.writes_twice = true;
+  separator->Tune(inputs, [](PageId) { return true; });
+  CHECK(separator->cold_writes() == expected);
+  CHECK_THAT(std::string(Layouts().Parse("hylog:cold=warm").status().message()),
+             Catch::Contains("in-place") && Catch::Contains("holes"));
+  CHECK_THAT(std::string(Layouts().Parse("hylog:hole").status().message()),
+             Catch::Contains("from 0 to 1; or one of thesis, in-place, holes"));
+}
+
 TEST_CASE("WOLF sends about half of the writes, those of the busier pages, to the first stream") {
   WolfSeparator wolf(ThreadRuntime());
   Rng rng(8);

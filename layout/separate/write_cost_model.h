@@ -64,6 +64,10 @@ double KnuthWriteShare(double a_percent, double b_percent, double h);
 /// Hill(105, .528, .546), argument and result in percent inside; clamped to 1.
 double HillWriteShare(double h);
 
+/// From this share of a page write on, protection against tearing is dear: a hole is the better place for a
+/// cold page (decision 0028).
+inline constexpr double kDearProtection = 0.2;
+
 /// Measured device busy time per page. The functions below are the closed forms above for the case
 /// that reads and writes differ in cost, and that the cleaner reads what is cheapest: live pages one
 /// by one or whole victims.

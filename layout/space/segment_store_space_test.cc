@@ -263,6 +263,27 @@ TEST_CASE("Greedy cleaning of uniform updates costs what the model says") {
   CHECK(end.in_place_page_writes < end.user_page_writes / 100);
 }
 
+TEST_CASE("Where there is room, a layout that writes cold pages into holes writes none twice") {
+  const bool into_holes = GENERATE(false, true);
+  SegmentStoreOptions options = TestOptions(into_holes ? "hylog:h=0:holes" : "hylog:h=0");
+  options.torn_write_protection = SegmentStoreOptions::TornWriteProtection::kDoublewrite;
+  options.space_utilization = .5;
+  constexpr uint64_t kPages = 4000;
+  Filled filled(options, NewTestDevice(), NewTestDevice());
+  while (filled.pages < kPages) REQUIRE(filled.Add().ok());
+  REQUIRE(filled.store->Flush().ok());
+  const PageStoreStats before = filled.store->stats();
+  Rng rng(7);
+  for (uint64_t i = 0; i < kPages / 2; ++i) {
+    REQUIRE(filled.Write(PageId{rng.Below(kPages)}).ok());
+  }
+  REQUIRE(filled.store->Flush().ok());
+  const PageStoreStats after = filled.store->stats();
+  const uint64_t twice = after.protected_page_writes - before.protected_page_writes;
+  CAPTURE(into_holes);
+  CHECK(twice == (into_holes ? 0 : kPages / 2));
+}
+
 TEST_CASE("Statistics tell the layouts apart") {
   Filled overwrite(TestOptions("overwrite"));
   Filled lfs(TestOptions("lfs"));

@@ -187,6 +187,18 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
   return end > target ? std::optional<SegmentId>(SegmentId{end - 1}) : std::nullopt;
 }
 
+bool SpaceManager::HasSpareSegments() const {
+  const uint32_t of_checkpoint = sizing_.CheckpointSegments(directory_.map().checkpoint_bytes(),
+                                                            directory_.segments().total());
+  return !IsYoung() && directory_.segments().free_count() > soft_watermark() + of_checkpoint;
+}
+
+void SpaceManager::AskForHoles() {
+  const MapJournal* const journal = directory_.journal();
+  if (journal == nullptr || journal->full() || journal->pending_slots() < kSlotsForHoles) return;
+  if (!asked_for_holes_.exchange(true, std::memory_order_relaxed)) Signal();
+}
+
 bool SpaceManager::WantsCleaning(uint32_t soon_free) const {
   const uint32_t free = directory_.segments().free_count() + soon_free;
   const uint32_t soft = soft_watermark();

@@ -82,6 +82,9 @@ class SpaceManager final : public SpaceListener {
   uint32_t soft_watermark() const { return reserve_segments() - SpaceSizing::kOpenLogs; }
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
+  /// Whether a free segment is left over when the next checkpoint has its segments, so that a write may take
+  /// one which it does not need.
+  bool HasSpareSegments() const;
   /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. They are
   /// as many as the cleaner fills before the segments that it empties are free, unless these are short
   /// and full. With fewer the cleaner waits for a round in the middle of a batch. They hold no pages, so
@@ -104,6 +107,12 @@ class SpaceManager final : public SpaceListener {
   void OnPageAccepted(uint64_t count) {
     if (count >= signal_at_.load(std::memory_order_relaxed)) Signal();
   }
+  /// A writer found no hole. A round makes holes of the slots that wait for one: the cleaner runs it, if
+  /// they are kSlotsForHoles or more and the journal has room for it.
+  void AskForHoles();
+  static constexpr size_t kSlotsForHoles = 256;
+  /// For the cleaner: whether a writer has asked since the last call.
+  bool TakeAskedForHoles() { return asked_for_holes_.exchange(false, std::memory_order_relaxed); }
   /// The cleaner reports whether its last pass gained space; waiting writers act on it.
   void ReportPass(bool gained);
   void NotifyFreed();
@@ -176,6 +185,7 @@ class SpaceManager final : public SpaceListener {
   std::atomic<uint64_t> signal_at_{UINT64_MAX};
   std::atomic<uint32_t> work_{0};
   std::atomic<bool> worker_sleeps_{false};
+  std::atomic<bool> asked_for_holes_{false};
   std::atomic<uint32_t> freed_{0};  // sequence of events that waiters look for
   std::atomic<uint32_t> waiters_{0};
   std::atomic<uint64_t> taken_by_cleaner_{0};

@@ -14,6 +14,7 @@ namespace latchkey {
 inline std::vector<std::string> LayoutsUnderTest() {
   std::vector<std::string> items = Layouts().Names();
   items.emplace_back("hylog:h=0.4");
+  items.emplace_back("hylog:h=0.2:holes");          // most pages are cold, and go into holes
   items.emplace_back("hylog:thesis:interval=5ms");  // its decisions change within a test
   return items;
 }

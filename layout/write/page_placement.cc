@@ -291,7 +291,8 @@ bool PagePlacement::Place(PageWriteQueue& queue, const PageWrite& write, Placeme
 }
 
 // Places a cold page.
-//   Its slot is in the cold partition: it is written in place.
+//   Its slot is in the cold partition: it is written in place. But if it would be written twice there, and
+//   the layout writes cold pages into holes, it goes into one, or into a spare cold segment.
 //   Its slot is in the hot partition: it moves into a hole of the cold partition (thesis 6.2.2).
 //   It has no slot, or shares its block: it goes into a fresh cold segment, filled in sequence, while
 //   there are free segments to spare, then into a hole.
@@ -300,9 +301,18 @@ bool PagePlacement::PlaceCold(PageWriteQueue& queue, const PageWrite& write, Loc
     return Append(queue, kColdLog, Claim::kSpare, write) || PlaceAnywhere(queue, write, word);
   }
   const SegmentId segment = core_.geometry.SegmentOf(word.slot());
-  const bool stays = directory_.segments().KindOf(segment) == SegmentKind::kCold &&
-                     directory_.segments().StateOf(segment) != SegmentState::kCleaning;
-  if (!stays && WriteToHole(queue, write, SegmentKind::kCold)) return true;
+  const bool in_cold_partition = directory_.segments().KindOf(segment) == SegmentKind::kCold &&
+                                 directory_.segments().StateOf(segment) != SegmentState::kCleaning;
+  // A young file is small: it keeps its pages in place.
+  const bool avoids_its_slot =
+      writes_twice() && !space_.IsYoung() && separator_.cold_writes() == ColdWrites::kIntoHoles;
+  if ((avoids_its_slot || !in_cold_partition) && WriteToHole(queue, write, SegmentKind::kCold)) {
+    return true;
+  }
+  if (avoids_its_slot) {
+    if (space_.HasSpareSegments() && Append(queue, kColdLog, Claim::kSpare, write)) return true;
+    space_.AskForHoles();
+  }
   return WriteInPlace(queue, write, word.slot(), word);
 }
 

@@ -2,13 +2,14 @@
 // hot or cold; what then happens depends on where the page is now and on the space there is:
 //
 //   hot                        appended to an open segment, one of several by its death time
-//   cold, slot in a cold one   written in place, through the doublewriter if that protects it
+//   cold, slot in a cold one   written in place, through the doublewriter if that protects it; where that is
+//                              dear, HyLog writes it into a hole or into a spare cold segment
 //   cold, slot in a hot one    into a hole of the cold partition (thesis 6.2.2)
 //   cold, without a slot,      into a fresh cold segment while there are segments to spare, then
 //   or compressed              into a hole
 //
 // Pages that are appended to the hot partition are compressed, if the file has page compression.
-// Those of the cold partition have a block each, because they will be written in place. A page
+// Those of the cold partition have a block each, because they may be written in place. A page
 // without a block to itself cannot be written in place.
 //
 // Until a page is in its slot, its copy is in a frame of a segment buffer, of a page writer's queue
