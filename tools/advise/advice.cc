@@ -83,6 +83,7 @@ Candidate PredictWay(const AdviceQuestion& question, const AdvisedWay& way,
                           .victim_reads = VictimReads().Named("gaps"),
                           .few_slots = true,
                           .hylog_may_plug = true,
+                          .hylog_uses_holes = true,
                           .reads_per_write = question.reads_per_write};
   const LayoutCosts predicted = PredictCosts(model);
   const bool plugs = way.by_plugging != nullptr &&

@@ -185,11 +185,14 @@ LayoutCosts PredictCosts(const LayoutModel& model) {
   const LogCost in_place{costs.in_place_ns(), costs.protection_ns > 0 ? 2.0 : 1.0};
   const LogCost cleaning = log.CleaningGroups(u_d * model.compression, 1);
   const LogCost plugging = log.Plugging(result.plugging_utilization);
+  const bool into_holes =
+      model.hylog_uses_holes && costs.protection_ns > kDearProtection * costs.page_write_ns;
+  const LogCost cold = into_holes ? LogCost{costs.alone_ns(), 1.0} : in_place;
   const auto hylog = [&](double h) {
-    if (h <= 0) return in_place;
+    if (h <= 0) return cold;
     const double w = ShareOfWrites(model, h);
     const LogCost hot = log.Hot(HotUtilization(u_d, h, model.compression), h);
-    return LogCost{(1 - w) * in_place.ns + w * hot.ns, (1 - w) * in_place.writes + w * hot.writes};
+    return LogCost{(1 - w) * cold.ns + w * hot.ns, (1 - w) * cold.writes + w * hot.writes};
   };
   result.hot_pages =
       LeastCost([&](double h) { return hylog(h).ns; }, model.log_groups > 1 ? 50 : 1000).h;

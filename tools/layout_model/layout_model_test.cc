@@ -115,6 +115,10 @@ TEST_CASE("Protection, compression and plugging change the costs in the expected
   CHECK(protected_writes.cost.overwrite == Approx(2 * plain.cost.overwrite));
   CHECK(protected_writes.cost.lfs_cleaning == plain.cost.lfs_cleaning);
   CHECK(protected_writes.hot_pages > plain.hot_pages);
+  model.hylog_uses_holes = true;
+  CHECK(PredictCosts(model).hot_pages == plain.hot_pages);
+  CHECK(PredictCosts(model).cost.hylog == plain.cost.hylog);
+  CHECK(PredictCosts(model).cost.overwrite == protected_writes.cost.overwrite);
 
   // Half as large pages: half of u_d, and each append costs half.
   LayoutModel halves = Model(32.8, .9, "knuth:80:20");
