@@ -42,7 +42,7 @@ TEST_CASE("Seeds take a database through all combinations, and each seed through
 }
 
 TEST_CASE("The runs that are crashed go through everything that a crash can cut off") {
-  const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog");
+  const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog", "hylog:h=0.2:holes");
   const bool flash = GENERATE(false, true);
   BusyDatabase database(
       {.layout = layout, .change_buffer = true, .flash = flash, .transactions = 500});
@@ -74,6 +74,10 @@ TEST_CASE("The runs that are crashed go through everything that a crash can cut 
   } else {
     CHECK(happened.appended > 0);
     CHECK(happened.segments_cleaned > 0);
+  }
+  if (std::string_view(layout) == "hylog:h=0.2:holes") {
+    CHECK(happened.into_holes > 0);
+    CHECK(happened.doublewritten < happened.into_holes);
   }
   CHECK((happened.discards > 0) == flash);  // in Overwrite: of segments that held a checkpoint
 }

@@ -16,7 +16,7 @@ namespace latchkey {
 namespace {
 
 using Counter = std::pair<const char*, uint64_t CrashTally::*>;
-constexpr std::array<Counter, 27> kCounters = {{
+constexpr std::array<Counter, 28> kCounters = {{
     {"commits", &CrashTally::commits},
     {"rollbacks", &CrashTally::rollbacks},
     {"aborts", &CrashTally::aborts},
@@ -32,6 +32,7 @@ constexpr std::array<Counter, 27> kCounters = {{
     {"page_loads", &CrashTally::page_loads},
     {"page_cleanings", &CrashTally::page_cleanings},
     {"in_place", &CrashTally::in_place},
+    {"into_holes", &CrashTally::into_holes},
     {"appended", &CrashTally::appended},
     {"moved", &CrashTally::moved},
     {"segments_cleaned", &CrashTally::segments_cleaned},
@@ -123,6 +124,7 @@ void CrashTally::Add(const Statistics& statistics) {
   page_loads += statistics.misses + statistics.new_pages;
   page_cleanings += statistics.async_page_writes + statistics.sync_page_writes;
   in_place += statistics.in_place_page_writes;
+  into_holes += statistics.hole_page_writes;
   appended += statistics.appended_page_writes;
   moved += statistics.cleaner_page_writes;
   segments_cleaned += statistics.cleaned_segments;

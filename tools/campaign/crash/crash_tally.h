@@ -18,6 +18,7 @@ struct CrashTally {
   uint64_t checkpoints = 0, drops = 0, splits = 0, merges = 0, overflow_pages = 0;
   uint64_t page_loads = 0, page_cleanings = 0;  ///< of the pool: pages read or new; pages written
   uint64_t in_place = 0, appended = 0, moved = 0;  ///< page writes of the layout
+  uint64_t into_holes = 0;                         ///< of those in place
   uint64_t segments_cleaned = 0, holes_plugged = 0, doublewritten = 0;
   uint64_t growths = 0, cuts = 0;                           ///< of any file
   uint64_t discards = 0;  ///< of the data's disk, if it is ForgetfulFlash: they write zeros
