@@ -174,6 +174,7 @@ TuningInputs SegmentCleaner::Inputs() {
   inputs.plugging_allowed = policy_->may_plug() && PagesFillHoles();
   inputs.costs.segment_write_ns *= MeanPageShare();
   inputs.by_death_time = by_death_time_;
+  inputs.compresses = core_.geometry.compresses();
   inputs.page_id_limit = directory_.map().limit();
   return inputs;
 }

@@ -160,14 +160,16 @@ Placement HylogSeparator::OnMove(PageId id) const {
 }
 
 // Doublewriting costs a second write, in sequence, and a share of a sync. On disks that is little beside the
-// seek, and a batch of pages in place is written in one sweep of the arm.
+// seek, and a batch of pages in place is written in one sweep of the arm. In a file with page compression
+// cheap cold pages would make the file larger: they keep their whole slots.
 void HylogSeparator::ChooseColdWrites(const TuningInputs& inputs) {
   constexpr double kHysteresis = 1.25;
   if (!decides_cold_writes_) return;
   const bool now = cold_writes() == ColdWrites::kIntoHoles;
   const double dear = now ? kDearProtection / kHysteresis : kDearProtection * kHysteresis;
   const bool is_dear = inputs.costs.protection_ns > dear * inputs.costs.page_write_ns;
-  SetColdWrites(inputs.writes_twice && is_dear ? ColdWrites::kIntoHoles : ColdWrites::kInPlace);
+  const bool saves_writes = inputs.writes_twice && is_dear && !inputs.compresses;
+  SetColdWrites(saves_writes ? ColdWrites::kIntoHoles : ColdWrites::kInPlace);
 }
 
 void HylogSeparator::Tune(const TuningInputs& measured, absl::FunctionRef<bool(PageId)> is_live) {

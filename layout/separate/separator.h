@@ -42,6 +42,7 @@ struct TuningInputs {
   bool plugging_allowed = false;               ///< the segment cleaning in use may plug holes
   bool by_death_time = false;                  ///< appended pages are divided by death time
   bool writes_twice = false;                   ///< pages in place are protected by doublewriting
+  bool compresses = false;                     ///< appended pages are compressed, cold ones are not
   /// Device time per page that users appended, with the cleaning that it took, ns: of the stretch of
   /// time that ends with this Tune (LogWorkWindow). nullopt: none ends, or it tells nothing.
   std::optional<double> log_ns;

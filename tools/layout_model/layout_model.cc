@@ -185,8 +185,8 @@ LayoutCosts PredictCosts(const LayoutModel& model) {
   const LogCost in_place{costs.in_place_ns(), costs.protection_ns > 0 ? 2.0 : 1.0};
   const LogCost cleaning = log.CleaningGroups(u_d * model.compression, 1);
   const LogCost plugging = log.Plugging(result.plugging_utilization);
-  const bool into_holes =
-      model.hylog_uses_holes && costs.protection_ns > kDearProtection * costs.page_write_ns;
+  const bool into_holes = model.hylog_uses_holes && model.compression == 1 &&
+                          costs.protection_ns > kDearProtection * costs.page_write_ns;
   const LogCost cold = into_holes ? LogCost{costs.alone_ns(), 1.0} : in_place;
   const auto hylog = [&](double h) {
     if (h <= 0) return cold;

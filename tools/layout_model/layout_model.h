@@ -29,8 +29,8 @@ struct LayoutModel {
   bool few_slots = false;  ///< u of segments of costs.slots_per_segment pages; else (6.2)
   /// HyLog's log is cleaned or plugged, whichever costs less; else it is cleaned.
   bool hylog_may_plug = false;
-  /// Where protection is dear, HyLog writes cold pages into holes, unprotected (decision 0028); else in
-  /// place, as published.
+  /// Where protection is dear and pages are not compressed, HyLog writes cold pages into holes, unprotected
+  /// (decision 0028); else in place, as published.
   bool hylog_uses_holes = false;
   double compression = 1;      ///< bytes of an appended page over those of a page, (0, 1]
   double idle = 0;             ///< P_idle, [0, 1): page I/O leaves other disks idle
