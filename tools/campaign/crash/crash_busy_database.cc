@@ -35,8 +35,11 @@ DatabaseOnDisks OnDisks(const BusyDatabaseOptions& options) {
           .journal = {.segment_bytes = kJournalSegment, .block_bytes = kBlock}};
 }
 
-// Enough to open the database, also with private copies of pages of 16 KiB, and little more.
-uint64_t CacheBytes(uint32_t page_size) { return (uint64_t{2200} << 10) + 66 * (page_size - 4096); }
+// Enough to open the database, and little more. With private copies a frame takes up to 2.25 pages.
+uint64_t CacheBytes(const BusyDatabaseOptions& options) {
+  const uint64_t pages = options.synchronization.starts_with("separate") ? 150 : 66;
+  return (uint64_t{2200} << 10) + pages * (options.page_size - 4096);
+}
 
 // The fingerprint of a database that has just been opened. Closes it.
 absl::StatusOr<uint64_t> VerifyAndRead(absl::StatusOr<std::unique_ptr<DatabaseImpl>> opened) {
@@ -90,7 +93,7 @@ absl::StatusOr<std::unique_ptr<DatabaseImpl>> BusyDatabase::Open(uint64_t seed,
   Options options;
   options.create_if_missing = create;
   options.read_only = read_only;
-  options.cache_bytes = CacheBytes(options_.page_size);
+  options.cache_bytes = CacheBytes(options_);
   options.page_size = create ? options_.page_size : 0;
   options.durability = options_.durability;
   options.torn_write_protection = options_.torn_write_protection;

@@ -41,6 +41,19 @@ TEST_CASE("Seeds take a database through all combinations, and each seed through
   CHECK(BusyDatabaseChoices{}.Of(3, {.replacement = "2q"}).replacement == "2q");
 }
 
+// The campaign ended at such a draw: its cache was too small for 64 frames.
+TEST_CASE(
+    "A run with pages of 16 KiB and private copies of them has a cache that is large enough") {
+  BusyDatabase database({.layout = "hylog:h=0.4",
+                         .replacement = "gclock",
+                         .synchronization = "separate:actors=2:private=1.25",
+                         .page_size = 16384,
+                         .transactions = 20});
+  const CrashReport report = RunCrashCampaign(database, {.max_states = 1});
+  for (const CrashFailure& failure : report.failures) FAIL(failure.Describe());
+  CHECK(report.states > 0);
+}
+
 TEST_CASE("The runs that are crashed go through everything that a crash can cut off") {
   const char* layout = GENERATE("overwrite", "lfs", "wolf", "hylog", "hylog:h=0.2:holes");
   const bool flash = GENERATE(false, true);
