@@ -7,8 +7,6 @@
 //
 // The number of the oldest job is stored. A cursor that looked for it would walk over the jobs taken before, as long as
 // an old snapshot needs them.
-#include <atomic>
-#include <future>
 #include <iostream>
 
 #include "example.h"
@@ -95,32 +93,34 @@ class Queue {
   latchkey::Tree ends_, waiting_, taken_;
 };
 
-constexpr int kProducers = 2, kWorkers = 2, kJobsOfAProducer = 100;
+constexpr int kProducers = 2, kJobsOfAProducer = 100;
+constexpr size_t kWorkers = 2;
 
 int main(int argc, char** argv) {
   const auto db = OpenDatabase(argc, argv, "queue.db");
   Queue queue = ValueOf(Queue::Open(db.get()));
-  std::vector<std::future<void>> producers, workers;
-  for (int producer = 0; producer < kProducers; ++producer) {
-    producers.push_back(std::async(std::launch::async, [&] {
-      for (int i = 1; i <= kJobsOfAProducer; ++i) Check(queue.Append(std::to_string(i)));
-    }));
+  // Here producers and workers take turns. In a program of yours each may be a thread: any thread may call
+  // the queue at any time.
+  for (int i = 1; i <= kJobsOfAProducer; ++i) {
+    for (int producer = 0; producer < kProducers; ++producer) {
+      Check(queue.Append(std::to_string(i)));
+    }
   }
-  for (std::future<void>& producer : producers) producer.get();
-
-  std::atomic<int> done = 0, sum = 0;
-  for (int worker = 0; worker < kWorkers; ++worker) {
-    workers.push_back(std::async(std::launch::async, [&] {
+  int done = 0, sum = 0;
+  bool is_empty = false;
+  while (!is_empty) {
+    std::vector<Job> jobs;  // one of each worker
+    while (!is_empty && jobs.size() < kWorkers) {
       absl::StatusOr<Job> job = queue.Take();
-      for (; job.ok(); job = queue.Take()) {
-        sum += std::stoi(job->text);  // the work
-        Check(queue.Finish(*job));
-        ++done;
-      }
-      if (!absl::IsNotFound(job.status())) Check(job.status());  // NotFound: the queue is empty
-    }));
+      is_empty = absl::IsNotFound(job.status());
+      if (!is_empty) jobs.push_back(ValueOf(std::move(job)));
+    }
+    for (const Job& job : jobs) {
+      sum += std::stoi(job.text);  // the work
+      Check(queue.Finish(job));
+      ++done;
+    }
   }
-  for (std::future<void>& worker : workers) worker.get();
   std::cout << done << " jobs done, their sum is " << sum << "\n";
 
   // A worker takes a job and does not finish it. The next open returns the job to the queue.
