@@ -133,6 +133,13 @@ struct Cleaning {
     Backoff backoff(ThreadRuntime());
     while (!done()) backoff.Pause();
   }
+  void CleanUntilEnough() {
+    REQUIRE(space.WantsCleaning());
+    REQUIRE(cleaner.Start().ok());
+    space.Signal();
+    Await([&] { return !space.WantsCleaning(); });
+    cleaner.Stop();
+  }
   /// Three passes are enough.
   void CleanUntilPagesMove() {
     REQUIRE(space.WantsCleaning());
@@ -182,11 +189,7 @@ TEST_CASE("The cleaner frees segments until there are enough, and every page kee
   const uint32_t victims_at_once = GENERATE(1u, 3u, 8u);
   CAPTURE(victims_at_once);
   Cleaning c(uint64_t{20} << 20, victims_at_once);
-  REQUIRE(c.space.WantsCleaning());
-  REQUIRE(c.cleaner.Start().ok());
-  c.space.Signal();
-  c.Await([&] { return !c.space.WantsCleaning(); });
-  c.cleaner.Stop();
+  c.CleanUntilEnough();
   CHECK(c.sink.moved > 0);
   CHECK(*c.cleaner.cleaning_utilization() <= 0.5);
   c.CheckPages();
@@ -270,10 +273,7 @@ TEST_CASE("If users wait, the cleaner takes the victims of its next pass before 
   Cleaning c(kTwoVictims, /*victims_at_once=*/2);
   c.TakeTwoFree();
   c.sink.written_out = [&] { loads = loads || c.LoadsAhead(); };
-  REQUIRE(c.cleaner.Start().ok());
-  c.space.Signal();
-  c.Await([&] { return !c.space.WantsCleaning(); });
-  c.cleaner.Stop();
+  c.CleanUntilEnough();
   CHECK(loads);
   CHECK(c.CountInCleaning() == 0);
   c.CheckPages();
@@ -285,10 +285,7 @@ TEST_CASE("In a small file the victims of the next pass keep their holes until t
   Cleaning c(kVictims * kTwoVictims / 2, kVictims);
   c.TakeTwoFree();
   c.sink.written_out = [&] { most = std::max(most, c.CountInCleaning()); };
-  REQUIRE(c.cleaner.Start().ok());
-  c.space.Signal();
-  c.Await([&] { return !c.space.WantsCleaning(); });
-  c.cleaner.Stop();
+  c.CleanUntilEnough();
   CHECK(most > 0);
   CHECK(most <= kVictims);
   c.CheckPages();
@@ -350,10 +347,7 @@ TEST_CASE("A page that is written again while the cleaner loads it is not moved"
       rewritten = PageId{i};
     }
   };
-  REQUIRE(c.cleaner.Start().ok());
-  c.space.Signal();
-  c.Await([&] { return !c.space.WantsCleaning(); });
-  c.cleaner.Stop();
+  c.CleanUntilEnough();
   REQUIRE(rewritten);
   CHECK_FALSE(c.sink.moved_pages.contains(*rewritten));
 }
