@@ -115,7 +115,8 @@ bool SegmentCleaner::RunPass() {
   const bool released = ReleaseSlotsIfUseful();
   if (!space_.WantsCleaning()) return shrunk;
   const bool gained = Clean() || released;
-  if (!gained) DropNext();  // users who stop waiting need holes
+  // After ReportPass(false) writers stop waiting for segments and look for holes. Victims hide theirs.
+  if (!gained) DropNext();
   space_.ReportPass(gained);
   return gained || shrunk;
 }

@@ -15,8 +15,8 @@
 // Users cannot take the last free segments, and the cleaner's output fits into these. So a pass ends,
 // even if users take all others meanwhile.
 //
-// During I/O the cleaner holds at most the mutex of the pass. It leaves pages alone whose newest copy
-// is in memory: their slot in the victim is released when that copy is written.
+// During I/O the cleaner holds no lock but the mutex of the pass. If the newest copy of a page is in
+// memory, the cleaner does not move the page: its slot is released when that copy is written.
 #pragma once
 
 #include <algorithm>

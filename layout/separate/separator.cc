@@ -54,9 +54,8 @@ constexpr ChoiceParameter kHylog[] = {
     {"interval", kNone, kShortestInterval, kLongestInterval, ParameterKind::kDuration,
      "of the thesis's measurements, 1200s if not given"},
     {"cold", kNone, 0, 1, ParameterKind::kWord,
-     "where the store would write cold pages twice: over their slots, or once into holes; without "
-     "it "
-     "hylog decides by cost, but with h or thesis it writes in place",
+     "where the store would write cold pages twice: over their slots, or once into holes; by "
+     "default hylog decides by cost, and with h or thesis it writes in place",
      kColdWrites},
 };
 

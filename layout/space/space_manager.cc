@@ -190,7 +190,7 @@ std::optional<SegmentId> SpaceManager::ShrinkTowardsTarget() {
 bool SpaceManager::HasSpareSegments() const {
   const uint32_t of_checkpoint = sizing_.CheckpointSegments(directory_.map().checkpoint_bytes(),
                                                             directory_.segments().total());
-  return !IsYoung() && directory_.segments().free_count() > soft_watermark() + of_checkpoint;
+  return directory_.segments().free_count() > soft_watermark() + of_checkpoint;
 }
 
 void SpaceManager::AskForHoles() {

@@ -82,8 +82,8 @@ class SpaceManager final : public SpaceListener {
   uint32_t soft_watermark() const { return reserve_segments() - SpaceSizing::kOpenLogs; }
   /// Whether the file has the size of a new one, and few pages.
   bool IsYoung() const { return IsYoungWith(directory_.live_slots()); }
-  /// Whether a free segment is left over when the next checkpoint has its segments, so that a write may take
-  /// one which it does not need.
+  /// Whether a free segment is left over when the next checkpoint has its segments. A write that has another
+  /// place may then take it.
   bool HasSpareSegments() const;
   /// Free segments that users may not take; checkpoints take them down to kLeastHardWatermark. They are
   /// as many as the cleaner fills before the segments that it empties are free, unless these are short
