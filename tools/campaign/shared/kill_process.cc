@@ -13,6 +13,7 @@
 
 #include "storage/base/check.h"
 #include "storage/base/status_macros.h"
+#include "tools/campaign/shared/hang_guard.h"
 
 namespace latchkey {
 
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(absl::Function
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // the parent ended before prctl
+    DieIfHung(kMostSecondsOfChild);
     const int result = body();
     std::fflush(nullptr);
     _exit(result);
@@ -80,6 +82,9 @@ bool ChildProcess::was_killed() const {
 bool ChildProcess::ended_well() const { return WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
 
 std::string ChildProcess::DescribeEnd() const {
+  if (WIFSIGNALED(status_) && WTERMSIG(status_) == SIGALRM) {
+    return fmt::format("the child had not ended after {} s", kMostSecondsOfChild);
+  }
   if (WIFSIGNALED(status_)) {
     return fmt::format("the child died of signal {} ({})", WTERMSIG(status_),
                        strsignal(WTERMSIG(status_)));

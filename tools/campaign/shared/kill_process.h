@@ -60,7 +60,8 @@ class Shared {
 class ChildProcess {
  public:
   /// Runs `body` in a child, which exits with its return value and runs no destructor. The kernel
-  /// kills the child when its parent ends. Unavailable: fork failed.
+  /// kills the child when its parent ends. A child that does not end dies as hang_guard.h says.
+  /// Unavailable: fork failed.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(absl::FunctionRef<int()> body);
   /// Kills the child if it still runs.
   ~ChildProcess();
