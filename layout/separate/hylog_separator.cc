@@ -8,7 +8,8 @@ namespace latchkey {
 namespace {
 
 constexpr double kGainOfMixing = 0.10;
-// Over a log of all pages that is divided by death time: it has most of the gain by itself.
+// Over a log of all pages that is divided by death time: it has most of the gain by itself. Slots that
+// become free among cold pages are lost to the log, unless cold pages go into them.
 constexpr double kGainOverDivided = 0.30;
 constexpr double kGainOfChange = 0.05;
 constexpr uint32_t kEpochsOfWish = 2;
@@ -102,7 +103,8 @@ HotThreshold::Choice HotThreshold::Best(const TuningInputs& inputs) const {
     const Choice mixed = Evaluate(inputs, WriteFrequency::LowerBound(b));
     if (mixed.cost_ns < best.cost_ns) best = mixed;
   }
-  const bool is_divided = inputs.by_death_time && pure.threshold == kAllHot;
+  const bool is_divided =
+      inputs.by_death_time && pure.threshold == kAllHot && !inputs.cold_into_holes;
   const double gain = is_divided ? kGainOverDivided : kGainOfMixing;
   return best.cost_ns < (1 - gain) * pure.cost_ns ? best : pure;
 }
@@ -177,6 +179,7 @@ void HylogSeparator::Tune(const TuningInputs& measured, absl::FunctionRef<bool(P
   TuningInputs inputs = measured;
   const bool into_holes = measured.writes_twice && cold_writes() == ColdWrites::kIntoHoles;
   if (into_holes) inputs.costs.protection_ns = 0;
+  inputs.cold_into_holes = into_holes;
   if (!begun_) {
     decision_.Begin(inputs);
     begun_ = true;

@@ -8,7 +8,8 @@
 //    hole-plugging (A5);
 //  - "all hot" and "none hot" are always candidates, at their own cost. A mix must promise a gain
 //    of 10 % over the better of them, and of 30 % over a log of all pages that is divided by death
-//    time. A change of threshold must promise 5 % in two consecutive epochs (6.7);
+//    time, if cold pages are written in place. A change of threshold must promise 5 % in two
+//    consecutive epochs (6.7);
 //  - where appended pages are divided by death time, each group of pages of like frequency is a log
 //    of its own, with free space in proportion to sqrt(pages * writes): the division at which the
 //    cleaner moves least;

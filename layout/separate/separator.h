@@ -43,6 +43,7 @@ struct TuningInputs {
   bool by_death_time = false;                  ///< appended pages are divided by death time
   bool writes_twice = false;                   ///< pages in place are protected by doublewriting
   bool compresses = false;                     ///< appended pages are compressed, cold ones are not
+  bool cold_into_holes = false;  ///< cold pages go once into holes; set by HyLog itself
   /// Device time per page that users appended, with the cleaning that it took, ns: of the stretch of
   /// time that ends with this Tune (LogWorkWindow). nullopt: none ends, or it tells nothing.
   std::optional<double> log_ns;

@@ -128,6 +128,16 @@ TEST_CASE("HyLog mixes less if the cleaner divides appended pages by death time"
   CHECK(divided.cost_ns < mixed.cost_ns);
 }
 
+TEST_CASE("A mix must gain less if cold pages go into holes than if they are written in place") {
+  TuningInputs inputs = Inputs(.95, /*eta=*/30);
+  inputs.by_death_time = true;
+  CHECK(Decide(inputs, kSkewed).threshold == HotThreshold::kAllHot);
+  inputs.cold_into_holes = true;
+  const auto mixed = Decide(inputs, kSkewed);
+  CHECK(mixed.h > 0);
+  CHECK(mixed.h < .5);
+}
+
 TEST_CASE("Under uniform updates division by death time changes nothing that HyLog predicts") {
   for (const double u_d : {.5, .8, .95}) {
     CAPTURE(u_d);
