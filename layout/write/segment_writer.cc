@@ -394,14 +394,16 @@ void SegmentWriter::Drain(LogId log) {
     const uint32_t slots = core_.geometry.slots_per_segment;
     Backoff backoff(core_.runtime);
     for (;;) {
-      MutexLock lock(buffer.io_mutex);
-      if (buffer.log.load(std::memory_order_acquire) != log ||
-          !buffer.in_use.load(std::memory_order_acquire))
-        break;
-      while (buffer.queue->in_flight() > 0) WaitAndComplete(buffer, 1);
-      const bool sealed = buffer.filled.load(std::memory_order_acquire) == slots;
-      if (buffer.failed || !sealed || buffer.issued == slots) break;
-      backoff.Pause();
+      {
+        MutexLock lock(buffer.io_mutex);
+        if (buffer.log.load(std::memory_order_acquire) != log ||
+            !buffer.in_use.load(std::memory_order_acquire))
+          break;
+        while (buffer.queue->in_flight() > 0) WaitAndComplete(buffer, 1);
+        const bool sealed = buffer.filled.load(std::memory_order_acquire) == slots;
+        if (buffer.failed || !sealed || buffer.issued == slots) break;
+      }
+      backoff.Pause();  // without the mutex, which that thread needs
     }
   }
 }

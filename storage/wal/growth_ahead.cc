@@ -27,8 +27,12 @@ void GrowthAhead::NoteShortage() {
 }
 
 void GrowthAhead::Run() {
-  while (is_wanted_.load(std::memory_order_seq_cst)) {
+  for (;;) {
+    // Stop clears is_wanted_, then changes word_. If is_wanted_ were looked at first, a Stop in between
+    // would be missed.
     const uint32_t seen = word_.load(std::memory_order_seq_cst);
+    runtime_.SchedulePoint();
+    if (!is_wanted_.load(std::memory_order_seq_cst)) return;
     if (!IsShort()) {
       runtime_.WaitOnWord(word_, seen, kForever);
     } else if (GrowOnce() == LogGrower::Ahead::kCannot) {

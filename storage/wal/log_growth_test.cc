@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/device/memory_device.h"
+#include "storage/runtime/simulated_runtime.h"
 #include "storage/wal/testing/log_fixture.h"
 
 namespace latchkey::log_growth_test {
@@ -74,6 +75,25 @@ TEST_CASE("A log grows ahead again after it had its usual size and has shrunk") 
   AwaitSize(*log, small);
   log->StopGrowingAhead();
   log->space_watch().End();
+}
+
+// The actor looked whether it is wanted, then for the word that it would sleep on. A stop in between
+// left it asleep for ever, and the closing of a database waited for it.
+TEST_CASE("The actor that grows a log ends whenever it is told to") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    SimulatedRuntime runtime({.seed = seed, .preempt_probability = 0.5});
+    const absl::Status ran = runtime.Run([&] {
+      auto log = MustStart(std::make_shared<CrashMedium>(), TinyLog(), 512, runtime);
+      log->space_watch().Begin(/*usual_bytes=*/0);
+      log->StartGrowingAhead();
+      AppendAndFlush(*log, 100);
+      log->StopGrowingAhead();
+      log->space_watch().End();
+    });
+    INFO(ran);
+    REQUIRE(ran.ok());
+  }
 }
 
 TEST_CASE("Users of a log that grows ahead lose nothing while it grows") {

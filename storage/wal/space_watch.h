@@ -45,7 +45,11 @@ class SpaceWatch {
 
   /// Reports that the log has grown to `end`. A few loads, unless the keeper waits for this.
   void OnGrowth(Lsn end) {
-    position_.store(Raw(end), std::memory_order_seq_cst);
+    // Threads report without a latch, so an older report may come behind a newer one.
+    uint64_t known = position_.load(std::memory_order_relaxed);
+    while (known < Raw(end) &&
+           !position_.compare_exchange_weak(known, Raw(end), std::memory_order_seq_cst)) {
+    }
     if (Raw(end) >= wake_at_.load(std::memory_order_seq_cst)) WakeKeeper();
   }
   bool kept() const { return kept_.load(std::memory_order_acquire); }
