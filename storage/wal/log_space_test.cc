@@ -343,6 +343,20 @@ TEST_CASE("Urgent reservations ask nobody, and take what is kept back only when 
   CHECK(kept.rounds == 1);  // the round that Reserve asked for
 }
 
+// Leaders of groups report without a latch. After such a report the keeper slept though it was due.
+TEST_CASE("A report of the log's end that comes late does not hide a newer one from the keeper") {
+  SimulatedRuntime runtime;
+  const absl::Status ran = runtime.Run([&] {
+    SpaceWatch watch(runtime);
+    watch.Begin(0);
+    watch.OnGrowth(Lsn{100});
+    watch.OnGrowth(Lsn{50});
+    watch.Await(Lsn{80});
+  });
+  INFO(ran);
+  CHECK(ran.ok());
+}
+
 TEST_CASE("Whoever waits for a keeper that leaves goes on") {
   SimulatedRuntime runtime;
   const absl::Status ran = runtime.Run([&] {

@@ -43,7 +43,7 @@ class SpaceWatch {
 
   // ---- Called by the log.
 
-  /// Reports that the log has grown to `end`. A few loads, unless the keeper waits for this.
+  /// Reports that the log has grown to `end`. A few atomic operations, unless the keeper waits for this.
   void OnGrowth(Lsn end) {
     // Threads report without a latch, so an older report may come behind a newer one.
     uint64_t known = position_.load(std::memory_order_relaxed);
