@@ -1,6 +1,7 @@
 // The part of the pool that belongs to one actor: its counters, its scratch page and its writer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,16 +15,24 @@
 
 namespace latchkey {
 
-/// Tells an actor whether to prefetch its next batch of pages. If all pages of a batch were
-/// resident, the actor skips the next kSkip - 1 batches. If one page was missing, it skips none.
+/// Tells an actor whether to look for missing pages before its next batch of keys, where looking is
+/// dear: always, until kBatches in a row had none. Then before every kBatches-th, until one has.
 class PrefetchGauge {
  public:
-  bool ShouldAsk() { return skip_ == 0 || --skip_ == 0; }
-  void Note(bool pages_were_missing) { skip_ = pages_were_missing ? 0 : kSkip; }
+  static constexpr uint32_t kBatches = 64;
+
+  bool ShouldAsk() {
+    if (resident_ < kBatches) return true;
+    skipped_ = (skipped_ + 1) % kBatches;
+    return skipped_ == 0;
+  }
+  void Note(bool pages_were_missing) {
+    resident_ = pages_were_missing ? 0 : std::min(resident_ + 1, kBatches);
+  }
 
  private:
-  static constexpr uint32_t kSkip = 64;
-  uint32_t skip_ = 0;
+  uint32_t resident_ = 0;  // batches in a row without a missing page, at most kBatches
+  uint32_t skipped_ = 0;   // since the last one that was asked about
 };
 
 /// Why a page came into a frame.

@@ -582,26 +582,29 @@ void BTree::CollapseRoot(PoolActor& actor) {
 
 // ---- Batches
 
-void BTree::FindMissing(PoolActor& actor, std::string_view key,
+bool BTree::FindMissing(PoolActor& actor, std::string_view key,
                         std::vector<PageId>* missing) const {
   Enter(actor);
   OptimisticGuard node;
   SharedGuard held;
   PageId next = root_;
   // The leaf is not fixed: that will be its first use.
-  for (uint32_t height = 0, level = 2; level > 1; ++height) {
+  uint32_t level = 2;
+  for (uint32_t height = 0; level > 1; ++height) {
     OptimisticGuard guard;
     if (!pool_.TryFixOptimistic(actor, next, &guard)) break;
     PoolActor::Add(actor.scouting_fixes, 1);
-    if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
-    if (!Hold(guard, 0, &held)) return;
+    if (height > 0 && !node.Validate()) return false;  // only a hint: not worth a second attempt
+    if (!Hold(guard, 0, &held)) return false;
     node = guard;
     const NodeView view = ViewOf(node);
     level = view.level();
     next = level == 0 ? kInvalidPageId : view.Child(view.ChildSlotFor(key));
-    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return;
+    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return false;
   }
-  if (!pool_.IsResident(next)) missing->push_back(next);
+  if (pool_.IsResident(next)) return false;
+  missing->push_back(next);
+  return level > 1;
 }
 
 bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
@@ -629,19 +632,6 @@ bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
     return true;
   }
   return false;
-}
-
-size_t BTree::Prefetch(PoolActor& actor, std::span<const std::string_view> keys) const {
-  size_t total = 0;
-  std::vector<PageId> missing;
-  for (uint32_t round = 0; round <= kMaxHeight; ++round) {
-    missing.clear();
-    for (const std::string_view key : keys) FindMissing(actor, key, &missing);
-    if (missing.empty()) break;
-    total += missing.size();
-    pool_.Prefetch(actor, missing);
-  }
-  return total;
 }
 
 }  // namespace latchkey

@@ -181,12 +181,9 @@ class BTree {
   /// Whether a leaf is empty enough for TryMerge to be worth calling.
   static bool IsUnderfull(const NodeView& leaf);
 
-  /// Brings in the leaves of `keys`. On each level the reads for all keys are in flight together.
-  /// Returns the number of missing pages.
-  size_t Prefetch(PoolActor& actor, std::span<const std::string_view> keys) const;
-  /// One round of Prefetch: descends for `key` through resident pages and appends the first missing
-  /// page, if any, to *missing.
-  void FindMissing(PoolActor& actor, std::string_view key, std::vector<PageId>* missing) const;
+  /// Descends for `key` through resident pages and appends the first missing page, if any, to
+  /// *missing. Returns whether it appended a page that is no leaf.
+  bool FindMissing(PoolActor& actor, std::string_view key, std::vector<PageId>* missing) const;
 
   /// Finds the leaf that covers `key` without touching it, so that the leaves of a batch of keys
   /// can be fetched together. While `hint->parent` validates, the leaf is `hint->leaf`. False, with

@@ -1,6 +1,6 @@
-// Keys announced by a transaction. Their pages are read from the device together; if all are
-// resident, they are brought into the processor's cache together. The leaves found are kept for the
-// reads that follow.
+// Keys announced by a transaction. The leaves that are resident are brought into the processor's
+// cache together, and kept for the reads that follow. The missing ones are read from the device
+// together (docs/decisions/0029).
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -10,19 +10,22 @@
 
 namespace latchkey {
 
-void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at) {
-  if (state_.context.pool.fix_mode() == FixMode::kLatched) return;
+bool TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at,
+                                   std::vector<PageId>* missing) {
   constexpr size_t kBatch = 32;
   std::array<DescentHint, kBatch> ways;
   std::array<OptimisticGuard, kBatch> leaves;
   std::array<SlotPosition, kBatch> positions;
+  bool inner_missing = false;
   state_.known_leaves.BeginAnnouncing(count);
   for (size_t begin = 0; begin < count; begin += kBatch) {
     const size_t n = std::min(kBatch, count - begin);
     for (size_t i = 0; i < n; ++i) {
       const auto [tree, key] = key_at(begin + i);
-      if (tree == nullptr || !tree->btree.PeekLeaf(actor, key, &ways[i])) {
+      if (tree == nullptr) {
         ways[i] = {};
+      } else if (!tree->btree.PeekLeaf(actor, key, &ways[i])) {
+        inner_missing |= tree->btree.FindMissing(actor, key, missing);
       } else {
         state_.context.pool.PrefetchTranslation(ways[i].leaf);
       }
@@ -31,7 +34,10 @@ void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at)
       leaves[i] = {};
       if (!ways[i].parent) continue;
       key_at(begin + i).first->btree.Enter(actor);
-      if (!state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) continue;
+      if (!state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) {
+        if (!state_.context.pool.IsResident(ways[i].leaf)) missing->push_back(ways[i].leaf);
+        continue;
+      }
       PoolActor::Add(actor.scouting_fixes, 1);
       NodeView::Prefetch(leaves[i].data());
     }
@@ -51,6 +57,17 @@ void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at)
       NodeView(leaves[i].data(), state_.context.pool.page_size()).PrefetchValue(positions[i].slot);
     }
   }
+  return inner_missing;
+}
+
+bool TransactionReader::FindMissing(PoolActor& actor, size_t count, KeyAt key_at,
+                                    std::vector<PageId>* missing) {
+  bool inner_missing = false;
+  for (size_t i = 0; i < count; ++i) {
+    const auto [tree, key] = key_at(i);
+    if (tree != nullptr) inner_missing |= tree->btree.FindMissing(actor, key, missing);
+  }
+  return inner_missing;
 }
 
 bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
@@ -72,23 +89,20 @@ bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
 void TransactionReader::Prefetch(size_t count, KeyAt key_at) {
   constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
   if (!state_.txn.active()) return;
-  PoolActor& actor = state_.context.pool.Here();
-  if (!actor.prefetch_pays.ShouldAsk()) return WarmLeaves(actor, count, key_at);
+  BufferPool& pool = state_.context.pool;
+  PoolActor& actor = pool.Here();
+  const bool is_latched = pool.fix_mode() == FixMode::kLatched;
+  if (is_latched && !actor.prefetch_pays.ShouldAsk()) return;
   std::vector<PageId> missing;
-  size_t total = 0;
-  for (uint32_t round = 0; round < kRounds; ++round) {
+  bool inner_missing = is_latched ? FindMissing(actor, count, key_at, &missing)
+                                  : WarmLeaves(actor, count, key_at, &missing);
+  if (is_latched) actor.prefetch_pays.Note(!missing.empty());
+  for (uint32_t round = 0; round < kRounds && !missing.empty(); ++round) {
+    pool.Prefetch(actor, missing);
+    if (!inner_missing) break;
     missing.clear();
-    for (size_t i = 0; i < count; ++i) {
-      const auto [tree, key] = key_at(i);
-      if (tree != nullptr && key.size() <= Database::kMaxKeySize) {
-        tree->btree.FindMissing(actor, key, &missing);
-      }
-    }
-    if (missing.empty()) break;
-    total += missing.size();
-    state_.context.pool.Prefetch(actor, missing);
+    inner_missing = FindMissing(actor, count, key_at, &missing);
   }
-  actor.prefetch_pays.Note(total > 0);
 }
 
 }  // namespace latchkey

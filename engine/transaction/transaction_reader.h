@@ -42,8 +42,8 @@ class TransactionReader {
   absl::Status AbortForAge() { return rollback_.Abort(SnapshotTooOld()); }
 
   /// Brings the leaves of `count` keys into the cache. On each tree level the reads for all keys
-  /// are in flight together. While all pages turn out to be resident, it descends the trees only
-  /// now and then.
+  /// are in flight together. With FixMode::kLatched it asks less often while all pages turn out to
+  /// be resident (PrefetchGauge), because each descent latches pages.
   void Prefetch(size_t count, KeyAt key_at);
   /// Prefetch for keys that are written next. A load in key order writes them into one leaf, which the
   /// first write brings: then it does nothing.
@@ -68,8 +68,12 @@ class TransactionReader {
                                   KnownLeaf* found, SharedGuard* held);
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
   /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
-  /// waited for alone. Does nothing with FixMode::kLatched: an actor would hold many latches at once.
-  void WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at);
+  /// waited for alone. For the other keys: as FindMissing.
+  /// REQUIRES: FixMode::kOptimistic. With latches an actor would hold many of them at once.
+  bool WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at, std::vector<PageId>* missing);
+  /// Appends the first missing page on the way to each key to *missing. Returns whether one of these
+  /// pages is no leaf: then more may be missing below it.
+  bool FindMissing(PoolActor& actor, size_t count, KeyAt key_at, std::vector<PageId>* missing);
   bool AscendInOneLeaf(size_t count, KeyAt key_at);
 
   TransactionState& state_;
