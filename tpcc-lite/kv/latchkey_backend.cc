@@ -77,6 +77,8 @@ class LatchkeySession final : public KvSession {
     transaction_->Prefetch(std::span<const std::pair<Tree, std::string_view>>(prefetch_));
   }
 
+  bool lookups_pay() const override { return true; }
+
   absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override {
     return database_.Get(trees_[table], key, value);
   }

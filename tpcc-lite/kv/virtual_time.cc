@@ -37,6 +37,7 @@ class ChargedSession final : public KvSession {
     return Charged().Scan(table, from, to, reverse, visit);
   }
   void Prefetch(std::span<const TableKey> keys) override { session_->Prefetch(keys); }
+  bool lookups_pay() const override { return session_->lookups_pay(); }
   absl::Status GetAuto(TableIndex table, std::string_view key, std::string* value) override {
     return Charged().GetAuto(table, key, value);
   }

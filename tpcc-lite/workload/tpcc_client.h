@@ -134,6 +134,8 @@ class TpccClient {
   absl::Status InsertOrder(const NewOrderInput& input, uint32_t order);
 
   absl::Status PaymentBody(const PaymentInput& input, PaymentOutput* output);
+  /// Brings the page of a customer chosen by name into the cache, in a transaction of its own.
+  absl::Status PrefetchNamesake(const PaymentInput& input);
   absl::Status PayCustomer(const PaymentInput& input, uint16_t c, PaymentOutput* output);
   absl::Status InsertHistory(const PaymentInput& input, uint16_t c);
 
