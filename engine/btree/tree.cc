@@ -582,33 +582,30 @@ void BTree::CollapseRoot(PoolActor& actor) {
 
 // ---- Batches
 
-bool BTree::FindMissing(PoolActor& actor, std::string_view key,
-                        std::vector<PageId>* missing) const {
+void BTree::FindMissing(PoolActor& actor, std::string_view key, MissingPages* missing) const {
   Enter(actor);
   OptimisticGuard node;
   SharedGuard held;
   PageId next = root_;
-  // The leaf is not fixed: that will be its first use.
   uint32_t level = 2;
+  // The leaf is not fixed: that will be its first use.
   for (uint32_t height = 0; level > 1; ++height) {
     OptimisticGuard guard;
     if (!pool_.TryFixOptimistic(actor, next, &guard)) break;
     PoolActor::Add(actor.scouting_fixes, 1);
-    if (height > 0 && !node.Validate()) return false;  // only a hint: not worth a second attempt
-    if (!Hold(guard, 0, &held)) return false;
+    if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
+    if (!Hold(guard, 0, &held)) return;
     node = guard;
     const NodeView view = ViewOf(node);
     level = view.level();
     next = level == 0 ? kInvalidPageId : view.Child(view.ChildSlotFor(key));
-    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return false;
+    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return;
   }
-  if (pool_.IsResident(next)) return false;
-  missing->push_back(next);
-  return level > 1;
+  if (!pool_.IsResident(next)) (level > 1 ? missing->inner : missing->leaves).push_back(next);
 }
 
-bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
-                     OwnedFences* fences) const {
+bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint, OwnedFences* fences,
+                     MissingPages* missing) const {
   Enter(actor);
   *hint = {};
   if (fences != nullptr) fences->Clear();
@@ -616,7 +613,10 @@ bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
   PageId next = root_;
   for (uint32_t height = 0; height <= kMaxHeight; ++height) {
     OptimisticGuard guard;
-    if (!pool_.TryFixOptimistic(actor, next, &guard)) return false;
+    if (!pool_.TryFixOptimistic(actor, next, &guard)) {
+      if (missing != nullptr && !pool_.IsResident(next)) missing->inner.push_back(next);
+      return false;
+    }
     PoolActor::Add(actor.scouting_fixes, 1);
     if (height > 0 && !node.Validate()) return false;
     node = guard;

@@ -1,5 +1,5 @@
-// The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, and
-// read-ahead for scans and batches. It orders keys and knows nothing of transactions. For those
+// The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, read-ahead
+// for scans, and the missing pages of keys that come next. It orders keys and knows nothing of transactions. For those
 // TransactionWriter (engine/transaction) changes records, leaves ghosts and sets marks in the
 // leaves that this class finds.
 //
@@ -58,6 +58,16 @@ struct DescentHint {
   OptimisticGuard parent;  ///< of the leaf; empty = nothing is known
   uint32_t child_slot = 0;
   PageId leaf = kInvalidPageId;
+};
+
+/// Pages on the ways to some keys that are not resident. Below an inner one more may be missing.
+struct MissingPages {
+  std::vector<PageId> inner, leaves;
+
+  void Clear() {
+    inner.clear();
+    leaves.clear();
+  }
 };
 
 /// Where a scan is. The copy of the next leaf begins there. It may be outdated; CopyLeaf finds out.
@@ -181,16 +191,16 @@ class BTree {
   /// Whether a leaf is empty enough for TryMerge to be worth calling.
   static bool IsUnderfull(const NodeView& leaf);
 
-  /// Descends for `key` through resident pages and appends the first missing page, if any, to
-  /// *missing. Returns whether it appended a page that is no leaf.
-  bool FindMissing(PoolActor& actor, std::string_view key, std::vector<PageId>* missing) const;
+  /// Descends for `key` through resident pages. Appends the first missing page, if any, to *missing.
+  void FindMissing(PoolActor& actor, std::string_view key, MissingPages* missing) const;
 
   /// Finds the leaf that covers `key` without touching it, so that the leaves of a batch of keys
   /// can be fetched together. While `hint->parent` validates, the leaf is `hint->leaf`. False, with
   /// an empty hint: a page on the way is not resident or is changing, or the tree is a single page.
   /// `fences`, unless nullptr: receives those of the leaf, as they are while `hint->parent` validates.
+  /// `missing`, unless nullptr: receives the page on the way that is not resident.
   bool PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint,
-                OwnedFences* fences = nullptr) const;
+                OwnedFences* fences = nullptr, MissingPages* missing = nullptr) const;
 
   /// Walks the whole tree and checks order, fences and levels. Calls `visit(page)` for every page
   /// of the tree and `visit_overflow(reference)` for every overflow chain. `counts`, unless

@@ -322,14 +322,11 @@ TEST_CASE("The missing pages of many keys are found and read level by level") {
   for (uint64_t i = 0; i < 5'000; ++i) f.Put(std::to_string(i), std::string(50, 'x'));
   std::vector<std::string> keys;
   for (uint64_t i = 0; i < 20; ++i) keys.push_back(std::to_string(i * 251 % 5000));
-  bool is_inner_missing = true;
-  while (is_inner_missing) {
-    std::vector<PageId> missing;
-    is_inner_missing = false;
-    for (const std::string& key : keys) {
-      is_inner_missing |= f.tree->FindMissing(f.pool->Here(), key, &missing);
-    }
-    f.pool->Prefetch(f.pool->Here(), missing);
+  for (uint32_t level = 0; level < 8; ++level) {
+    MissingPages missing;
+    for (const std::string& key : keys) f.tree->FindMissing(f.pool->Here(), key, &missing);
+    f.pool->Prefetch(f.pool->Here(), missing.inner);
+    f.pool->Prefetch(f.pool->Here(), missing.leaves);
   }
   const uint64_t demand_reads = f.pool->stats().demand_reads;
   for (const std::string& key : keys) CHECK(f.Get(key).has_value());

@@ -1,6 +1,6 @@
 // Keys announced by a transaction. The leaves that are resident are brought into the processor's
-// cache together, and kept for the reads that follow. The missing ones are read from the device
-// together (docs/decisions/0029).
+// cache together, and kept for the reads that follow (not with FixMode::kLatched). The missing ones
+// are read from the device together (docs/decisions/0029).
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,23 +9,28 @@
 #include "engine/transaction/transaction_reader.h"
 
 namespace latchkey {
+namespace {
 
-bool TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at,
-                                   std::vector<PageId>* missing) {
+bool IsWanted(const TreeImpl* tree, std::string_view key) {
+  return tree != nullptr && key.size() <= Database::kMaxKeySize;
+}
+
+}  // namespace
+
+void TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at,
+                                   MissingPages* missing) {
   constexpr size_t kBatch = 32;
   std::array<DescentHint, kBatch> ways;
   std::array<OptimisticGuard, kBatch> leaves;
   std::array<SlotPosition, kBatch> positions;
-  bool inner_missing = false;
   state_.known_leaves.BeginAnnouncing(count);
   for (size_t begin = 0; begin < count; begin += kBatch) {
     const size_t n = std::min(kBatch, count - begin);
     for (size_t i = 0; i < n; ++i) {
       const auto [tree, key] = key_at(begin + i);
-      if (tree == nullptr) {
+      if (!IsWanted(tree, key) ||
+          !tree->btree.PeekLeaf(actor, key, &ways[i], /*fences=*/nullptr, missing)) {
         ways[i] = {};
-      } else if (!tree->btree.PeekLeaf(actor, key, &ways[i])) {
-        inner_missing |= tree->btree.FindMissing(actor, key, missing);
       } else {
         state_.context.pool.PrefetchTranslation(ways[i].leaf);
       }
@@ -35,7 +40,7 @@ bool TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at,
       if (!ways[i].parent) continue;
       key_at(begin + i).first->btree.Enter(actor);
       if (!state_.context.pool.TryFixOptimistic(actor, ways[i].leaf, &leaves[i])) {
-        if (!state_.context.pool.IsResident(ways[i].leaf)) missing->push_back(ways[i].leaf);
+        if (!state_.context.pool.IsResident(ways[i].leaf)) missing->leaves.push_back(ways[i].leaf);
         continue;
       }
       PoolActor::Add(actor.scouting_fixes, 1);
@@ -57,17 +62,15 @@ bool TransactionReader::WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at,
       NodeView(leaves[i].data(), state_.context.pool.page_size()).PrefetchValue(positions[i].slot);
     }
   }
-  return inner_missing;
 }
 
-bool TransactionReader::FindMissing(PoolActor& actor, size_t count, KeyAt key_at,
-                                    std::vector<PageId>* missing) {
-  bool inner_missing = false;
+void TransactionReader::FindMissing(PoolActor& actor, size_t count, KeyAt key_at,
+                                    MissingPages* missing) {
+  missing->Clear();
   for (size_t i = 0; i < count; ++i) {
     const auto [tree, key] = key_at(i);
-    if (tree != nullptr) inner_missing |= tree->btree.FindMissing(actor, key, missing);
+    if (IsWanted(tree, key)) tree->btree.FindMissing(actor, key, missing);
   }
-  return inner_missing;
 }
 
 bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
@@ -86,23 +89,27 @@ bool TransactionReader::AscendInOneLeaf(size_t count, KeyAt key_at) {
          tree->btree.PeekLeaf(actor, last, &to_last) && to_first.leaf == to_last.leaf;
 }
 
+// The leaves are asked for once: the pool may read a part of them only (AheadShare).
 void TransactionReader::Prefetch(size_t count, KeyAt key_at) {
-  constexpr uint32_t kRounds = 8;  // more than a tree has levels below its resident top
+  constexpr uint32_t kRounds = 8;  // more than a tree has levels
   if (!state_.txn.active()) return;
   BufferPool& pool = state_.context.pool;
   PoolActor& actor = pool.Here();
-  const bool is_latched = pool.fix_mode() == FixMode::kLatched;
-  if (is_latched && !actor.prefetch_pays.ShouldAsk()) return;
-  std::vector<PageId> missing;
-  bool inner_missing = is_latched ? FindMissing(actor, count, key_at, &missing)
-                                  : WarmLeaves(actor, count, key_at, &missing);
-  if (is_latched) actor.prefetch_pays.Note(!missing.empty());
-  for (uint32_t round = 0; round < kRounds && !missing.empty(); ++round) {
-    pool.Prefetch(actor, missing);
-    if (!inner_missing) break;
-    missing.clear();
-    inner_missing = FindMissing(actor, count, key_at, &missing);
+  MissingPages missing;
+  if (pool.fix_mode() == FixMode::kLatched) {
+    if (!actor.prefetch_pays.ShouldAsk()) return;
+    FindMissing(actor, count, key_at, &missing);
+    actor.prefetch_pays.Note(!missing.inner.empty() || !missing.leaves.empty());
+  } else {
+    WarmLeaves(actor, count, key_at, &missing);
   }
+  for (uint32_t round = 0; round < kRounds && !missing.inner.empty(); ++round) {
+    const PageId first = missing.inner.front();
+    pool.Prefetch(actor, missing.inner);
+    if (!pool.IsResident(first)) break;  // no frame, or another actor reads it
+    FindMissing(actor, count, key_at, &missing);
+  }
+  if (!missing.leaves.empty()) pool.Prefetch(actor, missing.leaves);
 }
 
 }  // namespace latchkey

@@ -68,12 +68,11 @@ class TransactionReader {
                                   KnownLeaf* found, SharedGuard* held);
   /// For keys whose leaves are resident: brings translations, pages and records from memory into
   /// the processor's cache. The cache misses of all keys overlap; key by key each miss would be
-  /// waited for alone. For the other keys: as FindMissing.
+  /// waited for alone. Appends the first missing page on the way to each other key to *missing.
   /// REQUIRES: FixMode::kOptimistic. With latches an actor would hold many of them at once.
-  bool WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at, std::vector<PageId>* missing);
-  /// Appends the first missing page on the way to each key to *missing. Returns whether one of these
-  /// pages is no leaf: then more may be missing below it.
-  bool FindMissing(PoolActor& actor, size_t count, KeyAt key_at, std::vector<PageId>* missing);
+  void WarmLeaves(PoolActor& actor, size_t count, KeyAt key_at, MissingPages* missing);
+  /// *missing: the first missing page on the way to each key.
+  void FindMissing(PoolActor& actor, size_t count, KeyAt key_at, MissingPages* missing);
   bool AscendInOneLeaf(size_t count, KeyAt key_at);
 
   TransactionState& state_;

@@ -180,8 +180,12 @@ void RunTree(FuzzInput& input) {
   } else {
     LATCHKEY_CHECK(!sound.ok());
   }
-  const std::string_view wanted[] = {key, "", "zz"};
-  tree.Prefetch(actor, wanted);
+  MissingPages missing;
+  for (const std::string_view wanted : {std::string_view(key), std::string_view(), {"zz", 2}}) {
+    tree.FindMissing(actor, wanted, &missing);
+  }
+  pages.pool().Prefetch(actor, missing.inner);
+  pages.pool().Prefetch(actor, missing.leaves);
   AlignedBuffer copy(kPage);
   OwnedFences fences;
   for (const auto kind :

@@ -3,7 +3,7 @@
 // Written for snapshot isolation. All of them keep two orders:
 //  - Before its first lock a transaction announces the keys that it will read (Prefetch), except
 //    WAREHOUSE and DISTRICT rows, which are always cached. So a hot row is not locked across device
-//    reads.
+//    reads. A payment by last name looks its customer up before it begins (PrefetchNamesake).
 //  - Then it locks the hot rows that it changes, WAREHOUSE before DISTRICT. The first GetForUpdate
 //    of a transaction takes the snapshot after it has the lock, so a queue at a hot row does not
 //    end in aborts. Stock is updated in key order, so that New-Orders do not deadlock on it.

@@ -125,5 +125,19 @@ TEST_CASE("Where everything is in memory, a transaction takes its operations' ch
   CHECK(ratio == Approx(10).epsilon(.25));
 }
 
+// A payment by last name used to read its customer's page under the lock of the warehouse's row.
+TEST_CASE("In a small cache users read hardly a page by itself, because they announce their keys") {
+  KvOptions options = OnElevenDisks(Durability::kNone);
+  options.cache_bytes = 16 << 20;
+  TpccConfig config = TinyConfig(4, .05);
+  config.transactions = 0;
+  config.users = 8;
+  config.duration = 120 * kNanosPerSecond;
+  const Outcome outcome = Simulate(config, options);
+  CAPTURE(outcome.statistics.ahead_reads, outcome.statistics.demand_reads);
+  CHECK(outcome.statistics.ahead_reads > 1'000);
+  CHECK(outcome.statistics.demand_reads * 10 < outcome.statistics.ahead_reads);
+}
+
 }  // namespace
 }  // namespace latchkey::virtual_time_test
