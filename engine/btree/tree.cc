@@ -583,33 +583,28 @@ void BTree::CollapseRoot(PoolActor& actor) {
 // ---- Batches
 
 void BTree::FindMissing(PoolActor& actor, std::string_view key, MissingPages* missing) const {
-  Enter(actor);
-  OptimisticGuard node;
-  SharedGuard held;
-  PageId next = root_;
-  uint32_t level = 2;
+  DescentHint hint;
+  const bool found = pool_.fix_mode() == FixMode::kLatched
+                         ? Peek<true>(actor, key, &hint, /*fences=*/nullptr, missing)
+                         : Peek<false>(actor, key, &hint, /*fences=*/nullptr, missing);
   // The leaf is not fixed: that will be its first use.
-  for (uint32_t height = 0; level > 1; ++height) {
-    OptimisticGuard guard;
-    if (!pool_.TryFixOptimistic(actor, next, &guard)) break;
-    PoolActor::Add(actor.scouting_fixes, 1);
-    if (height > 0 && !node.Validate()) return;  // only a hint: not worth a second attempt
-    if (!Hold(guard, 0, &held)) return;
-    node = guard;
-    const NodeView view = ViewOf(node);
-    level = view.level();
-    next = level == 0 ? kInvalidPageId : view.Child(view.ChildSlotFor(key));
-    if (!node.Validate() || Raw(next) >= kMaxPageIds || height > kMaxHeight) return;
-  }
-  if (!pool_.IsResident(next)) (level > 1 ? missing->inner : missing->leaves).push_back(next);
+  if (found && !pool_.IsResident(hint.leaf)) missing->leaves.push_back(hint.leaf);
 }
 
 bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint, OwnedFences* fences,
                      MissingPages* missing) const {
+  return Peek<false>(actor, key, hint, fences, missing);
+}
+
+// The result is only a hint, so a page that changes meanwhile is not worth a second attempt.
+template <bool kHolds>
+bool BTree::Peek(PoolActor& actor, std::string_view key, DescentHint* hint, OwnedFences* fences,
+                 MissingPages* missing) const {
   Enter(actor);
   *hint = {};
   if (fences != nullptr) fences->Clear();
   OptimisticGuard node;
+  [[maybe_unused]] std::conditional_t<kHolds, SharedGuard, std::monostate> held;
   PageId next = root_;
   for (uint32_t height = 0; height <= kMaxHeight; ++height) {
     OptimisticGuard guard;
@@ -619,6 +614,9 @@ bool BTree::PeekLeaf(PoolActor& actor, std::string_view key, DescentHint* hint, 
     }
     PoolActor::Add(actor.scouting_fixes, 1);
     if (height > 0 && !node.Validate()) return false;
+    if constexpr (kHolds) {
+      if (!pool_.TryUpgrade(guard, &held)) return false;
+    }
     node = guard;
     const NodeView view = ViewOf(node);
     const uint32_t level = view.level();

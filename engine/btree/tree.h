@@ -1,7 +1,7 @@
 // The B+tree over the buffer pool: descent with optimistic lock coupling, splits, merges, read-ahead
-// for scans, and the missing pages of keys that come next. It orders keys and knows nothing of transactions. For those
-// TransactionWriter (engine/transaction) changes records, leaves ghosts and sets marks in the
-// leaves that this class finds.
+// for scans, and which pages of announced keys are missing. It orders keys and knows nothing of
+// transactions. For those TransactionWriter (engine/transaction) changes records, leaves ghosts and
+// sets marks in the leaves that this class finds.
 //
 // Optimistic lock coupling (Leis et al., DaMoN 2016): a descent fixes every page optimistically and
 // validates the parent after it has fixed the child. It latches nothing, so readers write nothing
@@ -60,7 +60,8 @@ struct DescentHint {
   PageId leaf = kInvalidPageId;
 };
 
-/// Pages on the ways to some keys that are not resident. Below an inner one more may be missing.
+/// Pages on the ways from a root to some keys that are not resident, in the order of the keys, with
+/// repetitions. Below an inner page more may be missing.
 struct MissingPages {
   std::vector<PageId> inner, leaves;
 
@@ -229,6 +230,10 @@ class BTree {
   bool Hold(const OptimisticGuard& node, uint32_t attempt, SharedGuard* held) const {
     return attempt < unlatched_attempts_ || pool_.TryUpgrade(node, held);
   }
+  /// PeekLeaf. With kHolds each page on the way is latched until the next one is (see Hold).
+  template <bool kHolds>
+  bool Peek(PoolActor& actor, std::string_view key, DescentHint* hint, OwnedFences* fences,
+            MissingPages* missing) const;
   template <bool kHolds>
   absl::Status Descend(PoolActor& actor, std::string_view key, OptimisticGuard* leaf,
                        DescentHint* hint) const;
