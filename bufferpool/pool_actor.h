@@ -1,39 +1,19 @@
 // The part of the pool that belongs to one actor: its counters, its scratch page and its writer.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "bufferpool/actor_scopes.h"
 #include "bufferpool/fix_recorder.h"
+#include "bufferpool/prefetch_gauge.h"
 #include "storage/base/ids.h"
 #include "storage/base/zeroed_array.h"
 #include "storage/page_store.h"
 #include "storage/runtime/runtime.h"
 
 namespace latchkey {
-
-/// Tells an actor whether to look for missing pages before its next batch of keys, where looking is
-/// dear: always, until kBatches in a row had none. Then before every kBatches-th, until one has.
-class PrefetchGauge {
- public:
-  static constexpr uint32_t kBatches = 64;
-
-  bool ShouldAsk() {
-    if (resident_ < kBatches) return true;
-    skipped_ = (skipped_ + 1) % kBatches;
-    return skipped_ == 0;
-  }
-  void Note(bool pages_were_missing) {
-    resident_ = pages_were_missing ? 0 : std::min(resident_ + 1, kBatches);
-  }
-
- private:
-  uint32_t resident_ = 0;  // batches in a row without a missing page, at most kBatches
-  uint32_t skipped_ = 0;   // since the last one that was asked about
-};
 
 /// Why a page came into a frame.
 enum class LoadCause : uint8_t {
@@ -61,7 +41,7 @@ struct alignas(64) PoolActor {
   std::atomic<uint64_t> scouting_fixes{0};     ///< fixes made only to find what to read ahead
   std::atomic<uint64_t> sync_writes{0};
   std::atomic<uint64_t> failed_page_ins{0};  ///< pages read in vain
-  PrefetchGauge prefetch_pays;
+  PrefetchGauge prefetch_pays;               ///< with FixMode::kLatched
   /// Memory of one page, for the actor's own use between two calls of the pool. It exists because
   /// an actor in the middle of a change must not fail for lack of memory.
   std::unique_ptr<uint64_t[]> scratch;

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
+#include "bufferpool/prefetch_gauge.h"
 
-#include "bufferpool/pool_actor.h"
+#include <catch2/catch.hpp>
 
 namespace latchkey::prefetch_gauge_test {
 namespace {
