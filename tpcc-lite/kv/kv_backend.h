@@ -101,7 +101,7 @@ class KvSession {
       absl::FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
   /// A hint: these keys are read next. Backends without batched reads ignore it.
   virtual void Prefetch(std::span<const TableKey> keys) { (void)keys; }
-  /// Whether a lookup that serves only to know which key to announce pays.
+  /// Whether it is worth a transaction of its own to learn a key that Prefetch can then announce.
   virtual bool lookups_pay() const { return false; }
 
   // One operation as a transaction of its own, by the backend's cheapest public call for it.

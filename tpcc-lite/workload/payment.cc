@@ -31,9 +31,9 @@ absl::Status TpccClient::Payment(const PaymentInput& input, PaymentOutput* outpu
 }
 
 // Without it a customer chosen by name is read while the other payments of the warehouse wait for the
-// lock of its row. The lookup is a hint: the payment makes its own. It is a transaction of its own
-// because the payment must read nothing before it has that lock: if the row changed between its
-// snapshot and the lock, it would be aborted.
+// lock of its row. The lookup is a hint: the payment looks again. It is a transaction of its own
+// because a payment must not read before it has that lock: it would be aborted if the row changed
+// after its snapshot.
 absl::Status TpccClient::PrefetchNamesake(const PaymentInput& input) {
   if (!input.customer.by_name || !options_.prefetch || !session_.lookups_pay()) {
     return absl::OkStatus();

@@ -126,7 +126,8 @@ TEST_CASE("Where everything is in memory, a transaction takes its operations' ch
 }
 
 // A payment by last name used to read its customer's page under the lock of the warehouse's row.
-TEST_CASE("In a small cache users read hardly a page by itself, because they announce their keys") {
+TEST_CASE(
+    "Ten pages of announced keys are read ahead for each page that a user has to wait for alone") {
   KvOptions options = OnElevenDisks(Durability::kNone);
   options.cache_bytes = 16 << 20;
   TpccConfig config = TinyConfig(4, .05);
