@@ -15,8 +15,7 @@ namespace {
 
 constexpr size_t kBlockBytes = 16 << 10;  // with the header; one large version takes more
 constexpr size_t kAlignment = AlignedBuffer::kAlignment;
-constexpr uint64_t kExtentsPerGrowth = 64;  // 16 MiB
-constexpr size_t kFilterWords = 8;          // the bits of a key lie in one cache line
+constexpr size_t kFilterWords = 8;  // the bits of a key lie in one cache line
 constexpr uint32_t kFilterProbes = 5;
 
 struct BlockHeader {
@@ -72,14 +71,11 @@ SpillFile::SpillFile(Runtime& runtime, std::unique_ptr<BlockDevice> device, uint
 absl::StatusOr<uint64_t> SpillFile::Take() {
   MutexLock lock(mutex_);
   if (free_.empty()) {
-    const uint64_t grown = std::min(most_bytes_, size_ + kExtentsPerGrowth * kExtentBytes);
+    const uint64_t grown = std::min(most_bytes_, size_ + kGrowthBytes);
     if (grown <= size_) {
       return absl::ResourceExhaustedError("the spill file has its full size");
     }
-    free_.reserve(grown / kExtentBytes);
-    LATCHKEY_RETURN_IF_ERROR(device_->Resize(grown));
-    for (; size_ < grown; size_ += kExtentBytes) free_.push_back(size_);
-    std::reverse(free_.begin(), free_.end());
+    LATCHKEY_RETURN_IF_ERROR(Resize(grown, size_));
   }
   const uint64_t extent = free_.back();
   if (!LATCHKEY_CANARY("spill-extent-given-twice") || used_bytes_ % (2 * kExtentBytes) != 0) {
@@ -98,9 +94,18 @@ void SpillFile::GiveBack(const std::vector<uint64_t>& extents) {
 
 void SpillFile::Shrink() {
   MutexLock lock(mutex_);
-  if (bytes() != 0 || size_ == 0 || !device_->Resize(0).ok()) return;
+  const uint64_t kept = usable() ? kGrowthBytes : 0;
+  if (bytes() != 0 || size_ <= kept) return;
+  Resize(kept, 0).IgnoreError();  // the space stays, and can be taken again
+}
+
+absl::Status SpillFile::Resize(uint64_t bytes, uint64_t first_free) {
+  free_.reserve(bytes / kExtentBytes);
+  LATCHKEY_RETURN_IF_ERROR(device_->Resize(bytes));
+  size_ = bytes;
   free_.clear();
-  size_ = 0;
+  for (uint64_t at = bytes; at > first_free; at -= kExtentBytes) free_.push_back(at - kExtentBytes);
+  return absl::OkStatus();
 }
 
 absl::Status SpillFile::Read(uint64_t offset, std::span<std::byte> out) {

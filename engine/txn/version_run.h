@@ -29,12 +29,13 @@
 
 namespace latchkey {
 
-/// The space of the spill device, in extents. While no extent is in use, Shrink leaves no bytes on
-/// the device.
+/// The space of the spill device, in extents.
 /// Thread-safety: every actor may call every member at once.
 class SpillFile {
  public:
   static constexpr uint64_t kExtentBytes = 256 << 10;
+  /// The device grows by this much, and keeps as much once it has grown.
+  static constexpr uint64_t kGrowthBytes = 16 << 20;
 
   /// Uses at most `most_bytes` of the device.
   SpillFile(Runtime& runtime, std::unique_ptr<BlockDevice> device, uint64_t most_bytes);
@@ -43,7 +44,8 @@ class SpillFile {
   absl::StatusOr<uint64_t> Take();
   /// Does no I/O.
   void GiveBack(const std::vector<uint64_t>& extents);
-  /// Gives the device's space back if no extent is in use.
+  /// Gives the device's space back beyond kGrowthBytes if no extent is in use, and all of it if the file is
+  /// unusable. A growth writes all bytes that it adds, and most spills are small.
   void Shrink();
   /// Reads and writes within one extent. After a failed write the file is unusable for good.
   absl::Status Read(uint64_t offset, std::span<std::byte> out);
@@ -57,6 +59,10 @@ class SpillFile {
   uint64_t bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  // Resizes the device to `bytes`. All extents from `first_free` on are free then. REQUIRES: none before it
+  // is free.
+  absl::Status Resize(uint64_t bytes, uint64_t first_free) LATCHKEY_REQUIRES(mutex_);
+
   const std::unique_ptr<BlockDevice> device_;
   const uint64_t most_bytes_;
   std::atomic<bool> failed_{false};
