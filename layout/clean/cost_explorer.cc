@@ -113,7 +113,7 @@ absl::StatusOr<ProbeResult> CostExplorer::Probe(CostKind kind, uint32_t requests
   AddPlacesIn(segments.ids(), IsPage(kind), is_write ? requests : 0, offsets);
   if (offsets.size() < requests) return absl::ResourceExhaustedError("no place for a probe");
   burst.offsets = offsets;
-  return at_open ? MeasureRounds(core_.runtime, core_.device, burst)
+  return at_open ? MeasureRounds(core_.runtime, core_.device, burst, kRoundsOfOpen)
                  : MeasureBurst(core_.runtime, core_.device, burst);
 }
 

@@ -39,7 +39,7 @@ class CostExplorer {
 
   /// Called once, before any probe. `segment`: memory as long as a segment, which probes may use.
   void Prepare(std::span<std::byte> segment) { memory_ = segment; }
-  /// Measures every kind anew, for at most about kProbeNanos each.
+  /// Measures every kind anew, in kRoundsOfOpen.
   void MeasureAll();
   /// Probes the first kind that is due. Returns whether there was one.
   bool ExploreOne();

@@ -88,12 +88,11 @@ class CreationProbe {
   }
 
   absl::StatusOr<RunCosts> Measure(Op op) {
-    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult page, MeasureRounds(runtime_, device_,
-                                                                    {.op = op,
-                                                                     .length = page_size_,
-                                                                     .offsets = pages_,
-                                                                     .memory = memory_.span(),
-                                                                     .depth = kBurstPages}));
+    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult page, Repeat({.op = op,
+                                                              .length = page_size_,
+                                                              .offsets = pages_,
+                                                              .memory = memory_.span(),
+                                                              .depth = kBurstPages}));
     LATCHKEY_ASSIGN_OR_RETURN(const double run, Long(op, long_bytes_, /*then_sync=*/false));
     const double slot = (run - page.request_ns) / (long_bytes_ / page_size_ - 1);
     return RunCosts{page.request_ns, std::clamp(slot, 1.0, std::max(1.0, page.request_ns))};
@@ -108,14 +107,16 @@ class CreationProbe {
     const uint64_t place[kLongDepth] = {start_, start_};
     const std::span<const uint64_t> places(place, then_sync ? 1 : kLongDepth);
     LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult result,
-                              MeasureRounds(runtime_, device_,
-                                            {.op = op,
-                                             .length = bytes,
-                                             .offsets = places,
-                                             .memory = memory_.span(),
-                                             .depth = static_cast<uint32_t>(places.size()),
-                                             .then_sync = then_sync}));
+                              Repeat({.op = op,
+                                      .length = bytes,
+                                      .offsets = places,
+                                      .memory = memory_.span(),
+                                      .depth = static_cast<uint32_t>(places.size()),
+                                      .then_sync = then_sync}));
     return result.request_ns;
+  }
+  absl::StatusOr<ProbeResult> Repeat(const ProbeBurst& burst) {
+    return MeasureRounds(runtime_, device_, burst, kRoundsOfCreation);
   }
 
   Runtime& runtime_;
@@ -156,28 +157,39 @@ absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
   return result;
 }
 
+ProbeResult Together(std::span<ProbeResult> rounds, bool takes_median) {
+  if (!rounds.front().exact) {
+    const auto others = std::partition(rounds.begin(), rounds.end(),
+                                       [](const ProbeResult& round) { return round.alone; });
+    const auto alone = static_cast<size_t>(others - rounds.begin());
+    const std::span<ProbeResult> counted = alone > 0 ? rounds.first(alone) : rounds;
+    std::ranges::sort(counted, {}, &ProbeResult::request_ns);
+    return counted[takes_median ? (counted.size() - 1) / 2 : 0];
+  }
+  ProbeResult mean = rounds.front();
+  for (size_t i = 1; i < rounds.size(); ++i) {
+    mean.request_ns += (rounds[i].request_ns - mean.request_ns) / static_cast<double>(i + 1);
+    mean.requests += rounds[i].requests;
+  }
+  return mean;
+}
+
 absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
-                                          const ProbeBurst& burst) {
+                                          const ProbeBurst& burst, const ProbeRounds& rounds) {
   const Nanos start = runtime.Now();
-  // A sync takes long on many devices, and less depends on its cost.
-  const int sure_rounds = burst.then_sync ? kSyncRounds : kSureRounds;
-  const int most_rounds = burst.then_sync ? kSyncRounds : kProbeRounds;
-  ProbeResult total;
-  int rounds = 0;
+  std::vector<ProbeResult> results;
+  const auto goes_on = [&] {
+    const ProbeRounds& limits = results.front().exact ? kRoundsOfCreation : rounds;
+    // A sync takes long on many devices, and less depends on its cost.
+    const size_t most = burst.then_sync ? kSyncRounds : limits.most;
+    const Nanos passed = runtime.Now() - start;
+    const bool is_sure = results.size() >= kSureRounds || passed >= kSureNanos;
+    return results.size() < most && (passed < limits.nanos || !is_sure);
+  };
   do {
-    LATCHKEY_ASSIGN_OR_RETURN(const ProbeResult round, MeasureBurst(runtime, device, burst));
-    if (rounds == 0) {
-      total = round;
-    } else if (round.exact) {
-      total.request_ns += (round.request_ns - total.request_ns) / (rounds + 1);
-      total.requests += round.requests;
-    } else if (round.request_ns < total.request_ns) {
-      total = round;
-    }
-    ++rounds;
-  } while (rounds < most_rounds && (runtime.Now() - start < kProbeNanos ||
-                                    (rounds < sure_rounds && runtime.Now() - start < kSureNanos)));
-  return total;
+    LATCHKEY_ASSIGN_OR_RETURN(results.emplace_back(), MeasureBurst(runtime, device, burst));
+  } while (goes_on());
+  return Together(results, rounds.takes_median);
 }
 
 absl::StatusOr<DeviceProbe> ProbeDevice(Runtime& runtime, BlockDevice& device, uint32_t page_size,

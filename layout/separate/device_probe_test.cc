@@ -1,6 +1,7 @@
 #include "layout/separate/device_probe.h"
 
 #include <catch2/catch.hpp>
+#include <vector>
 
 namespace latchkey::device_probe_test {
 namespace {
@@ -35,6 +36,53 @@ TEST_CASE("Request times are positive for all costs that a superblock may hold")
   for (const RequestTime& time : {times.read, times.write}) {
     CHECK(time.fixed >= 0);
     CHECK(time.per_byte > 1e-9);
+  }
+}
+
+ProbeResult RoundOf(double request_ns, bool exact) {
+  return {.request_ns = request_ns, .exact = exact, .requests = 16};
+}
+
+// A virtual disk read a page in 6 us in two of the first rounds, and in 10 to 14 us in the others. An open
+// took the 6 us for the cost of a read.
+TEST_CASE("A few rounds that are too fast do not change what an open measures") {
+  std::vector<ProbeResult> rounds;
+  for (const double ns : {14.4e3, 6.1e3, 10.5e3, 11.9e3, 6.1e3, 13.1e3, 12.2e3, 12.1e3, 14.0e3}) {
+    rounds.push_back(RoundOf(ns, /*exact=*/false));
+  }
+  CHECK(Together(rounds, kRoundsOfOpen.takes_median).request_ns == 12.1e3);
+  rounds.push_back(RoundOf(12.2e3, /*exact=*/false));
+  CHECK(Together(rounds, kRoundsOfOpen.takes_median).request_ns == 12.1e3);  // the lower of two
+}
+
+// The device time of a round beside other I/O is a share by the request times that the probe shall correct.
+TEST_CASE("Rounds beside other I/O count only if no round was alone") {
+  std::vector<ProbeResult> rounds;
+  for (const double ns : {3e3, 4e3, 5e3}) rounds.push_back(RoundOf(ns, /*exact=*/false));
+  CHECK(Together(rounds, kRoundsOfOpen.takes_median).request_ns == 4e3);
+  rounds.push_back(RoundOf(12e3, /*exact=*/false));
+  rounds.back().alone = true;
+  for (const bool takes_median : {false, true}) {
+    const ProbeResult together = Together(rounds, takes_median);
+    CHECK(together.request_ns == 12e3);
+    CHECK(together.alone);
+  }
+}
+
+TEST_CASE("A delay of most rounds does not change what a creation measures") {
+  std::vector<ProbeResult> rounds;
+  for (const double ns : {800e3, 12e3, 900e3, 700e3}) {
+    rounds.push_back(RoundOf(ns, /*exact=*/false));
+  }
+  CHECK(Together(rounds, kRoundsOfCreation.takes_median).request_ns == 12e3);
+}
+
+TEST_CASE("Exact rounds count by their mean, at a creation and at an open") {
+  for (const bool takes_median : {false, true}) {
+    std::vector<ProbeResult> rounds = {RoundOf(1e6, true), RoundOf(2e6, true), RoundOf(6e6, true)};
+    const ProbeResult mean = Together(rounds, takes_median);
+    CHECK(mean.request_ns == 3e6);
+    CHECK(mean.requests == 48);
   }
 }
 
