@@ -38,7 +38,7 @@ SECTIONS = [
          "--threads=2"),
     dict(name="layouts", title="Layouts over the space utilisation u_d, transactions/s", kind="layouts",
          command=TPCC + "--engine=latchkey --layout=overwrite,lfs,hylog --space-utilization=0.8,0.95 --warehouses=3 "
-         "--cache-size=40MiB --users=32 --duration=4 --warmup=3"),
+         "--cache-size=40MiB --users=32 --duration=4 --warmup=16"),
 ]
 # Engines that a build may lack: the section is measured without them.
 OPTIONAL = ["wiredtiger"]
