@@ -44,7 +44,7 @@ SECTIONS = [
 OPTIONAL = ["wiredtiger"]
 # Seconds that a section takes beside the times in its flags, per GB of data: a load; a copy of it, read into the cache.
 LOAD_S_PER_GB, COPY_S_PER_GB, RUN_S = 20, 6, 1
-FIXED_S = {"quickstart": 120, "loads": 90, "deletes": 240, "reopen": 90}
+FIXED_S = {"quickstart": 120, "loads": 45, "deletes": 130, "reopen": 25}
 # Values for --quick: each replaces the section's own value.
 QUICK = {"warehouses": "1", "scale": "0.02", "records": "20k", "cache-size": "16MiB", "duration": "1",
          "warmup": "0", "repeat": "2"}
