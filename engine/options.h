@@ -147,7 +147,7 @@ struct Options {
   /// Largest size of the spill file, bytes; 0 = sixteen times cache_bytes, at least 1 GiB. The file begins
   /// empty, and keeps up to 16 MiB after its first use. When it is full or its device fails, the
   /// transaction with the oldest snapshot gets Aborted ("snapshot too old"), first among the
-  /// serializable ones that may write. A write whose undo finds no room then returns ResourceExhausted.
+  /// serializable ones that may write. A write returns ResourceExhausted if there is no room for its undo.
   uint64_t snapshot_spill_bytes = 0;
   /// The engine times one call in this many for Database::GetLatencies; at most 1,000,000. 0: it times no
   /// call.
