@@ -36,6 +36,10 @@ struct ProbeResult {
 absl::StatusOr<ProbeResult> MeasureBurst(Runtime& runtime, BlockDevice& device,
                                          const ProbeBurst& burst);
 
+inline constexpr Nanos kSureNanos = 20 * kNanosPerMilli;
+inline constexpr size_t kSureRounds = 4;
+inline constexpr size_t kSyncRounds = 2;  ///< of a burst with a sync, at most
+
 /// How often a burst is repeated: until `nanos` have passed, at most `most` times. On a loaded machine one
 /// round may take that long: then kSureRounds, unless kSureNanos pass.
 struct ProbeRounds {
@@ -43,24 +47,22 @@ struct ProbeRounds {
   size_t most = 0;
   bool takes_median = false;  ///< of what a device without service times says; false: the least
 };
-/// At creation: the least, because other load on the machine only adds time, and long requests look like
-/// positioning (ProbedSegment).
+/// At creation. Takes the least, because other load on the machine only adds time. A delayed request would
+/// look like positioning, and the segments of the file would be too large (ProbedSegment).
 inline constexpr ProbeRounds kRoundsOfCreation{.nanos = 3 * kNanosPerMilli, .most = 8};
-/// At an open: HyLog decides by these costs. The reads of a virtual disk took 6 to 14 us in the first ten
-/// rounds, and 12 to 13 us in most later ones.
+/// At an open. Takes the median, because HyLog decides by these costs. The reads of a virtual disk took 6 to
+/// 14 us in the first ten rounds, and 12 to 13 us in most later ones.
 inline constexpr ProbeRounds kRoundsOfOpen{
     .nanos = 8 * kNanosPerMilli, .most = 32, .takes_median = true};
 
-/// Repeats a burst. Exact results are repeated as at creation.
+/// Repeats a burst as `rounds` says, on a device that tells service times as kRoundsOfCreation. Other load
+/// does not change service times, so more rounds would only cost device time.
 absl::StatusOr<ProbeResult> MeasureRounds(Runtime& runtime, BlockDevice& device,
                                           const ProbeBurst& burst, const ProbeRounds& rounds);
 /// What rounds of one burst say together: the mean if they are exact, otherwise the lower median or the
 /// least of those that were alone, or of all if none was. Changes their order. REQUIRES: `rounds` is not
 /// empty.
 ProbeResult Together(std::span<ProbeResult> rounds, bool takes_median);
-inline constexpr Nanos kSureNanos = 20 * kNanosPerMilli;
-inline constexpr size_t kSureRounds = 4;
-inline constexpr size_t kSyncRounds = 2;  ///< of a burst with a sync, at most
 
 /// The costs of an empty device.
 struct DeviceProbe {
